@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
-use crate::shell::GlobalArgs;
+use crate::terminal::GlobalArgs;
 
 const NAME: &str = "flux-operator";
 
@@ -112,56 +112,56 @@ impl<T: Subcommand> Subcommand for Verb<T> {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Get(Verb<crate::get::Command>),
+    Get(Verb<crate::verbs::get::Command>),
     #[command(subcommand)]
-    Tree(Verb<crate::tree::Command>),
-    Trace(Verb<crate::trace::Args>),
-    Events(Verb<crate::events::Args>),
-    Debug(Verb<crate::debug::Args>),
-    Impact(Verb<crate::impact::Args>),
-    Logs(Verb<crate::logs::Args>),
-    Report(Verb<crate::report::Args>),
-    Bundle(Verb<crate::bundle::Args>),
-    Stats(Verb<crate::stats::Args>),
-    Status(Verb<crate::status::Args>),
-    Why(Verb<crate::why::Args>),
-    Check(Verb<crate::check::Args>),
-    Version(Verb<crate::version::Args>),
-    WhatChanged(Verb<crate::what_changed::Args>),
+    Tree(Verb<crate::verbs::tree::Command>),
+    Trace(Verb<crate::verbs::trace::Args>),
+    Events(Verb<crate::verbs::events::Args>),
+    Debug(Verb<crate::verbs::debug::Args>),
+    Impact(Verb<crate::verbs::impact::Args>),
+    Logs(Verb<crate::verbs::logs::Args>),
+    Report(Verb<crate::verbs::report::Args>),
+    Bundle(Verb<crate::verbs::bundle::Args>),
+    Stats(Verb<crate::verbs::stats::Args>),
+    Status(Verb<crate::verbs::status::Args>),
+    Why(Verb<crate::verbs::why::Args>),
+    Check(Verb<crate::verbs::check::Args>),
+    Version(Verb<crate::verbs::version::Args>),
+    WhatChanged(Verb<crate::verbs::what_changed::Args>),
     #[command(subcommand)]
-    Create(Verb<crate::create::Command>),
+    Create(Verb<crate::verbs::create::Command>),
     #[command(subcommand)]
-    Build(Verb<crate::build::Command>),
+    Build(Verb<crate::verbs::build::Command>),
     #[command(subcommand, visible_alias = "diff")]
-    Plan(Verb<crate::plan::Command>),
+    Plan(Verb<crate::verbs::plan::Command>),
     #[command(subcommand)]
-    Apply(Verb<crate::apply::Command>),
+    Apply(Verb<crate::verbs::apply::Command>),
     #[command(subcommand)]
-    Reconcile(Verb<crate::reconcile::Command>),
+    Reconcile(Verb<crate::verbs::reconcile::Command>),
     #[command(subcommand)]
-    Rollback(Verb<crate::rollback::Command>),
+    Rollback(Verb<crate::verbs::rollback::Command>),
     #[command(subcommand)]
-    Suspend(Verb<crate::suspend::Command>),
+    Suspend(Verb<crate::verbs::suspend::Command>),
     #[command(subcommand)]
-    Resume(Verb<crate::resume::Command>),
+    Resume(Verb<crate::verbs::resume::Command>),
     #[command(subcommand)]
-    Wait(Verb<crate::wait::Command>),
+    Wait(Verb<crate::verbs::wait::Command>),
     #[command(subcommand)]
-    Delete(Verb<crate::delete::Command>),
-    Install(Verb<Box<crate::install::Args>>),
+    Delete(Verb<crate::verbs::delete::Command>),
+    Install(Verb<Box<crate::verbs::install::Args>>),
     #[command(subcommand)]
-    Uninstall(Verb<crate::uninstall::Command>),
+    Uninstall(Verb<crate::verbs::uninstall::Command>),
     #[command(subcommand)]
-    Export(Verb<crate::export::Command>),
-    Migrate(Verb<crate::migrate::Args>),
-    Explain(Verb<crate::explain::Args>),
+    Export(Verb<crate::verbs::export::Command>),
+    Migrate(Verb<crate::verbs::migrate::Args>),
+    Explain(Verb<crate::verbs::explain::Args>),
     #[command(subcommand)]
-    Distribution(Verb<crate::distribution::Command>),
+    Distribution(Verb<crate::verbs::distribution::Command>),
     #[command(subcommand)]
-    Artifact(Verb<crate::artifact::Command>),
-    Rbac(Verb<crate::rbac::Args>),
-    Controller(Verb<Box<crate::controller::Args>>),
-    Completion(Verb<crate::completion::Args>),
+    Artifact(Verb<crate::verbs::artifact::Command>),
+    Rbac(Verb<crate::verbs::rbac::Args>),
+    Controller(Verb<Box<crate::verbs::controller::Args>>),
+    Completion(Verb<crate::verbs::completion::Args>),
 }
 
 #[cfg(test)]

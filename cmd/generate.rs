@@ -9,8 +9,8 @@ use flux_operator::api::crd;
 use flux_operator::format::{json, yaml};
 
 use crate::cli::Cli;
-use crate::completion::CompletionShell;
-use crate::shell::{CliError, Config, Exit, GlobalArgs, Shell};
+use crate::terminal::{CliError, Config, Exit, GlobalArgs, Shell};
+use crate::verbs::completion::CompletionShell;
 
 mod deploy;
 mod schemas;

@@ -8,62 +8,29 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
 
-mod apply;
-mod artifact;
-mod build;
-mod bundle;
-mod check;
+mod args;
 mod cli;
-mod common;
-mod completion;
-mod controller;
-mod create;
-mod debug;
-mod delete;
-mod distribution;
-mod events;
-mod explain;
-mod export;
+mod flows;
 #[cfg(feature = "generate")]
 mod generate;
-mod get;
-mod grammar;
-mod impact;
-mod install;
-mod kubectl_plugin;
-mod logs;
-mod migrate;
-mod plan;
-mod rbac;
-mod reconcile;
-mod render;
-mod report;
-mod resume;
-mod rollback;
-mod shell;
-mod stats;
-mod status;
-mod suspend;
-mod trace;
-mod tree;
-mod uninstall;
-mod version;
-mod wait;
-mod what_changed;
-mod why;
+mod input;
+mod output;
+mod session;
+mod terminal;
+mod verbs;
 
 use cli::{Cli, Command, Verb};
-use kubectl_plugin::{color_of_line, command_tree, completed_tree};
-use shell::{CliError, Config, Exit, Shell, standard_output};
+use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
+use terminal::{CliError, Config, Exit, Shell, standard_output};
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    clap_complete::CompleteEnv::with_factory(completed_tree).shells(common::complete::shells()).complete();
+    clap_complete::CompleteEnv::with_factory(completed_tree).shells(args::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(candidates) = kubectl_plugin::candidates(&arguments) {
+    if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {
         return standard_output::print_answer(&candidates).into();
     }
     if let [_, only] = arguments.as_slice()
@@ -80,7 +47,7 @@ fn main() -> ExitCode {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let structured = shell::wants_structured_errors(&arguments, config.usual_output().as_deref());
+    let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
     // Nearly always the first word is the verb, and the line is right.
     let quick = arguments.get(1).and_then(|verb| cli::tree_of(verb.to_str()?));
     let quick = quick.map(|tree| parse(&arguments, tree, &config));
@@ -88,12 +55,12 @@ fn main() -> ExitCode {
     let (cli, words) = match parsed {
         Ok(parsed) => parsed,
         Err((error, arguments)) => {
-            return shell::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
+            return terminal::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
         }
     };
     let shell = Shell::new(&cli.global, config, structured, words);
     if !matches!(cli.command, Command::Controller(_)) {
-        shell::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
+        terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
     // Not earlier: help is there also for whoever has a wrong file.
     shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
@@ -106,7 +73,7 @@ fn parse(
     config: &Config,
 ) -> Result<(Cli, String), (clap::Error, Vec<OsString>)> {
     let tree = config.with_defaults(tree);
-    let arguments = grammar::in_order(arguments, &tree);
+    let arguments = input::grammar::in_order(arguments, &tree);
     let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command_tree()))?;
         Ok((cli.disentangled(), command_words(&matches)))
@@ -126,40 +93,40 @@ fn command_words(mut matches: &ArgMatches) -> String {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
-        Command::Build(Verb(command)) => build::run(&command, shell),
-        Command::Create(Verb(command)) => create::run(&command, shell),
-        Command::Get(Verb(command)) => get::run(&command, shell),
-        Command::Tree(Verb(command)) => tree::run(&command, shell),
-        Command::Trace(Verb(args)) => trace::run(&args, shell),
-        Command::Events(Verb(args)) => events::run(&args, shell),
-        Command::Debug(Verb(args)) => debug::run(&args, shell),
-        Command::Impact(Verb(args)) => impact::run(&args, shell),
-        Command::Logs(Verb(args)) => logs::run(&args, shell),
-        Command::Report(Verb(args)) => report::run(&args, shell),
-        Command::Bundle(Verb(args)) => bundle::run(&args, shell),
-        Command::Why(Verb(args)) => why::run(&args, shell),
-        Command::Check(Verb(args)) => check::run(&args, shell),
-        Command::Version(Verb(args)) => version::run(&args, shell),
-        Command::WhatChanged(Verb(args)) => what_changed::run(&args, shell),
-        Command::Stats(Verb(args)) => stats::run(&args, shell),
-        Command::Status(Verb(args)) => status::run(&args, shell),
-        Command::Plan(Verb(command)) => plan::run(&command, shell),
-        Command::Apply(Verb(command)) => apply::run(&command, shell),
-        Command::Reconcile(Verb(command)) => reconcile::run(&command, shell),
-        Command::Rollback(Verb(command)) => rollback::run(&command, shell),
-        Command::Suspend(Verb(command)) => suspend::run(&command, shell),
-        Command::Resume(Verb(command)) => resume::run(&command, shell),
-        Command::Wait(Verb(command)) => wait::run(&command, shell),
-        Command::Migrate(Verb(args)) => migrate::run(&args, shell),
-        Command::Export(Verb(command)) => export::run(&command, shell),
-        Command::Install(Verb(args)) => install::run(&args, shell),
-        Command::Uninstall(Verb(command)) => uninstall::run(&command, shell),
-        Command::Delete(Verb(command)) => delete::run(&command, shell),
-        Command::Explain(Verb(args)) => explain::run(&args, shell),
-        Command::Distribution(Verb(command)) => distribution::run(&command, shell),
-        Command::Artifact(Verb(command)) => artifact::run(&command, shell),
-        Command::Rbac(Verb(args)) => rbac::run(&args, shell),
-        Command::Controller(Verb(args)) => controller::run(&args, shell),
-        Command::Completion(Verb(args)) => completion::run(&args, shell),
+        Command::Build(Verb(command)) => verbs::build::run(&command, shell),
+        Command::Create(Verb(command)) => verbs::create::run(&command, shell),
+        Command::Get(Verb(command)) => verbs::get::run(&command, shell),
+        Command::Tree(Verb(command)) => verbs::tree::run(&command, shell),
+        Command::Trace(Verb(args)) => verbs::trace::run(&args, shell),
+        Command::Events(Verb(args)) => verbs::events::run(&args, shell),
+        Command::Debug(Verb(args)) => verbs::debug::run(&args, shell),
+        Command::Impact(Verb(args)) => verbs::impact::run(&args, shell),
+        Command::Logs(Verb(args)) => verbs::logs::run(&args, shell),
+        Command::Report(Verb(args)) => verbs::report::run(&args, shell),
+        Command::Bundle(Verb(args)) => verbs::bundle::run(&args, shell),
+        Command::Why(Verb(args)) => verbs::why::run(&args, shell),
+        Command::Check(Verb(args)) => verbs::check::run(&args, shell),
+        Command::Version(Verb(args)) => verbs::version::run(&args, shell),
+        Command::WhatChanged(Verb(args)) => verbs::what_changed::run(&args, shell),
+        Command::Stats(Verb(args)) => verbs::stats::run(&args, shell),
+        Command::Status(Verb(args)) => verbs::status::run(&args, shell),
+        Command::Plan(Verb(command)) => verbs::plan::run(&command, shell),
+        Command::Apply(Verb(command)) => verbs::apply::run(&command, shell),
+        Command::Reconcile(Verb(command)) => verbs::reconcile::run(&command, shell),
+        Command::Rollback(Verb(command)) => verbs::rollback::run(&command, shell),
+        Command::Suspend(Verb(command)) => verbs::suspend::run(&command, shell),
+        Command::Resume(Verb(command)) => verbs::resume::run(&command, shell),
+        Command::Wait(Verb(command)) => verbs::wait::run(&command, shell),
+        Command::Migrate(Verb(args)) => verbs::migrate::run(&args, shell),
+        Command::Export(Verb(command)) => verbs::export::run(&command, shell),
+        Command::Install(Verb(args)) => verbs::install::run(&args, shell),
+        Command::Uninstall(Verb(command)) => verbs::uninstall::run(&command, shell),
+        Command::Delete(Verb(command)) => verbs::delete::run(&command, shell),
+        Command::Explain(Verb(args)) => verbs::explain::run(&args, shell),
+        Command::Distribution(Verb(command)) => verbs::distribution::run(&command, shell),
+        Command::Artifact(Verb(command)) => verbs::artifact::run(&command, shell),
+        Command::Rbac(Verb(args)) => verbs::rbac::run(&args, shell),
+        Command::Controller(Verb(args)) => verbs::controller::run(&args, shell),
+        Command::Completion(Verb(args)) => verbs::completion::run(&args, shell),
     }
 }

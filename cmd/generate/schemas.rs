@@ -21,8 +21,8 @@ use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
-use crate::common::manifest_files::FileMigration;
-use crate::shell::{CliError, Config};
+use crate::flows::manifest_files::FileMigration;
+use crate::terminal::{CliError, Config};
 
 /// How a list of rows is printed.
 #[derive(JsonSchema)]

@@ -163,7 +163,8 @@ async fn an_instance_is_built_from_its_artifact() {
     let offline = [&revision("artifact.yaml")[..], &["--offline"]].concat();
     run(home, &offline).await.exits(1).stderr_has("no connection may be opened");
     run(home, &revision("missing.yaml")).await.exits(3).stderr_has("not found");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub")).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub"))
+        .unwrap();
     let verified = [&revision("artifact.yaml")[..], &["--verify-key", "key.pub"]].concat();
     run(home, &verified).await.exits(1).stderr_has("carries no signature that the key verifies");
 }

@@ -118,7 +118,8 @@ async fn an_archive_on_standard_input_is_a_distribution() {
     let packed = std::fs::read(home.join("flux.tar")).unwrap();
     let refused = run_with_input(home, &revision, &packed).await.exits(1);
     refused.stderr_has("cannot be read as it comes").stderr_has("hint: give it as a file: --distribution FILE");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub")).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub"))
+        .unwrap();
     let verified = [&revision[..], &["--verify-key", "key.pub"]].concat();
     run_with_input(home, &verified, &archive).await.exits(2).stderr_has("not standard input");
     // There is one standard input, and the instance took it.
@@ -133,7 +134,8 @@ async fn offline_no_command_opens_a_connection() {
     let (_, manifest) = pushed(&registry, "flux").await;
     let (home, embedded) = home().await;
     let home = home.path();
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub")).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub"))
+        .unwrap();
     std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json"), home.join("dump.json"))
         .unwrap();
     let digest = &manifest.digest;

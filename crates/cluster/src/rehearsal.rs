@@ -735,9 +735,9 @@ fn not_found(asked: &Asked, name: &str) -> Response<Body> {
 mod tests {
     use super::*;
     use crate::api::kinds::{CONFIG_MAP, DEPLOYMENT};
+    use crate::k8s::ObjectId;
     use crate::watch::{Change, Follower};
     use crate::{Cluster, DeleteOptions, Endpoint, ListOptions};
-    use crate::k8s::ObjectId;
 
     fn right(method: &str, uri: &str) -> Option<String> {
         let asked = Asked::of(&method.parse().unwrap(), &uri.parse().unwrap())?;

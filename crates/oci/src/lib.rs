@@ -38,13 +38,13 @@ mod scripted_server;
 mod signature;
 mod token;
 
+pub use crate::http::ByteCounter;
 pub use access::{Access, ClientIdentity, RegistryAccess};
 pub use artifact::{annotation, artifact_files, artifact_manifest, copy_artifact, push_artifact, put_artifact};
 pub use copy::{Copied, Copier, Place, missing_parts};
 pub use digest::Digest;
 pub use download::download;
 pub use error::{OciError, Reason};
-pub use crate::http::ByteCounter;
 pub use layout::{Checked, Layout};
 pub use login::{Credentials, DockerConfig, Login, LoginError};
 pub use manifest::{Descriptor, Manifest, MediaType, Platform};

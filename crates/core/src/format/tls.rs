@@ -59,10 +59,7 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 ///
 /// # Errors
 /// The identity or the system's certificates cannot be used.
-pub fn client_config(
-    trust: ServerTrust,
-    identity: Option<(&[u8], &[u8])>,
-) -> Result<ClientConfig, TlsSetupError> {
+pub fn client_config(trust: ServerTrust, identity: Option<(&[u8], &[u8])>) -> Result<ClientConfig, TlsSetupError> {
     let provider = PROVIDER.clone();
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         ServerTrust::System => Arc::new(TrustedServers::of_system(provider.clone())?),

@@ -1,0 +1,380 @@
+//! What the commands that write to objects have in common on the command line.
+
+pub mod complete;
+pub mod instance;
+pub mod list;
+
+use flux_operator::format::nearest::nearest;
+use std::str::FromStr;
+
+use clap::{ArgAction, ValueEnum};
+use flux_operator::api::kinds::{self, FluxKind, Suspension};
+use flux_operator::format::{json, yaml};
+use flux_operator::request::SuspendNote;
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, Timestamp, ToSpan};
+use serde::Serialize;
+
+use crate::session::read_source::{Named as Words, named};
+use crate::session::target::{Named, Wanted};
+use crate::terminal::CliError;
+
+/// `--dry-run=client|server`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Send nothing; print what would be sent
+    Client,
+    /// Let the API server check the request without storing it
+    Server,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct DryRunArgs {
+    /// Change nothing: print what would be sent (client), or let the API
+    /// server check it (server)
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client")]
+    pub dry_run: Option<DryRun>,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct WaitArgs {
+    /// Wait for the outcome; --wait=false only sends the request
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub wait: bool,
+}
+
+/// A moment: so long from now or ago, a time, or a time of every day, in UTC where no zone is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Distance(SignedDuration),
+    At(Timestamp),
+    Daily(Time),
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(time) = text.parse() {
+            return Ok(When::At(time));
+        }
+        // A date is the beginning of its day.
+        let date = text.parse::<DateTime>().ok().and_then(|date| date.to_zoned(TimeZone::UTC).ok());
+        if let Some(date) = date {
+            return Ok(When::At(date.timestamp()));
+        }
+        if let Some(time) = text.parse().ok().filter(|_| text.contains(':')) {
+            return Ok(When::Daily(time));
+        }
+        let span: Option<Span> = text.parse().ok();
+        let duration = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
+        duration.filter(|duration| duration.is_positive()).map(When::Distance).ok_or_else(|| {
+            "write how long (30m, 2h, 3d) or a time in UTC (18:00, 2026-11-22, 2026-11-22T18:00:00Z)".to_owned()
+        })
+    }
+}
+
+impl When {
+    /// So long before now, the time, or the last one of every day; `None` beyond the calendar.
+    pub fn before(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            When::Distance(duration) => now.checked_sub(duration).ok(),
+            When::At(time) => Some(time),
+            When::Daily(time) => [0, -1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at <= now)),
+        }
+    }
+
+    /// So long after now, the time, or the next one of every day; `None` beyond the calendar.
+    pub fn after(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            When::Distance(duration) => now.checked_add(duration).ok(),
+            When::At(time) => Some(time),
+            When::Daily(time) => [0, 1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at > now)),
+        }
+    }
+}
+
+/// A time of the day so many days from that of `now`.
+fn on_day(now: Timestamp, days: i64, time: Time) -> Option<Timestamp> {
+    let day = now.to_zoned(TimeZone::UTC).date().checked_add(days.days()).ok()?;
+    Some(day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+/// What is written on an object that is suspended.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NoteArgs {
+    /// Why, for whoever finds it asleep; `get suspended` shows it
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended`
+    /// shows it as overdue, `resume --overdue` acts
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<When>,
+}
+
+impl NoteArgs {
+    /// # Errors
+    /// Usage, for a time that has passed.
+    pub fn note(&self, now: Timestamp) -> Result<SuspendNote<'_>, CliError> {
+        let until = match self.until.map(|until| until.after(now)) {
+            None => None,
+            Some(Some(until)) if until > now => Some(until),
+            Some(_) => {
+                return Err(CliError::usage("--until is no time to come")
+                    .hint("write how long (30m, 2h, 3d) or a later time in UTC (18:00, 2026-11-22T18:00:00Z)"));
+            }
+        };
+        Ok(SuspendNote { reason: self.reason.as_deref().filter(|text| !text.trim().is_empty()), until })
+    }
+}
+
+/// Which objects: `KIND/NAME` as often as wanted, one kind and its names, or all objects of kinds.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct ResourceArgs {
+    /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
+    /// short name
+    #[arg(required = true, value_name = "KIND/NAME", add = crate::args::complete::resources())]
+    pub resources: Vec<String>,
+    /// Every object of the kinds: KIND or KIND,KIND
+    #[arg(long)]
+    pub all: bool,
+    /// Objects of the kinds with these labels, as in kubectl
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    pub selector: Option<String>,
+    /// Objects of all namespaces; with --all or --selector
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+}
+
+impl ResourceArgs {
+    /// Resolves every word, before anything is sent.
+    ///
+    /// # Errors
+    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside `--all`.
+    pub fn resolve(&self) -> Result<Wanted, CliError> {
+        if !self.all && self.selector.is_none() {
+            if self.all_namespaces {
+                return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
+            }
+            return self.named().map(Wanted::Objects);
+        }
+        let words = self.resources.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
+        let mut kinds: Vec<&'static FluxKind> = vec![];
+        for word in words {
+            if word.contains('/') {
+                return Err(CliError::usage(format!(
+                    "`{word}` names one object, and --all or --selector asks for many"
+                ))
+                .hint("write kinds only: KIND or KIND,KIND"));
+            }
+            let kind = kind(word)?;
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if let Some(selector) = &self.selector {
+            crate::args::list::selector(Some(selector))?;
+        }
+        Ok(Wanted::Kinds { kinds, selector: self.selector.clone(), all_namespaces: self.all_namespaces })
+    }
+
+    fn named(&self) -> Result<Vec<Named>, CliError> {
+        let mut all: Vec<Named> = vec![];
+        match named(&self.resources)? {
+            Words::Kinds(words) => {
+                let kinds = words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.kind).collect();
+                let plural = kinds.first().map_or("KIND", |kind| kind.plural);
+                return Err(CliError::usage(format!("no name is given for the kind {}", names.join(", ")))
+                    .hint(format!("write {plural}/NAME, or add --all")));
+            }
+            Words::Objects(objects) => {
+                for (word, name) in objects {
+                    let named = Named { kind: kind(word)?, name: name.to_owned() };
+                    if !all.contains(&named) {
+                        all.push(named);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Returns the kind a word means.
+///
+/// # Errors
+/// Usage, with the nearest known kind.
+pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
+    kinds::find(word).ok_or_else(|| unknown_kind(word))
+}
+
+/// Says that a word means no kind, and which kind it may have been meant to be.
+pub fn unknown_kind(word: &str) -> CliError {
+    let error = CliError::usage(format!("unknown kind `{word}`"));
+    if let Some(other) = kinds::find_resource_type(word) {
+        return CliError::usage(format!("{} is no kind of Flux", other.kind))
+            .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"));
+    }
+    match nearest(word, kinds::words()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => {
+            let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();
+            error.hint(format!("known kinds: {}", known.join(", ")))
+        }
+    }
+}
+
+/// Refuses a kind no controller reports on, so that nobody waits for an answer that cannot come.
+///
+/// # Errors
+/// Usage.
+pub fn must_reconcile(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if kind.reconcilable {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: no controller reconciles this kind, it has no status", kind.plural))
+        .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
+}
+
+/// Refuses a kind that never says whether it is ready.
+///
+/// # Errors
+/// Usage.
+pub fn must_report(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if kind.has_status {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: this kind has no status", kind.plural))
+        .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
+}
+
+/// Refuses a kind that cannot be suspended: artifacts are written by the controller of another kind.
+///
+/// # Errors
+/// Usage.
+pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
+    if kind.suspension != Suspension::None {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("cannot {verb} {}: this kind has nothing to suspend", kind.plural))
+        .hint(format!("{verb} the object that produces the artifact, an ArtifactGenerator for example")))
+}
+
+/// How an object is printed that somebody may write to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectFormat {
+    Yaml,
+    Json,
+}
+
+impl ObjectFormat {
+    /// Writes an object; `what` it is, for the error.
+    ///
+    /// # Errors
+    /// Failed, where the object cannot be written.
+    pub fn text(self, object: &impl Serialize, what: &str) -> Result<String, CliError> {
+        let failed = || CliError::failed(format!("cannot print {what}"));
+        match self {
+            ObjectFormat::Yaml => yaml::to_string(object).map_err(|error| failed().caused_by(&error)),
+            ObjectFormat::Json => json::to_string(object).map_err(|error| failed().caused_by(&error)),
+        }
+    }
+}
+
+/// The flag for it.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ObjectFormatArgs {
+    /// Format of the output
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
+    pub output: ObjectFormat,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(words: &[&str]) -> Result<Vec<String>, CliError> {
+        let args =
+            ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect(), ..ResourceArgs::default() };
+        let Wanted::Objects(named) = args.resolve()? else { panic!("objects are named") };
+        Ok(named.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
+    }
+
+    #[test]
+    fn moments_are_read_as_distances_and_times() {
+        let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
+        let rows = [
+            ("30m", "2026-11-22T12:30:00Z", "2026-11-22T11:30:00Z"),
+            ("1h30m", "2026-11-22T13:30:00Z", "2026-11-22T10:30:00Z"),
+            ("3d", "2026-11-25T12:00:00Z", "2026-11-19T12:00:00Z"),
+            ("2026-11-22T18:00:00+02:00", "2026-11-22T16:00:00Z", "2026-11-22T16:00:00Z"),
+            ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+            ("2026-12-01T18:00", "2026-12-01T18:00:00Z", "2026-12-01T18:00:00Z"),
+            ("18:00", "2026-11-22T18:00:00Z", "2026-11-21T18:00:00Z"),
+            ("09:30:15", "2026-11-23T09:30:15Z", "2026-11-22T09:30:15Z"),
+            ("12:00", "2026-11-23T12:00:00Z", "2026-11-22T12:00:00Z"),
+        ];
+        for (text, after, before) in rows {
+            let when: When = text.parse().unwrap();
+            let shown = |moment: Option<Timestamp>| moment.map(|m| m.to_string());
+            assert_eq!(
+                (shown(when.after(now)).as_deref(), shown(when.before(now)).as_deref()),
+                (Some(after), Some(before))
+            );
+        }
+        for wrong in ["", "3", "18", "1800", "25:00", "2026-13-01", "-1h", "0s", "soon", "1y"] {
+            assert!(wrong.parse::<When>().is_err(), "{wrong}");
+        }
+        let note = |until: &str| {
+            NoteArgs { reason: Some(" ".into()), until: until.parse().ok() }
+                .note(now)
+                .map(|n| (n.reason.is_none(), n.until))
+        };
+        assert_eq!(note("1h").unwrap(), (true, "2026-11-22T13:00:00Z".parse().ok()));
+        assert_eq!(note("2026-11-22T11:00:00Z").unwrap_err().exit(), crate::terminal::Exit::Usage);
+    }
+
+    #[test]
+    fn objects_are_named_in_every_usual_way() {
+        assert_eq!(resolve(&["ks/a", "GitRepository/b"]).unwrap(), ["Kustomization/a", "GitRepository/b"]);
+        assert_eq!(resolve(&["gitrepositories", "a", "b"]).unwrap(), ["GitRepository/a", "GitRepository/b"]);
+        assert_eq!(resolve(&["HR/a", "helmreleases/a"]).unwrap(), ["HelmRelease/a"]);
+        assert_eq!(resolve(&["ks,gitrepo", "a"]).unwrap(), ["Kustomization/a", "GitRepository/a"]);
+        assert_eq!(resolve(&["buckets.source.toolkit.fluxcd.io/a"]).unwrap(), ["Bucket/a"]);
+    }
+
+    #[test]
+    fn what_names_no_object_is_refused_with_a_hint() {
+        for words in [&["gitrepo"][..], &["gitrepo/"], &["/a"], &["a/b/c"], &["gitrpo/a"], &["ks", "hr/a"]] {
+            let error = resolve(words).unwrap_err();
+            assert_eq!(error.exit(), crate::terminal::Exit::Usage, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn all_objects_of_kinds_are_asked_for_without_names() {
+        let args = |words: &[&str], selector: Option<&str>| ResourceArgs {
+            resources: words.iter().map(|w| (*w).to_owned()).collect(),
+            all: selector.is_none(),
+            selector: selector.map(str::to_owned),
+            all_namespaces: true,
+        };
+        let kinds = |wanted: Wanted| wanted.kinds().iter().map(|kind| kind.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(args(&["ks,hr", "ks"], None).resolve().unwrap()), ["Kustomization", "HelmRelease"]);
+        assert_eq!(kinds(args(&["gitrepo"], Some("team=a")).resolve().unwrap()), ["GitRepository"]);
+        for wrong in [args(&["ks/a"], None), args(&["ks", "a"], None), args(&["ks"], Some("a in b"))] {
+            assert_eq!(wrong.resolve().unwrap_err().exit(), crate::terminal::Exit::Usage, "{wrong:?}");
+        }
+        let lonely = ResourceArgs { all: false, ..args(&["ks/a"], None) };
+        assert_eq!(lonely.resolve().unwrap_err().exit(), crate::terminal::Exit::Usage);
+    }
+
+    #[test]
+    fn kinds_without_a_status_cannot_be_reconciled() {
+        assert!(must_reconcile(kind("provider").unwrap(), "reconcile").is_err());
+        assert!(must_reconcile(kind("ks").unwrap(), "reconcile").is_ok());
+    }
+}

@@ -1,0 +1,383 @@
+//! Completion of live names: instances, secrets, kinds, objects, namespaces. After 300 ms without an answer there is none.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use clap::builder::Resettable;
+use clap::{Arg, Command, Parser};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use flux_operator::api::Component;
+use flux_operator::api::kinds::{self, FLUX_KINDS};
+use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::inspect::components::ComponentRow;
+use flux_operator::inspect::events::EventRow;
+use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
+use flux_operator::inspect::inventory::InventoryRow;
+use flux_operator::inspect::report::StatsRow;
+use flux_operator::inspect::resources::ResourceRow;
+use flux_operator::inspect::suspended::SuspendedRow;
+use flux_operator::k8s::ResourceType;
+
+use crate::input::grammar;
+use crate::input::grammar::Unsaid;
+use crate::output::columns_of_kind::of_kind;
+use crate::output::listing::{Column, Row};
+use crate::session::Session;
+use crate::session::read_source::instance_type;
+use crate::session::rehearsal::is_rehearsed;
+use crate::terminal::usage::plugins;
+use crate::terminal::{Config, GlobalArgs, Shell};
+
+mod answer;
+
+pub use answer::{is_offered, shells};
+
+/// The name by which kubectl asks for completions.
+pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
+/// The words with which a program of Cobra asks another one for completions: with descriptions, and without.
+pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
+/// A person at a prompt waits no longer.
+const LIMIT: Duration = Duration::from_millis(300);
+/// What flux says in two words, and the grammar understands.
+const TWO_WORDS: [(&str, &[&str]); 3] = [
+    ("source", &["git", "oci", "helm", "chart", "bucket", "external"]),
+    ("image", &["repository", "policy", "update"]),
+    ("artifact", &["generator"]),
+];
+/// What the long name of a flag begins with that is never offered; nobody can type it.
+const UNTYPABLE: char = '\0';
+/// The flags of the line being completed that say which cluster and namespace.
+const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
+
+/// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
+pub fn with_names(tree: Command) -> Command {
+    let line = words_of_line();
+    let with_flags = line.last().is_some_and(|word| word.starts_with('-'));
+    // A flag with its value says as much as one that is whole.
+    let is_told = |word: &&String| with_flags && word.contains('=');
+    let told: Vec<OsString> =
+        whole_words(&line).iter().chain(line.last().filter(is_told)).map(OsString::from).collect();
+    let asked_about = line_behind(&told, &tree);
+    let unsaid = grammar::unsaid(asked_about.as_ref().unwrap_or(&told), &tree);
+    let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
+    let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
+    let tree = match unsaid {
+        Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
+        None => tree,
+    };
+    let tree = commands_first(tree.mut_subcommands(takes_objects), &line, with_flags);
+    let tree = ["tree", "why"].into_iter().fold(tree, |tree, verb| tree.mut_subcommand(verb, with_further_names));
+    let tree = if asked_about.is_some() { with_lines_behind_rbac(tree) } else { tree };
+    plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
+        Some(_) => tree,
+        None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
+    })
+}
+
+/// The line that `rbac` of a line that is still being written is asked about, the program's own name first; `None` for a line of
+/// another command.
+fn line_behind(line: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
+    let own = grammar::first_word(line, tree)?;
+    let rbac = tree.find_subcommand(line.get(own)?).filter(|verb| verb.get_name() == "rbac")?;
+    let behind = grammar::positional(line, own + 1, &[tree, rbac]).and_then(|at| line.get(at..)).unwrap_or_default();
+    Some([line.get(..1)?, behind].concat())
+}
+
+/// `rbac get <TAB>` is completed as `get <TAB>` is.
+fn with_lines_behind_rbac(tree: Command) -> Command {
+    let verbs: Vec<Command> = tree.get_subcommands().filter(|verb| is_rehearsed(verb)).cloned().collect();
+    tree.mut_subcommand("rbac", |rbac| {
+        let flags: Vec<Arg> = rbac.get_arguments().filter(|argument| !argument.is_positional()).cloned().collect();
+        let empty =
+            Command::new("rbac").disable_help_subcommand(true).disable_help_flag(rbac.is_disable_help_flag_set());
+        empty.args(flags).subcommands(verbs)
+    })
+}
+
+/// `tree ks a <TAB>`: a noun takes one name, and the grammar more.
+fn with_further_names(verb: Command) -> Command {
+    verb.mut_subcommands(|noun| {
+        let has_name = noun.get_positionals().any(|argument| argument.get_id() == "name");
+        if has_name { noun.mut_arg("name", |name| name.num_args(0..)) } else { noun }
+    })
+}
+
+/// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.
+fn with_noun(verb: Command, noun: Command, word: Option<String>) -> Command {
+    let verb = with_flags_of(verb, &noun);
+    match word {
+        Some(word) => verb.subcommand(noun.name(word).alias(Resettable::Reset).hide(true)),
+        None => verb,
+    }
+}
+
+fn with_flags_of(verb: Command, noun: &Command) -> Command {
+    let is_new = |argument: &&Arg| {
+        !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
+    };
+    let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
+    verb.args(flags)
+}
+
+/// `get ks/<TAB>` is completed as `get resources ks/` is, and a flag may stand before its noun.
+fn takes_objects(verb: Command) -> Command {
+    let noun = ["resource", "resources"].iter().find_map(|noun| verb.find_subcommand(noun)).cloned();
+    match noun {
+        Some(noun) => {
+            let nouns =
+                verb.get_subcommands().flat_map(|noun| [noun.get_name()].into_iter().chain(noun.get_all_aliases()));
+            let objects = begun_resources(nouns.map(str::to_owned).collect());
+            with_flags_of(verb, &noun).arg(Arg::new("object").num_args(0..=2).add(objects))
+        }
+        None => verb,
+    }
+}
+
+/// Flags are offered after a `-`; of a command with several names the first one is.
+fn commands_first(command: Command, line: &[String], with_flags: bool) -> Command {
+    let aliases: Vec<String> = command.get_visible_aliases().map(str::to_owned).collect();
+    let command = match aliases.is_empty() {
+        true => command,
+        false => command.visible_alias(Resettable::Reset).aliases(aliases),
+    };
+    let command = command.mut_args(|argument| {
+        let argument = match argument.get_long() {
+            Some("sort-by") => argument.add(columns("")),
+            Some("filter") => argument.add(columns("=")),
+            _ => argument,
+        };
+        as_spelled(argument, line)
+    });
+    // These two are flags that the library adds.
+    let command = command.disable_help_flag(!with_flags).disable_version_flag(!with_flags);
+    command.mut_subcommands(|below| commands_first(below, line, with_flags))
+}
+
+/// A flag under the name that the line has for it; a hidden one that is not there is out of reach.
+fn as_spelled(flag: Arg, line: &[String]) -> Arg {
+    let is_typed = |long: &str| {
+        let mut typed = line.iter().filter_map(|word| word.strip_prefix("--")?.strip_prefix(long));
+        typed.any(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    let Some(long) = flag.get_long().map(str::to_owned) else { return flag };
+    let other = flag.get_all_aliases().unwrap_or_default().into_iter().find(|alias| is_typed(alias)).map(str::to_owned);
+    match other {
+        Some(other) => flag.long(other),
+        None if flag.is_hide_set() && !is_typed(&long) => flag.long(format!("{UNTYPABLE}{long}")),
+        None => flag,
+    }
+}
+
+/// Columns of the list that the line is about, for `--sort-by`; with `=` behind them for `--filter`.
+pub fn columns(suffix: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let line = words_of_line();
+        let has = |word: &str| line.iter().any(|typed| typed.strip_suffix('s').unwrap_or(typed) == word);
+        let columns: Vec<Column> = match () {
+            () if has("component") => ComponentRow::COLUMNS.to_vec(),
+            () if has("history") => HistoryRow::COLUMNS.to_vec(),
+            () if has("inventory") => InventoryRow::COLUMNS.to_vec(),
+            () if has("suspended") => SuspendedRow::COLUMNS.to_vec(),
+            () if has("event") => EventRow::COLUMNS.to_vec(),
+            () if has("stat") => StatsRow::COLUMNS.to_vec(),
+            () => match line.iter().rev().find_map(|word| kinds::find(word)) {
+                Some(kind) if kind.kind == "FluxInstance" => InstanceRow::COLUMNS.to_vec(),
+                Some(kind) => of_kind(kind),
+                None if has("instance") => InstanceRow::COLUMNS.to_vec(),
+                None => ResourceRow::COLUMNS.to_vec(),
+            },
+        };
+        let name = |column: &Column| format!("{}{suffix}", column.name.to_lowercase().replace(' ', "-"));
+        matching(current, columns.iter().map(name).collect())
+    })
+}
+
+/// The controllers of Flux.
+pub fn controllers() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| Component::ALL.iter().map(|one| CompletionCandidate::new(one.as_str())).collect())
+}
+
+/// Names of the kubeconfig's contexts.
+fn contexts() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
+        matching(current, flags.map(|flags| crate::session::connect::contexts(&flags.global)).unwrap_or_default())
+    })
+}
+
+/// Names of Namespaces.
+fn namespaces() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::NAMESPACE)))
+}
+
+/// Names of FluxInstances.
+pub fn instances() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&instance_type())))
+}
+
+/// Names of Secrets.
+pub fn secrets() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| matching(current, names(&kinds::SECRET)))
+}
+
+/// The kinds of Flux.
+pub fn kinds() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| FLUX_KINDS.iter().map(|k| CompletionCandidate::new(k.kind)).collect())
+}
+
+/// `kind/`, then `kind/name`; names alone once a kind stands before.
+pub fn resources() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| resources_like(current))
+}
+
+/// The same beside nouns, once a word is begun.
+fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let line = words_of_line();
+        if current.is_empty() && second_words(whole_words(&line)).is_empty() {
+            return vec![];
+        }
+        let is_noun = |found: &CompletionCandidate| nouns.iter().any(|noun| found.get_value() == noun.as_str());
+        resources_like(current).into_iter().filter(|found| !is_noun(found)).collect()
+    })
+}
+
+fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
+    let text = current.to_string_lossy();
+    if let Some((word, _)) = text.split_once('/') {
+        let names = kinds::find_resource_type(word).map(|resource| names(&resource)).unwrap_or_default();
+        return matching(current, names.into_iter().map(|name| format!("{word}/{name}")).collect());
+    }
+    let line = words_of_line();
+    let whole = whole_words(&line);
+    let second = second_words(whole);
+    if !second.is_empty() {
+        return matching(current, second.iter().map(ToString::to_string).collect());
+    }
+    let words: Vec<&str> = whole.iter().map(String::as_str).collect();
+    if let Some(kind) = grammar::kind_alone(&words) {
+        return matching(current, names(&kind.resource_type()));
+    }
+    let before = text.rfind(',').map_or("", |at| &text[..=at]);
+    // One spelling of each, until one is begun.
+    let mut spellings: Vec<String> = match text.len() > before.len() {
+        true => kinds::words().map(str::to_lowercase).collect(),
+        false => FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase()).collect(),
+    };
+    spellings.dedup();
+    matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
+}
+
+/// What makes a kind with the last of these words: `git` after `source`.
+fn second_words(whole: &[String]) -> &'static [&'static str] {
+    let last = whole.last().map(|word| word.strip_suffix('s').unwrap_or(word));
+    TWO_WORDS.iter().find(|(first, _)| Some(*first) == last).map_or(&[], |(_, second)| *second)
+}
+
+fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
+}
+
+/// The words of the line being completed: what stands after `--` in the arguments of the shell's call, or all of kubectl's and flux's.
+fn words_of_line() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if words.get(1).is_some_and(|command| COBRA_COMMANDS.contains(&command.as_str())) {
+        words.remove(1);
+        return words;
+    }
+    if words.first().is_some_and(|program| program.ends_with(COMPLETING_PLUGIN)) {
+        return words;
+    }
+    let at = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
+    answer::rejoined(words.into_iter().skip(at).collect())
+}
+
+/// All of a line's words but the one being completed.
+fn whole_words(line: &[String]) -> &[String] {
+    line.split_last().map_or(&[], |(_, whole)| whole)
+}
+
+/// The flags that name a cluster, of a line that may be half written.
+fn cluster_flags(line: &[String]) -> Vec<String> {
+    let mut found = vec!["flux-operator".to_owned(), "--quiet".to_owned()];
+    let mut words = line.iter();
+    while let Some(word) = words.next() {
+        if FLAGS.contains(&word.as_str()) {
+            if let Some(value) = words.next() {
+                found.extend([word.clone(), value.clone()]);
+            }
+        } else if FLAGS.iter().any(|f| f.starts_with("--") && word.starts_with(&format!("{f}="))) {
+            found.push(word.clone());
+        }
+    }
+    found
+}
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    global: GlobalArgs,
+}
+
+fn names(resource: &ResourceType) -> Vec<String> {
+    let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
+    let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");
+    let look = async {
+        let session = Session::open(&shell).await.ok()?;
+        let namespace = session.namespace_or(if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        session.cluster.names(resource, Some(&namespace)).await.ok()
+    };
+    shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_cluster_of_a_half_written_line_is_found() {
+        let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
+        assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
+        assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
+    }
+
+    #[test]
+    fn what_flux_says_in_two_words_is_a_kind() {
+        for (first, second) in TWO_WORDS {
+            for word in second {
+                assert!(grammar::kind_alone(&["get", first, word]).is_some(), "{first} {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_noun_of_instances_offers_their_names() {
+        let tree = <crate::cli::Cli as clap::CommandFactory>::command();
+        let nouns = tree.get_subcommands().filter_map(|verb| Some((verb, verb.find_subcommand("instance")?)));
+        for (verb, noun) in nouns {
+            let name = noun.get_positionals().find(|positional| positional.get_id() == "name");
+            let offers = name.is_none_or(|name| name.get::<ArgValueCompleter>().is_some());
+            assert!(offers, "{} instance", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn names_follow_a_kind_that_stands_alone() {
+        let kind = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            grammar::kind_alone(&words).map(|kind| kind.kind)
+        };
+        for line in ["get resources ks", "get ks", "get ks app", "-n apps get -A ks", "why ks", "get kustomizations"] {
+            assert_eq!(kind(&format!("flux-operator {line}")), Some("Kustomization"), "{line}");
+        }
+        assert_eq!(kind("flux-operator get source git"), Some("GitRepository"));
+        for line in ["get resources", "get ks/app", "get ks,hr", "create secret git"] {
+            assert_eq!(kind(&format!("flux-operator {line}")), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What shells ask and are answered: flags where one is begun, hidden ones never, and bash's words as they were typed.
+
+use std::ffi::OsString;
+use std::io::{Error, Write};
+use std::path::Path;
+
+use clap::Command;
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+
+use crate::args::complete::{UNTYPABLE, words_of_line};
+
+/// What separates candidates: a line end, or what the script for bash asks for.
+const SEPARATORS: [char; 2] = ['\n', '\u{b}'];
+
+/// The shells that ask this program.
+pub const fn shells() -> Shells<'static> {
+    Shells(&[&Answer(Bash), &Answer(Elvish), &Answer(Fish), &Answer(Powershell), &Answer(Zsh)])
+}
+
+/// Whether a candidate is for the line being completed. The library offers every flag where nothing else is left.
+pub fn is_offered(candidate: &str) -> bool {
+    let is_begun = || words_of_line().last().is_some_and(|word| word.starts_with('-'));
+    !candidate.starts_with('-') || (!candidate.contains(UNTYPABLE) && is_begun())
+}
+
+/// Any flag that takes no value: where a word was.
+const FILLER: &str = "--quiet";
+
+/// bash hands `--for=ready` and `arn:aws` over as three words each: the flag without the sign, the pieces at a colon together, and
+/// as many words as before.
+pub fn rejoined(words: Vec<String>) -> Vec<String> {
+    let mut words = joined_at_colons(words);
+    for at in 1..words.len().saturating_sub(1) {
+        if words.get(at).is_some_and(|word| word == "=")
+            && words.get(at - 1).is_some_and(|word| word.starts_with('-') && word.len() > 1)
+        {
+            words.swap(at - 1, at);
+            if let Some(sign) = words.get_mut(at - 1) {
+                *sign = FILLER.to_owned();
+            }
+        }
+    }
+    words
+}
+
+fn joined_at_colons(words: Vec<String>) -> Vec<String> {
+    let count = words.len();
+    let mut joined: Vec<String> = vec![];
+    let mut goes_on = false;
+    for word in words {
+        let is_colon = word == ":";
+        match joined.last_mut() {
+            Some(last) if is_colon || goes_on => last.push_str(&word),
+            _ => joined.push(word),
+        }
+        goes_on = is_colon;
+    }
+    let fillers = std::iter::repeat_n(FILLER.to_owned(), count - joined.len());
+    joined.splice(joined.len().min(1)..joined.len().min(1), fillers);
+    joined
+}
+
+/// A shell of the library with the rules above.
+struct Answer<S>(S);
+
+impl<S: EnvCompleter> EnvCompleter for Answer<S> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.0.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        binary: &str,
+        completer: &str,
+        script: &mut dyn Write,
+    ) -> Result<(), Error> {
+        self.0.write_registration(variable, name, binary, completer, script)
+    }
+
+    fn write_complete(
+        &self,
+        tree: &mut Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        answer: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let piece = words.last().cloned().unwrap_or_default();
+        let words = rejoined(words);
+        // bash replaces no more than the piece behind the last colon.
+        let before = words.last().and_then(|word| word.strip_suffix(&piece)).unwrap_or_default().to_owned();
+        let mut text = vec![];
+        self.0.write_complete(tree, words.into_iter().map(OsString::from).collect(), folder, &mut text)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        text.split_inclusive(SEPARATORS)
+            .filter(|candidate| is_offered(candidate))
+            .map(|candidate| candidate.strip_prefix(&before).unwrap_or(candidate))
+            .try_for_each(|candidate| answer.write_all(candidate.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_and_its_value_stay_two_words_beside_each_other() {
+        let rejoined = |line: &str| rejoined(line.split(' ').map(str::to_owned).collect()).join(" ");
+        assert_eq!(rejoined("x wait --for = re"), "x wait --quiet --for re");
+        assert_eq!(rejoined("x apply -f = fl"), "x apply --quiet -f fl");
+        assert_eq!(rejoined("x get ks -l a = b"), "x get ks -l a = b");
+        assert_eq!(
+            rejoined("x get --context arn : aws : p"),
+            "x --quiet --quiet --quiet --quiet get --context arn:aws:p"
+        );
+        assert_eq!(rejoined("x get --context = a : p"), "x --quiet --quiet get --quiet --context a:p");
+        assert_eq!(rejoined("x wait --for ="), "x wait --for =");
+    }
+}

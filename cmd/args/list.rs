@@ -1,0 +1,190 @@
+//! A list as every verb that has one shows it: once, or again with `--watch`.
+
+use std::collections::{HashMap, HashSet};
+
+use flux_operator::k8s::ResourceType;
+use flux_operator::k8s::label_selector::LabelSelector;
+use serde_json::Value;
+
+use crate::output::listing::{Cell, Item, Listing};
+use crate::session::read_source::{Source, within};
+use crate::session::watch::Changes;
+use crate::terminal::output_format::{ListPrinter, OutputArgs, print_list};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Reads a label selector of the command line.
+pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
+    text.map(str::parse).transpose().map_err(|e| CliError::usage("cannot read the label selector").caused_by(&e))
+}
+
+/// Says where a list looked: `in namespace apps`, or nothing for all.
+pub fn place(namespace: Option<&str>) -> String {
+    namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default()
+}
+
+/// Says by which labels a list was chosen: ` with labels team=web`, or nothing.
+pub fn labelled(selector: Option<&str>) -> String {
+    selector.map(|labels| format!(" with labels {labels}")).unwrap_or_default()
+}
+
+/// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
+pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
+    if let Some(error) = no_namespace(source, namespace).await {
+        shell.hint(error.message());
+    }
+}
+
+/// The error of a namespace that does not exist; `None` when it does, when nobody may look, and for a dump.
+pub async fn no_namespace(source: &Source<'_>, namespace: Option<&str>) -> Option<CliError> {
+    match source {
+        Source::Cluster(session) => session.no_namespace(namespace?).await,
+        Source::Dump(..) => None,
+    }
+}
+
+/// How a list is shown.
+pub struct ListRequest<'a> {
+    pub output: &'a OutputArgs,
+    pub watch: bool,
+    /// Kinds whose changes make a watched list anew.
+    pub kinds: Vec<ResourceType>,
+    /// `None` shows the namespace of every row.
+    pub namespace: Option<String>,
+    /// One object was asked for by name, which JSON and YAML print without a list around it.
+    pub single: bool,
+    /// Said on stderr when the list is empty.
+    pub nothing: String,
+}
+
+impl ListRequest<'_> {
+    /// What is said of an empty table that was made of so many things: a filter that lets none through is not an absence.
+    pub fn nothing_of(&self, found: usize) -> String {
+        match found {
+            0 => self.nothing.clone(),
+            1 => "the one that was found does not match the filters".to_owned(),
+            count => format!("none of {count} match the filters"),
+        }
+    }
+}
+
+/// Makes a list and prints it: once, or with `--watch` whenever something changes.
+pub async fn show_list<F>(
+    shell: &Shell,
+    source: &Source<'_>,
+    request: ListRequest<'_>,
+    mut list: F,
+) -> Result<Exit, CliError>
+where
+    F: AsyncFnMut() -> Result<Listing, CliError>,
+{
+    if request.watch {
+        return watch_list(shell, source, &request, list).await;
+    }
+    let listing = within(shell, list()).await??;
+    let found = listing.items.len();
+    if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
+        shell.status(&request.nothing_of(found));
+        if found == 0 {
+            hint_at_namespace(shell, source, request.namespace.as_deref()).await;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows a list for as long as the command runs. On a terminal the screen is redrawn; elsewhere the rows that changed are
+/// appended, as kubectl does.
+async fn watch_list<F>(
+    shell: &Shell,
+    source: &Source<'_>,
+    show: &ListRequest<'_>,
+    mut list: F,
+) -> Result<Exit, CliError>
+where
+    F: AsyncFnMut() -> Result<Listing, CliError>,
+{
+    let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
+    shell.interruption().looks_on();
+    let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
+    let mut appended: Option<ListPrinter<'_>> = None;
+    loop {
+        let mut listing = within(shell, list()).await??;
+        let found = listing.items.len();
+        let now = jiff::Timestamp::now();
+        show.output.select(&mut listing, now)?;
+        show.output.sort(&mut listing)?;
+        if shell.can_redraw() && !show.output.wants_values() {
+            let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
+            let mut text = printer.lines(&listing)?;
+            if text.is_empty() {
+                text = format!("{}\n", show.nothing_of(found));
+            }
+            printer.sums().into_iter().for_each(|sums| text.push_str(&format!("{sums}\n")));
+            shell.redraw(&text);
+        } else {
+            let lines = appended
+                .get_or_insert_with(|| ListPrinter::new(shell, show.output, &listing, show.namespace.is_none()));
+            let there: HashSet<String> = listing.items.iter().map(key).collect();
+            let ready = listing.column("READY");
+            let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));
+            let mut gone: Vec<Item> = gone.collect();
+            gone.sort_by_key(key);
+            listing.items.retain(|item| {
+                let now = fingerprint(item);
+                let known = shown.insert(key(item), (now.clone(), item.clone()));
+                known.is_none_or(|(before, _)| before != now)
+            });
+            for item in &gone {
+                shell.status(&format!("{} is deleted", name_with_namespace(item)));
+            }
+            // What a program reads is objects, and these are none any more.
+            if !show.output.wants_values() && ready.is_some() {
+                listing.items.extend(gone);
+            }
+            lines.page(&listing)?;
+            lines.flush();
+        }
+        if !changes.next(shell).await? {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+fn key(item: &Item) -> String {
+    format!("{}/{}", item.namespace.as_deref().unwrap_or_default(), item.name)
+}
+
+fn name_with_namespace(item: &Item) -> String {
+    match &item.namespace {
+        Some(namespace) => format!("{} in namespace {namespace}", item.name),
+        None => item.name.clone(),
+    }
+}
+
+/// The last row of an object that is no more.
+fn deleted(item: Item, ready: Option<usize>) -> Item {
+    let mut item = item;
+    if let Some(cell) = ready.and_then(|index| item.cells.get_mut(index)) {
+        *cell = Cell::text("Deleted");
+    }
+    item
+}
+
+/// What makes a row worth printing again; ages grow without anything happening.
+fn fingerprint(item: &Item) -> Vec<String> {
+    let epoch = jiff::Timestamp::UNIX_EPOCH;
+    item.cells
+        .iter()
+        .map(|cell| match cell {
+            Cell::Since(moment) | Cell::Due(moment) => moment.to_string(),
+            other => other.full(epoch),
+        })
+        .collect()
+}
+
+/// An object as kubectl prints it.
+pub fn without_managed_fields(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+    }
+    object
+}

@@ -1,0 +1,521 @@
+//! Following objects until they are ready or gone, with what moves on the way and what was seen last at the end.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use flux_operator::api::well_known::{self, FINALIZER, FLUX_FINALIZER};
+use flux_operator::cluster::ClusterError;
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::why::{self, Unattended};
+use flux_operator::k8s::kstatus::Status;
+use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
+use futures::future::join_all;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use crate::args::DryRun;
+use crate::flows::operator::way_without;
+use crate::flows::request::Sent;
+use crate::flows::request::{RequestKind, send};
+use crate::session::HINT_LIMIT;
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::session::target::instance_kind;
+use crate::terminal::progress::{Progress, ProgressMode, State, one_line};
+use crate::terminal::{CliError, Exit};
+
+/// One object to follow.
+pub struct Followed {
+    pub target: Target,
+    /// The request the object has to handle first.
+    pub request: Option<String>,
+    pub absent: Absent,
+    /// UID of the object that is meant, when it is known.
+    pub uid: Option<String>,
+}
+
+/// Follows every object until it is ready; prints the Ready message of each on stdout.
+///
+/// # Errors
+/// What became of the objects that did not; of several each is reported, and the last error counts them.
+pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
+    let failed = not_ready(session, followed, mode).await?;
+    all_or_error(session, failed, followed.len(), "ready")
+}
+
+/// The same, with what became of each object that did not.
+async fn not_ready(
+    session: &Session<'_>,
+    followed: &[Followed],
+    mode: ProgressMode,
+) -> Result<Vec<CliError>, CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let waits = join_all(followed.iter().map(async |one| {
+        let key = one.target.reference();
+        progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
+        let wait = wait(session, one).await?;
+        let signs = Signs::default();
+        let ready = wait.until_ready(one.request.as_deref(), |sign| {
+            signs.note(&sign);
+            show(&progress, &key, &sign);
+        });
+        let result = tokio::select! {
+            // What is there is seen before anybody is missed.
+            biased;
+            result = ready => result,
+            error = unattended(session, one, &signs) => {
+                progress.borrow_mut().fail(&key, error.message());
+                return Err(error);
+            }
+        };
+        match &result {
+            Ok(message) => progress.borrow_mut().set(&key, State::Done, message),
+            Err(error) => progress.borrow_mut().fail(&key, &error.to_string()),
+        }
+        match result {
+            Ok(message) => Ok(message),
+            Err(error) => Err(explain(session, &one.target, error, "to become ready").await),
+        }
+    }));
+    let instance = followed.iter().find(|one| one.target.kind == instance_kind());
+    let results = match instance.filter(|_| progress.borrow().is_shown()) {
+        Some(instance) => {
+            let components = show_components(session, &instance.target.namespace, &progress);
+            tokio::select! {
+                results = waits => results,
+                never = components => match never {},
+            }
+        }
+        None => waits.await,
+    };
+    progress.borrow().clear();
+    let mut failed = vec![];
+    for (one, result) in followed.iter().zip(results) {
+        match result {
+            Ok(message) => {
+                let message = one_line(&message);
+                let message = if message.is_empty() { "ready" } else { message.as_str() };
+                session.shell.print(&format!("{}: {message}\n", one.target.reference()));
+            }
+            Err(error) => failed.push(error),
+        }
+    }
+    Ok(failed)
+}
+
+/// Sends a request to every target and, unless told otherwise, follows it until each is ready.
+///
+/// # Errors
+/// As [`send`] and [`until_ready`].
+pub async fn request_and_follow(
+    session: &Session<'_>,
+    targets: &[Target],
+    act: RequestKind<'_>,
+    dry_run: Option<DryRun>,
+    wait: bool,
+    mode: ProgressMode,
+) -> Result<Exit, CliError> {
+    let (sent, mut failed) = send(session, targets, act, dry_run).await?;
+    if let (Some(first), true) = (sent.first(), wait) {
+        session.shell.interruption().set(
+            "the request is stored, and its controller goes on with it",
+            Some(session.command(&format!("wait {}", words(targets)), &first.target.namespace)),
+        );
+    }
+    if wait {
+        failed.extend(follow_sent(session, sent, act, mode).await);
+    } else {
+        for one in sent.iter().filter(|one| sleeps_on(one, act)) {
+            let object = one.target.reference();
+            session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
+        }
+    }
+    all_or_error(session, failed, targets.len(), act.goal())
+}
+
+/// Whether a request was stored that is not looked at.
+fn sleeps_on(sent: &Sent, act: RequestKind<'_>) -> bool {
+    sent.target.is_suspended(&sent.object) && !matches!(act, RequestKind::Suspend(_))
+}
+
+/// Follows every object that got a request until it is ready; returns what became of those that did not.
+pub async fn follow_sent(
+    session: &Session<'_>,
+    sent: Vec<Sent>,
+    act: RequestKind<'_>,
+    mode: ProgressMode,
+) -> Vec<CliError> {
+    let (mut followed, mut failed) = (vec![], vec![]);
+    for one in sent {
+        if sleeps_on(&one, act) {
+            failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
+        } else if one.target.kind.has_status && is_static(&one.object) {
+            let object = one.target.reference();
+            let status = format!("{object} is only a reference to a registry: no controller reports on it");
+            session.shell.status(&status);
+        } else if one.target.kind.has_status {
+            followed.push(Followed {
+                target: one.target,
+                request: Some(one.token),
+                absent: Absent::Ends,
+                uid: uid_of(&one.object),
+            });
+        }
+    }
+    // Whom nobody answers waits for nothing.
+    if let Some(at) = followed.iter().position(|one| one.target.kind == instance_kind())
+        && let Some(error) = nobody_answers(session, &followed[at].target).await
+    {
+        followed.remove(at);
+        failed.push(error);
+    }
+    if !followed.is_empty() {
+        failed.extend(not_ready(session, &followed, mode).await.unwrap_or_else(|error| vec![error]));
+    }
+    failed
+}
+
+/// The error of a request that is stored, and that no operator will answer.
+async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliError> {
+    let limit = HINT_LIMIT.min(session.deadline.left());
+    let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
+    if !coverage.is_nobody() {
+        return None;
+    }
+    let place = session.place(&target.reference());
+    let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+    let error = CliError::failed(format!("the request is stored on {place}, but nobody will act on it"));
+    let error = error.cause(coverage.to_string()).object(target.reference());
+    Some(error.hint(way_without(session, &coverage, "run the reconciliation from here", &here)))
+}
+
+/// Tells an object from others that have its name at other times.
+pub fn uid_of(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+/// A HelmRepository of type `oci` has no status (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
+fn is_static(object: &Value) -> bool {
+    object["kind"] == "HelmRepository" && object["spec"]["type"] == "oci"
+}
+
+/// How long an object may lie as it is before somebody looks who should attend to it.
+const UNTOUCHED: Duration = Duration::from_millis(900);
+/// How long where Flux may work from elsewhere.
+const UNTOUCHED_FROM_ELSEWHERE: Duration = Duration::from_secs(15);
+
+/// Whether an object that is waited for moves.
+#[derive(Default)]
+struct Signs {
+    count: Cell<usize>,
+    first: Notify,
+}
+
+impl Signs {
+    fn note(&self, sign: &WaitEvent) {
+        match sign {
+            WaitEvent::Pending(_) | WaitEvent::Condition(_) => self.add(),
+            WaitEvent::Missing | WaitEvent::Event(_) | WaitEvent::Finalizers(_) | WaitEvent::Retrying(_) => {}
+        }
+    }
+
+    /// As [`Signs::note`], of an object that is to go: whoever holds others than Flux's finalizers is not known here.
+    fn note_leaving(&self, sign: &WaitEvent) {
+        let is_flux = |name: &String| [FINALIZER, FLUX_FINALIZER].contains(&name.as_str());
+        if matches!(sign, WaitEvent::Finalizers(list) if !list.is_empty() && list.iter().all(is_flux)) {
+            self.add();
+        }
+    }
+
+    fn add(&self) {
+        self.count.set(self.count.get() + 1);
+        self.first.notify_one();
+    }
+}
+
+/// The error of waiting for an object that nobody will look at; does not return where somebody does, or where that cannot be told.
+async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+    let place = session.place(&followed.target.reference());
+    let error = match followed.request {
+        Some(_) => CliError::failed(format!("the request is stored on {place}, but nobody will act on it")),
+        None => CliError::new(Exit::Unhealthy, format!("{place} does not become ready: nobody looks at it")),
+    };
+    left_alone(session, followed, signs, error).await
+}
+
+/// The same for an object that is being deleted and held by a finalizer that nobody will take off.
+async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+    let place = session.place(&followed.target.reference());
+    let error = CliError::new(Exit::Unhealthy, format!("{place} is not deleted: nobody acts on its finalizer"));
+    left_alone(session, followed, signs, error).await
+}
+
+/// `error` with who is missing, some time after the first sign if there was no other.
+async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, error: CliError) -> CliError {
+    if session.shell.rehearses() {
+        return std::future::pending().await;
+    }
+    signs.first.notified().await;
+    let before = signs.count.get();
+    tokio::time::sleep(UNTOUCHED).await;
+    // Whatever Deployments say, somebody is at work.
+    if signs.count.get() == before
+        && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
+            timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await
+    {
+        if !is_certain {
+            tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
+        }
+        if signs.count.get() != before {
+            return std::future::pending().await;
+        }
+        let error = error.cause(cause.summary).object(followed.target.reference());
+        let steps = cause.next.iter().map(|step| session.whereto().sentence(step));
+        return steps.fold(error, CliError::hint);
+    }
+    std::future::pending().await
+}
+
+async fn who_is_missing(session: &Session<'_>, target: &Target) -> Result<Option<Unattended>, ClusterError> {
+    let resource = target.kind.resource_type();
+    let now = jiff::Timestamp::now();
+    let found = from_cluster::collect(&session.cluster, |snapshot| {
+        let object = snapshot.get(&resource, Some(&target.namespace), &target.name)?;
+        why::unattended(snapshot, object, now)
+    });
+    Ok(found.await?.value)
+}
+
+/// The words that name all targets after a verb.
+fn words(targets: &[Target]) -> String {
+    match targets {
+        [one] => one.words(),
+        many => {
+            let names: Vec<_> = many.iter().map(|t| format!("{}/{}", t.kind.kind.to_lowercase(), t.name)).collect();
+            format!("resource {}", names.join(" "))
+        }
+    }
+}
+
+/// A watch without a time-out ends by an interrupt; timers cannot count much further.
+const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Prints every change of the objects on stdout, until an interrupt, the time-out, or the end of each of them.
+///
+/// # Errors
+/// When an object is deleted or cannot be watched; the time-out is the end that was asked for.
+pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
+    let results = join_all(followed.iter().map(async |one| {
+        let key = one.target.reference();
+        let mut wait = wait(session, one).await?;
+        if session.shell.global().timeout.is_none() {
+            wait.deadline = Instant::now() + NO_END;
+        }
+        let nobody_reads = Notify::new();
+        let print = |sign: WaitEvent| {
+            let line = match sign {
+                WaitEvent::Condition(condition) => condition.to_string(),
+                WaitEvent::Event(event) => event.to_string(),
+                WaitEvent::Retrying(why) => format!("the API server does not answer, trying again: {why}"),
+                WaitEvent::Missing | WaitEvent::Pending(_) | WaitEvent::Finalizers(_) => return,
+            };
+            session.shell.print(&format!("{key}: {}\n", one_line(&line)));
+            if session.shell.output_is_lost() {
+                nobody_reads.notify_one();
+            }
+        };
+        let result = tokio::select! {
+            result = wait.observe(print) => result,
+            () = nobody_reads.notified() => Ok(()),
+        };
+        match result {
+            Ok(()) | Err(WaitError::TimedOut(_)) => Ok(()),
+            Err(error) => Err(explain(session, &one.target, error, "to change").await),
+        }
+    }))
+    .await;
+    let failed: Vec<CliError> = results.into_iter().filter_map(Result::err).collect();
+    all_or_error(session, failed, followed.len(), "there any more")
+}
+
+/// Shows how Flux's controllers come up, for as long as it is polled.
+async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefCell<Progress>) -> Infallible {
+    let mut rollout = Rollout::new(&session.cluster, namespace);
+    // Whoever may not see Deployments or pods still sees the instance's conditions.
+    while let Ok(news) = rollout.next().await {
+        let mut progress = progress.borrow_mut();
+        for component in news {
+            progress.set(&component.name, state_of(component.status), &component.message);
+        }
+    }
+    std::future::pending().await
+}
+
+/// How a health is drawn.
+pub fn state_of(status: Status) -> State {
+    match status {
+        Status::Current | Status::NotFound => State::Done,
+        Status::Failed => State::Failed,
+        Status::InProgress | Status::Terminating | Status::Unknown => State::Waiting,
+    }
+}
+
+/// Follows an object until it, or the one with the UID if it is known, is gone.
+///
+/// # Errors
+/// When it is still there at the deadline, with what holds it.
+pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let key = followed.target.reference();
+    progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
+    let wait = wait(session, followed).await?;
+    let signs = Signs::default();
+    let gone = wait.until_gone(|sign| {
+        signs.note_leaving(&sign);
+        show(&progress, &key, &sign);
+    });
+    let result = tokio::select! {
+        biased;
+        result = gone => result,
+        error = held_by_nobody(session, followed, &signs) => {
+            progress.borrow().clear();
+            return Err(error);
+        }
+    };
+    progress.borrow().clear();
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(session, &followed.target, error, "to be deleted").await),
+    }
+}
+
+/// Follows an object until it is there.
+///
+/// # Errors
+/// When it is not at the deadline.
+pub async fn until_created(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+    let progress = RefCell::new(Progress::new(session.shell, mode));
+    let key = followed.target.reference();
+    let wait = wait(session, followed).await?;
+    let result = wait.until_created(|sign| show(&progress, &key, &sign)).await;
+    progress.borrow().clear();
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(session, &followed.target, error, "to be created").await),
+    }
+}
+
+/// Turns the errors of several objects into one.
+pub fn all_or_error(
+    session: &Session<'_>,
+    mut failed: Vec<CliError>,
+    of: usize,
+    state: &str,
+) -> Result<Exit, CliError> {
+    match (failed.len(), of) {
+        (0, _) => Ok(Exit::Done),
+        (1, 1) => Err(failed.swap_remove(0)),
+        (count, of) => {
+            let exit = failed.first().map_or(Exit::Failed, CliError::exit);
+            for error in &failed {
+                session.shell.report(error);
+            }
+            let are = if count == 1 { "is" } else { "are" };
+            Err(CliError::new(exit, format!("{count} of {of} objects {are} not {state}")))
+        }
+    }
+}
+
+async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliError> {
+    let target = &followed.target;
+    Ok(Wait {
+        cluster: session.cluster.clone(),
+        resource: session.served(target.kind).await?,
+        namespace: target.namespace.clone(),
+        name: target.name.clone(),
+        uid: followed.uid.clone(),
+        suspension: target.kind.suspension,
+        deadline: session.deadline.instant(),
+        absent: followed.absent,
+    })
+}
+
+fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
+    let mut progress = progress.borrow_mut();
+    match sign {
+        WaitEvent::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
+        // The condition that follows says more.
+        WaitEvent::Pending(flux_operator::request::Pending::InProgress(_)) => {}
+        WaitEvent::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
+        WaitEvent::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
+        WaitEvent::Event(event) => progress.note(key, &event.to_string()),
+        WaitEvent::Finalizers(list) if list.is_empty() => {
+            progress.set(key, State::Waiting, "waiting for it to be deleted")
+        }
+        WaitEvent::Finalizers(list) => {
+            progress.set(key, State::Waiting, &format!("waiting for its finalizers: {}", list.join(", ")));
+        }
+        WaitEvent::Retrying(why) => progress.note(key, &format!("the API server does not answer, trying again: {why}")),
+    }
+}
+
+async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal: &str) -> CliError {
+    let reference = target.reference();
+    let error = match error {
+        WaitError::TimedOut(last) => {
+            let message = format!(
+                "timed out after {} waiting for {} {goal}",
+                session.deadline.length(),
+                session.place(&reference)
+            );
+            timed_out(session, target, CliError::new(Exit::Unhealthy, message), &last)
+        }
+        WaitError::Failed { reason, message } => {
+            let error = CliError::new(Exit::Unhealthy, format!("{} failed", session.place(&reference)))
+                .cause(format!("{reason}: {}", message.trim_end()));
+            error.hint(format!("see its history and events with `{}`", session.look_at(target)))
+        }
+        WaitError::Suspended => suspended(session, target),
+        WaitError::Missing => session.missing(target).await,
+        WaitError::Deleting => CliError::failed(format!("{} is being deleted", session.place(&reference))),
+        WaitError::Deleted => {
+            CliError::new(Exit::NotFound, format!("{} was deleted while waiting", session.place(&reference)))
+        }
+        WaitError::Watch(source) => session.watch_error(target, *source),
+    };
+    error.object(reference)
+}
+
+/// The error of asking for something that a suspended object does not do.
+pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
+    let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
+    CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
+        .object(target.reference())
+        .hint(format!("resume it with `{resume}`"))
+}
+
+fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &LastSeen) -> CliError {
+    if let Some(condition) = &last.condition {
+        error = error.cause(format!("last condition: {condition}"));
+    }
+    // What is pending repeats the condition when the condition is what is pending.
+    let condition = last.condition.as_ref().map(ToString::to_string);
+    if let Some(pending) = last.pending.as_ref().filter(|p| Some(*p) != condition.as_ref()) {
+        error = error.cause(format!("still waiting: {pending}"));
+    }
+    if let Some(event) = &last.event {
+        error = error.cause(format!("last event: {event}"));
+    }
+    if let Some(trouble) = &last.trouble {
+        error = error.cause(format!("the API server could not be asked: {trouble}"));
+    }
+    if last.condition.is_none() && last.trouble.is_none() && target.kind.group == well_known::GROUP {
+        error = error.hint(format!(
+            "no operator seems to look at it; run the reconciliation here with `{}`",
+            session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace)
+        ));
+    }
+    error.hint(format!("see what it does with `{}`", session.look_at(target)))
+}

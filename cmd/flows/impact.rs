@@ -1,0 +1,90 @@
+//! What would go with an object, as every verb that takes something away shows it.
+
+use std::collections::BTreeMap;
+
+use flux_operator::inspect::impact::{Concern, Impact, ImpactEntry};
+use flux_operator::k8s::ObjectId;
+
+use crate::output::table::clean;
+
+/// How many names follow a count.
+const NAMED: usize = 3;
+
+/// The lines of an impact: what is painful one by one, the others counted; `all` names every object.
+pub fn impact_text(impact: &Impact, all: bool) -> String {
+    let mut lines = vec![impact.summary.clone()];
+    let is_painful = |entry: &&ImpactEntry| entry.concern < Concern::Reconciler;
+    let (painful, others): (Vec<_>, Vec<_>) = impact.deleted.iter().partition(|entry| is_painful(entry));
+    lines.extend(painful.iter().map(|entry| line(entry)));
+    if all {
+        lines.extend(others.iter().map(|entry| line(entry)));
+    } else if !others.is_empty() {
+        let objects: Vec<&ObjectId> = others.iter().map(|entry| &entry.object).collect();
+        lines.push(format!("  {}", counted(&objects)));
+    }
+    if !impact.kept.is_empty() && !impact.deleted.is_empty() {
+        lines.push(format!("{} stay:", impact.kept.len()));
+        let shown = if all { impact.kept.len() } else { NAMED };
+        lines.extend(impact.kept.iter().take(shown).map(line));
+        if let Some(more) = impact.kept.len().checked_sub(shown).filter(|more| *more > 0) {
+            lines.push(format!("  and {more} more"));
+        }
+    }
+    if !impact.dependents.is_empty() {
+        let objects: Vec<&ObjectId> = impact.dependents.iter().collect();
+        lines.push(format!("waiting for it, or taking content from it: {}", counted(&objects)));
+    }
+    lines.iter().map(|line| format!("{}\n", clean(line))).collect()
+}
+
+fn line(entry: &ImpactEntry) -> String {
+    let says = if entry.says.is_empty() { String::new() } else { format!(": {}", entry.says) };
+    format!("  {}{says}", entry.object)
+}
+
+/// `4 Deployment, 2 ConfigMap: Deployment/a/b, …`
+fn counted(objects: &[&ObjectId]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in objects {
+        *counts.entry(object.kind.as_str()).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
+    let counts: Vec<String> = counts.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let names: Vec<String> = objects.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match objects.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}: {}{more}", counts.join(", "), names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_painful_is_named_and_the_others_are_counted() {
+        let id = |kind: &str, name: &str| ObjectId::new("", kind, Some("apps"), name);
+        let entry = |kind: &str, name: &str, concern: Concern, says: &str| ImpactEntry {
+            object: id(kind, name),
+            concern,
+            says: says.into(),
+            through: id("Kustomization", "k"),
+        };
+        let mut deleted = vec![entry("PersistentVolumeClaim", "data", Concern::Volume, "its data is deleted")];
+        deleted.extend((0..5).map(|n| entry("ConfigMap", &format!("c{n}"), Concern::Other, "")));
+        let impact = Impact {
+            object: id("Kustomization", "k"),
+            summary: "6 objects go".into(),
+            deleted,
+            kept: vec![entry("Secret", "s", Concern::Other, "prune is disabled")],
+            dependents: vec![id("Kustomization", "next")],
+        };
+        let expected = "6 objects go\n  PersistentVolumeClaim/apps/data: its data is deleted\n  \
+            5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more\n1 stay:\n  \
+            Secret/apps/s: prune is disabled\nwaiting for it, or taking content from it: 1 Kustomization: Kustomization/apps/next\n";
+        assert_eq!(impact_text(&impact, false), expected);
+        assert_eq!(impact_text(&impact, true).matches("ConfigMap/apps/c").count(), 5);
+    }
+}

@@ -1,0 +1,355 @@
+//! Flux objects in a person's own files: which of them are written at an API version that Flux is about to drop.
+//!
+//! ```text
+//! folder ─► list of files ─► one file after the other: read, migrated, given to the command, dropped
+//! ```
+//! No text is kept: a repository may be larger than the memory, and what was written is printed before the next file is read.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
+use flux_operator::distribution::{Distribution, FluxVersion};
+use flux_operator::format::yaml;
+use flux_operator::inspect::upgrade::{Finding, Target};
+use serde::Serialize;
+
+use crate::terminal::{CliError, Shell, is_stdin};
+use folder::ManifestFolder;
+
+mod folder;
+mod rewrite;
+
+pub use rewrite::write;
+
+/// Extensions of the files that are read in a folder, unless `--extensions` names others.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// One file, and what a Flux version wants of it.
+pub struct LookedAt {
+    /// `None` is standard input.
+    pub path: Option<PathBuf>,
+    /// As it is written.
+    pub text: String,
+    pub migrated: Migrated,
+}
+
+impl LookedAt {
+    /// The path, `-` for standard input.
+    pub fn name(&self) -> String {
+        self.path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string())
+    }
+
+    fn changes(&self) -> FileChanges {
+        let Migrated { edits, lost, unedited, .. } = self.migrated.clone();
+        FileChanges { path: self.name(), edits, lost, unedited }
+    }
+
+    /// The lines of its edits, and of what somebody has to look at.
+    pub fn lines(&self) -> (String, Vec<String>) {
+        self.changes().lines()
+    }
+}
+
+/// What is to be done, or was, file by file.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FileMigration")]
+pub struct FileMigration {
+    /// The Flux version whose API versions are wanted.
+    pub flux: String,
+    pub files: Vec<FileChanges>,
+    /// What the version changes beside its API, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Finding>,
+    #[serde(skip_serializing_if = "PassedOver::is_empty")]
+    pub passed_over: PassedOver,
+}
+
+/// What is to be done in one file, or was.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChanges {
+    pub path: String,
+    pub edits: Vec<Edit>,
+    pub lost: Vec<LostField>,
+    /// Versions that stay as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unedited: Vec<UneditedVersion>,
+}
+
+/// Files of a folder that were passed over, by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PassedOver {
+    /// Folders whose name begins with a dot; those of version control are not counted.
+    pub hidden_folders: usize,
+    /// Files with another extension.
+    pub other_extensions: usize,
+    /// Files that name Flux and are not YAML, and files that cannot be read at all.
+    pub unreadable: usize,
+    /// Files that begin with a byte order mark, which stays.
+    pub byte_order_marks: usize,
+    /// Symbolic links that lead out of the folder.
+    pub links: Vec<String>,
+}
+
+impl PassedOver {
+    fn is_empty(&self) -> bool {
+        *self == PassedOver::default()
+    }
+
+    /// One line for each sort of things.
+    fn lines(&self) -> Vec<String> {
+        let of = |count: usize, one: &str, many: &str| {
+            let noun = if count == 1 { one } else { many };
+            (count > 0).then(|| format!("{count} {noun}"))
+        };
+        let lines = [
+            of(
+                self.hidden_folders,
+                "hidden folder is not read: name it to have it read",
+                "hidden folders are not read: name one to have it read",
+            ),
+            of(
+                self.other_extensions,
+                "file with another extension is not read: --extensions adds it",
+                "files with other extensions are not read: --extensions adds some",
+            ),
+            of(
+                self.unreadable,
+                "file is left alone: it cannot be read as YAML",
+                "files are left alone: they cannot be read as YAML",
+            ),
+            of(
+                self.byte_order_marks,
+                "file begins with a byte order mark, which stays",
+                "files begin with a byte order mark, which stays",
+            ),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
+/// The newest patch of a minor version (`2.8`), or one version (`2.8.3`); without a word the newest.
+fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxVersion, CliError> {
+    let versions = distribution.versions();
+    let wanted = word.map(|word| word.trim_start_matches('v').trim_end_matches(".x"));
+    let fits = |version: &&FluxVersion| {
+        let name = version.name.trim_start_matches('v');
+        wanted.is_none_or(|wanted| name == wanted || name.starts_with(&format!("{wanted}.")))
+    };
+    versions.iter().rfind(fits).cloned().ok_or_else(|| {
+        let newest = versions.last().map(|version| version.name.clone()).unwrap_or_default();
+        CliError::usage(format!("unknown Flux version {}", word.unwrap_or_default()))
+            .hint(format!("the newest one here is {newest}; `flux-operator distribution versions` lists them"))
+    })
+}
+
+/// A version of Flux to go to (see [`flux_version`]).
+pub fn target(word: &str) -> Result<Target, CliError> {
+    let distribution = Distribution::embedded();
+    let version = flux_version(&distribution, Some(word))?;
+    Target::of(&distribution, version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))
+}
+
+/// One line each.
+pub fn change_lines(migration: &FileMigration) -> Vec<String> {
+    let line = |change: &Finding| {
+        let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line}: {}: {}", change.path, change.object, change.message)
+    };
+    migration.changes.iter().map(line).collect()
+}
+
+/// Which manifests are looked at, and with whose eyes.
+pub struct ManifestRequest<'a> {
+    /// A file, a folder, or `-` for standard input.
+    pub place: &'a Path,
+    /// The Flux version (see [`flux_version`]).
+    pub to: Option<&'a str>,
+    /// Extensions of the files that are read in a folder; empty for the usual ones.
+    pub extensions: &'a [String],
+}
+
+/// Looks at a file, at every manifest of a folder, or at standard input, and gives each to `take`.
+///
+/// Unreadable files of a folder are counted. Only those that mention an old Flux version are named.
+pub async fn for_each(
+    request: &ManifestRequest<'_>,
+    shell: &Shell,
+    mut take: impl FnMut(LookedAt, &mut FileMigration) -> Result<(), CliError>,
+) -> Result<FileMigration, CliError> {
+    let distribution = Distribution::embedded();
+    let version = flux_version(&distribution, request.to)?;
+    let versions = StoredVersions::of(&distribution, &version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+    let mut migration = FileMigration { flux: version.name, ..FileMigration::default() };
+    let failed = |path: &Path, error: &(dyn std::error::Error + 'static)| {
+        CliError::failed(format!("cannot read {}", path.display())).caused_by(error)
+    };
+    let mut add = |one: LookedAt, migration: &mut FileMigration| {
+        let changes = one.changes();
+        if !changes.edits.is_empty() || !changes.lost.is_empty() || !changes.unedited.is_empty() {
+            migration.files.push(changes);
+        }
+        migration.passed_over.byte_order_marks += usize::from(one.text.starts_with('\u{feff}'));
+        take(one, migration)
+    };
+    if is_stdin(request.place) {
+        let (stdin, place) = (shell.stdin("manifests")?, Path::new("standard input"));
+        let text = shell.read_input("standard input", move || yaml::read(stdin.lock())).await?;
+        let text = text.map_err(|e| failed(place, &e))?;
+        let migrated = migrated(&versions, &text, request).map_err(|e| failed(place, &e))?;
+        add(LookedAt { path: None, text, migrated }, &mut migration)?;
+        return Ok(migration);
+    }
+    let root = request.place;
+    if !root.is_dir() {
+        let text = read(root, shell).await?.map_err(|e| failed(root, &e))?;
+        let migrated = migrated(&versions, &text, request).map_err(|e| failed(root, &e))?;
+        add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
+        return Ok(migration);
+    }
+    let folder = ManifestFolder::find(root, request.extensions).map_err(|e| failed(root, &e))?;
+    migration.passed_over = PassedOver {
+        hidden_folders: folder.hidden_folders,
+        other_extensions: folder.other_extensions,
+        unreadable: folder.unreadable,
+        byte_order_marks: 0,
+        links: folder.links_outside.iter().map(|link| link.display().to_string()).collect(),
+    };
+    for link in &migration.passed_over.links {
+        shell.warn(&format!("{link} is not followed: it leads out of {}", root.display()));
+    }
+    for path in folder.manifests {
+        let Ok(text) = read(&path, shell).await? else {
+            migration.passed_over.unreadable += 1;
+            continue;
+        };
+        let migrated = match migrated(&versions, &text, request) {
+            Ok(migrated) => migrated,
+            // A folder of charts holds templates; a file that was named is meant.
+            Err(_) => {
+                migration.passed_over.unreadable += 1;
+                Migrated { text: text.clone(), unedited: versions.old_versions(&text), ..Migrated::default() }
+            }
+        };
+        add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
+    }
+    for path in &folder.unread {
+        let Ok(text) = read(path, shell).await? else { continue };
+        for UneditedVersion { line, object, from, .. } in versions.old_versions(&text) {
+            shell.warn(&format!("{}:{line}: {object} is written as {from}, but the file is not read", path.display()));
+        }
+    }
+    for line in migration.passed_over.lines() {
+        shell.status(&line);
+    }
+    Ok(migration)
+}
+
+/// Reads a file; the outer error ends the command, the inner one is about this file.
+async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlError>, CliError> {
+    let file = path.to_owned();
+    let open = move || yaml::read(File::open(file).map_err(yaml::YamlError::Read)?);
+    shell.read_input(&path.display().to_string(), open).await
+}
+
+/// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
+fn migrated(versions: &StoredVersions, text: &str, request: &ManifestRequest<'_>) -> Result<Migrated, yaml::YamlError> {
+    match versions.migrate(text) {
+        Err(yaml::YamlError::Syntax { .. }) if !request.extensions.is_empty() => Ok(versions.migrate_lines(text)),
+        migrated => migrated,
+    }
+}
+
+impl FileChanges {
+    fn lines(&self) -> (String, Vec<String>) {
+        let path = &self.path;
+        let mut edits = String::new();
+        for Edit { line, object, from, to } in &self.edits {
+            edits.push_str(&format!("{path}:{line}: {object}: {from} → {to}\n"));
+        }
+        let mut others = vec![];
+        for LostField { line, object, field, api_version, advice } in &self.lost {
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            others.push(format!("{path}:{line}: {object}: {api_version} has no field {field}{advice}"));
+        }
+        for UneditedVersion { line, object, from, to, reason, by_hand } in &self.unedited {
+            let advice = if *by_hand { format!("; write {to} by hand") } else { String::new() };
+            others.push(format!("{path}:{line}: {object}: {from} stays, because {reason}{advice}"));
+        }
+        (edits, others)
+    }
+}
+
+impl FileMigration {
+    /// How many places are written as another version has them.
+    pub fn edits(&self) -> usize {
+        self.files.iter().map(|file| file.edits.len()).sum()
+    }
+
+    /// How many places somebody has to change.
+    pub fn by_hand(&self) -> usize {
+        let versions = |file: &FileChanges| file.unedited.iter().filter(|version| version.by_hand).count();
+        self.files.iter().map(|file| file.lost.len() + versions(file)).sum()
+    }
+
+    /// `, 2 to change by hand, 1 left as it is`, of what there is.
+    fn others(&self) -> String {
+        let left: usize = self.files.iter().map(|file| file.unedited.iter().filter(|one| !one.by_hand).count()).sum();
+        let part = |count: usize, says: &str| if count > 0 { format!(", {count} {says}") } else { String::new() };
+        part(self.by_hand(), "to change by hand") + &part(left, "left as written")
+    }
+
+    /// `Flux v2.9.4: 3 changed, 1 to change by hand`.
+    pub fn summary(&self, done: &str) -> String {
+        format!("Flux {}: {} {done}{}", self.flux, self.edits(), self.others())
+    }
+
+    /// The last line of a check, which counts every line before it.
+    pub fn verdict(&self) -> String {
+        let breaks = self.changes.iter().filter(|change| change.breaks).count();
+        let part = |count: usize, one: &str, many: &str| match count {
+            0 => String::new(),
+            1 => format!(", 1 {one}"),
+            several => format!(", {several} {many}"),
+        };
+        let changes = part(breaks, "breaking change", "breaking changes")
+            + &part(self.changes.len() - breaks, "other change", "other changes");
+        if self.edits() + self.by_hand() > 0 {
+            return self.summary("to change") + &changes;
+        }
+        let all = format!("every Flux object is written as Flux {} stores it", self.flux);
+        match (self.others() + &changes).strip_prefix(", ") {
+            Some(rest) => format!("{all}; {rest}"),
+            None => all,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_check_counts_what_was_printed() {
+        let finding =
+            |breaks| Finding { path: "a".into(), line: None, object: String::new(), breaks, message: String::new() };
+        let mut migration = FileMigration { flux: "v2.9.4".into(), ..FileMigration::default() };
+        assert_eq!(migration.verdict(), "every Flux object is written as Flux v2.9.4 stores it");
+        migration.changes = vec![finding(true), finding(false), finding(true)];
+        assert_eq!(
+            migration.verdict(),
+            "every Flux object is written as Flux v2.9.4 stores it; 2 breaking changes, 1 other change"
+        );
+        let lost = LostField { line: 1, object: "a".into(), field: "b".into(), api_version: "v1".into(), advice: None };
+        migration.files = vec![FileChanges { path: "a".into(), edits: vec![], lost: vec![lost], unedited: vec![] }];
+        assert_eq!(
+            migration.verdict(),
+            "Flux v2.9.4: 0 to change, 1 to change by hand, 2 breaking changes, 1 other change"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Reconcile, suspend and resume: one patch per object, several objects at once.
+
+use flux_operator::api::kinds::Suspension;
+use flux_operator::cluster::DeleteOptions;
+use flux_operator::format::yaml;
+use flux_operator::request::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
+use futures::StreamExt;
+use futures::stream;
+use serde_json::{Value, json};
+
+use crate::args::DryRun;
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::CliError;
+
+/// What is asked of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind<'a> {
+    /// `reset` also forgets the failures of a Helm release.
+    Reconcile {
+        force: bool,
+        reset: bool,
+    },
+    /// With why and until when.
+    Suspend(SuspendNote<'a>),
+    Resume,
+}
+
+impl RequestKind<'_> {
+    fn patch(self, suspension: Suspension, token: &str) -> Value {
+        match self {
+            RequestKind::Reconcile { force, reset } => reconcile_patch(token, force, reset),
+            RequestKind::Suspend(note) => suspend_patch(suspension, note),
+            RequestKind::Resume => resume_patch(suspension, token),
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            RequestKind::Reconcile { .. } => "request the reconciliation of",
+            RequestKind::Suspend(_) => "suspend",
+            RequestKind::Resume => "resume",
+        }
+    }
+
+    /// The state the objects are to reach.
+    pub fn goal(self) -> &'static str {
+        match self {
+            RequestKind::Reconcile { .. } => "reconciled",
+            RequestKind::Suspend(_) => "suspended",
+            RequestKind::Resume => "resumed",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            RequestKind::Reconcile { force: false, .. } => "► reconciliation requested for",
+            RequestKind::Reconcile { force: true, .. } => "► forced reconciliation requested for",
+            RequestKind::Suspend(_) => "✔ reconciliation suspended for",
+            RequestKind::Resume => "✔ reconciliation resumed for",
+        }
+    }
+}
+
+/// More patches than this are not under way at the same time.
+pub const CONCURRENT: usize = 16;
+
+/// An object whose patch was accepted.
+pub struct Sent {
+    pub target: Target,
+    pub token: String,
+    /// The object after the patch.
+    pub object: Value,
+}
+
+/// Sends the patch to every target, a few at a time; with a dry run nothing is changed, and nothing is returned.
+///
+/// What fails for one object is returned beside what succeeded for the others.
+pub async fn send(
+    session: &Session<'_>,
+    targets: &[Target],
+    act: RequestKind<'_>,
+    dry_run: Option<DryRun>,
+) -> Result<(Vec<Sent>, Vec<CliError>), CliError> {
+    let token = token(jiff::Timestamp::now());
+    if dry_run == Some(DryRun::Client) {
+        let mut documents = vec![];
+        for target in targets {
+            documents.push(preview(target, act.patch(target.kind.suspension, &token)));
+            session.shell.status(&format!("(dry run) would {} {}", act.verb(), session.place(&target.reference())));
+        }
+        let text = yaml::document_stream(&documents)
+            .map_err(|e| CliError::failed("cannot print the request").caused_by(&e))?;
+        session.shell.print(&text);
+        return Ok((vec![], vec![]));
+    }
+    let server_dry_run = dry_run == Some(DryRun::Server);
+    let requests = targets.iter().map(async |target| {
+        let patch = act.patch(target.kind.suspension, &token);
+        let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
+        let prefix = if server_dry_run { "(server dry run) " } else { "" };
+        match session.shell.has_structured_errors() {
+            // As the progress of a run tells it.
+            true if session.shell.global().quiet => {}
+            true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
+            false => {
+                session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
+            }
+        }
+        Ok(Sent { target: target.clone(), token: token.clone(), object })
+    });
+    let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;
+    let (mut sent, mut failed) = (vec![], vec![]);
+    for result in results {
+        match result {
+            Ok(one) => sent.push(one),
+            Err(error) => failed.push(error),
+        }
+    }
+    if server_dry_run {
+        sent.clear();
+    }
+    Ok((sent, failed))
+}
+
+/// The patch as a manifest of the fields it would set.
+fn preview(target: &Target, patch: Value) -> Value {
+    let mut document = json!({
+        "apiVersion": target.kind.resource_type().api_version(), "kind": target.kind.kind,
+        "metadata": {"name": target.name, "namespace": target.namespace},
+    });
+    if let (Some(to), Some(annotations)) =
+        (document.pointer_mut("/metadata").and_then(Value::as_object_mut), patch.pointer("/metadata/annotations"))
+    {
+        let mut annotations = annotations.clone();
+        // What would be removed is no field that would be set.
+        if let Some(keys) = annotations.as_object_mut() {
+            keys.retain(|_, value| !value.is_null());
+        }
+        if annotations.as_object().is_some_and(|keys| !keys.is_empty()) {
+            to.insert("annotations".into(), annotations);
+        }
+    }
+    if let (Some(to), Some(spec)) = (document.as_object_mut(), patch.get("spec")) {
+        to.insert("spec".into(), spec.clone());
+    }
+    document
+}
+
+/// Deletes exactly the object with the UID: not one of the same name that came meanwhile.
+pub async fn request_deletion(
+    session: &Session<'_>,
+    target: &Target,
+    uid: Option<String>,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    let id = target.id().at(&session.served(target.kind).await?.version);
+    let options = DeleteOptions { uid, dry_run, ..DeleteOptions::default() };
+    let place = session.place(&target.reference());
+    if !session.bounded(&format!("delete {place}"), session.cluster.delete(&id, &options)).await? {
+        return Err(session.missing(target).await);
+    }
+    if !dry_run {
+        session.shell.status(&format!("► deletion requested for {place}"));
+        let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
+        session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flux_operator::api::kinds;
+
+    fn target(word: &str) -> Target {
+        Target { kind: kinds::find(word).unwrap(), namespace: "apps".into(), name: "a".into() }
+    }
+
+    #[test]
+    fn a_preview_is_a_manifest_of_the_fields_that_would_be_set() {
+        let target = target("ks");
+        let document = preview(&target, RequestKind::Resume.patch(target.kind.suspension, "t"));
+        assert_eq!(
+            document,
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                "metadata": {"name": "a", "namespace": "apps", "annotations": {"reconcile.fluxcd.io/requestedAt": "t"}},
+                "spec": {"suspend": null}})
+        );
+    }
+}

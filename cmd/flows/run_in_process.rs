@@ -1,0 +1,825 @@
+//! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use flux_operator::api::FluxInstance;
+use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
+use flux_operator::api::manifest::Manifest;
+use flux_operator::cluster::Cluster;
+use flux_operator::cluster::lease::{self, LeaseError};
+use flux_operator::distribution::Distribution;
+use flux_operator::fetch::{FetchError, Fetcher, Source};
+use flux_operator::k8s::ObjectId;
+use flux_operator::reconcile::interrupt::{self, Interrupt};
+use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
+use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
+use flux_operator::reconcile::{
+    self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, RunOptions,
+    Uninstalled,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use crate::flows::follow::{state_of, suspended};
+use crate::flows::operator::restart;
+use crate::output::hints;
+use crate::output::objects;
+use crate::session::Session;
+use crate::session::connect::cli_error;
+use crate::session::registries;
+use crate::session::registries::SourceArgs;
+use crate::session::target::Target;
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
+use crate::terminal::progress::{Progress, ProgressMode, State};
+use crate::terminal::{CliError, Exit, SILENCE, Shell, environment, interrupted};
+
+/// The flags of every command that can do the operator's work here.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct InProcessArgs {
+    /// Do the operator's work in this process, without an operator in the
+    /// cluster
+    #[arg(long, default_value_if("force_in_process", "true", "true"))]
+    pub in_process: bool,
+    /// Work in this process even though an operator is running
+    #[arg(long)]
+    pub force_in_process: bool,
+}
+
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct DistributionArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Take versions whose minor this program does not know, as they are
+    #[arg(long)]
+    pub allow_unknown_minor: bool,
+    /// Fail on patches without effect and on images without digest
+    #[arg(long)]
+    pub strict: bool,
+}
+
+impl DistributionArgs {
+    pub fn is_given(&self) -> bool {
+        self.strict || self.allow_unknown_minor || self.source.is_given()
+    }
+
+    fn plan_options(&self) -> PlanOptions {
+        PlanOptions { strict: self.strict, allow_unknown_minor: self.allow_unknown_minor, ..PlanOptions::default() }
+    }
+
+    /// What the flag says, got now; without the flag what the instance says, which the run gets.
+    pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
+        match &self.source.distribution {
+            Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
+            None if self.source.verify_key.is_some() => Ok(Box::new(Verified(self.source.fetcher(shell).await?))),
+            None => Ok(Box::new(self.source.fetcher(shell).await?)),
+        }
+    }
+}
+
+/// Artifacts that a key must verify: an instance without one is refused, because its key would verify nothing.
+struct Verified(Fetcher);
+
+impl Distributions for Verified {
+    fn fetch<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        instance: &'a FluxInstance,
+    ) -> BoxFuture<'a, Result<Distribution, FetchError>> {
+        match instance.artifact() {
+            None => self.0.fetch(&Source::Embedded).boxed(),
+            Some(_) => Distributions::fetch(&self.0, cluster, instance),
+        }
+    }
+
+    fn fetch_last_good<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        instance: &'a FluxInstance,
+        now: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
+        self.0.fetch_last_good(cluster, instance, now)
+    }
+}
+
+/// Refuses to work beside a running operator, before anything is written that would wake it.
+pub fn refuse_beside_operator(
+    session: &Session<'_>,
+    args: &InProcessArgs,
+    reference: &str,
+    coverage: &OperatorCoverage,
+    without: &str,
+) -> Result<(), CliError> {
+    match coverage {
+        _ if args.force_in_process => Ok(()),
+        OperatorCoverage::Watched(operator) => Err(refused(session, reference)
+            .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
+            .hint(format!("leave the work to it with `{without}`, or add --force-in-process"))),
+        OperatorCoverage::NotRunning(operator) => refused_by_silent(session, reference, operator).map_or(Ok(()), Err),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what [`refuse_beside_operator`] does, for a dry run: the run itself looks under its lease.
+pub async fn refuse_beside_running_operator(
+    session: &Session<'_>,
+    args: &InProcessArgs,
+    target: &Target,
+    without: &str,
+) -> Result<(), CliError> {
+    let coverage = session.operator_coverage(target).await?;
+    refuse_beside_operator(session, args, &target.reference(), &coverage, without)
+}
+
+fn refused(session: &Session<'_>, reference: &str) -> CliError {
+    CliError::failed(format!("cannot work on {} in this process", session.place(reference))).object(reference)
+}
+
+/// The refusal to work beside an operator that stands still, and could go on at any moment.
+fn refused_by_silent(session: &Session<'_>, reference: &str, operator: &Operator) -> Option<CliError> {
+    let Standing::Silent(deployment) = &operator.standing else { return None };
+    let error = refused(session, reference).cause(OperatorCoverage::NotRunning(operator.clone()).to_string());
+    Some(error.hint(format!("{}, or add --force-in-process", restart(session, deployment))))
+}
+
+/// Options of a run from this terminal.
+pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOptions {
+    let host = environment::host_name().unwrap_or_else(|| "terminal".to_owned());
+    let mut options = RunOptions::in_process(lease::unique_identity(&format!(
+        "{TERMINAL_IDENTITY_PREFIX}{host}_{}",
+        std::process::id()
+    )));
+    if let Some(lease) = &mut options.lease {
+        lease.force = args.force_in_process;
+        // A run from another terminal ends soon, and the lease of one that was killed runs out.
+        lease.wait = lease.duration + Duration::from_secs(5);
+    }
+    options.force = args.force_in_process;
+    options.plan = distribution.plan_options();
+    options
+}
+
+/// Time an interrupted run gets to write its status and give the lease back.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// One run of the core from this terminal.
+pub struct RunRequest<'a> {
+    pub session: &'a Session<'a>,
+    pub mode: ProgressMode,
+    pub target: &'a Target,
+    /// What cannot be done when it fails: `apply`.
+    pub verb: &'a str,
+    /// The command line that completes an interrupted run.
+    pub again: &'a str,
+    /// The command line that leaves the work to an operator.
+    pub without: &'a str,
+}
+
+impl RunRequest<'_> {
+    fn key(&self) -> String {
+        self.target.reference()
+    }
+
+    /// Puts an error of the core into the words and exit codes of the command line.
+    async fn error(&self, error: &ReconcileError) -> CliError {
+        match error {
+            ReconcileError::OperatorAlive { operator } => {
+                let hint = format!("leave the work to it with `{}`, or add --force-in-process", self.without);
+                refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
+            }
+            // The lookup knows what else there is.
+            ReconcileError::InstanceGone { .. } => self.missing(error).await,
+            _ if is_namespace_missing(error) => self.missing(error).await,
+            ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target),
+            _ => reconcile_error(self.session, error, self.verb, &self.key()),
+        }
+    }
+
+    async fn missing(&self, error: &ReconcileError) -> CliError {
+        match self.session.get(self.target).await {
+            Err(missing) => missing,
+            Ok(_) => reconcile_error(self.session, error, self.verb, &self.key()),
+        }
+    }
+}
+
+/// Does one run of the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in order.
+///
+/// # Errors
+/// 130 when interrupted, with what goes on and how to continue. How the core ended is for the caller to tell.
+async fn run_with_deadline<T>(
+    request: &RunRequest<'_>,
+    mut options: RunOptions,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<T, ReconcileError>,
+) -> Result<Result<T, ReconcileError>, CliError> {
+    let RunRequest { session, mode, again, .. } = request;
+    let key = request.key();
+    let (stop, interrupts) = interrupt::channel();
+    options.interrupts = interrupts;
+    // Earlier than the deadline by what it takes to record that the objects did not become ready.
+    let left = session.deadline.left();
+    let reserve = (left / 10).min(Duration::from_secs(2));
+    options.health_deadline = Some(session.deadline.instant() - reserve);
+    let soft_end = session.deadline.instant() - reserve / 2;
+    let listener = Listener::new(Progress::new(session.shell, *mode), &key, session.place(&request.target.reference()));
+    let result = {
+        let work = async |cluster: &Cluster| work(cluster, &options, &listener).await;
+        let mut run = Box::pin(report_retries(&session.cluster, &listener, work));
+        let stopped = tokio::select! {
+            result = &mut run => Ok(result),
+            () = interrupted() => Err(true),
+            () = sleep_until(soft_end) => Err(false),
+        };
+        match stopped {
+            Ok(result) => Ok(result),
+            Err(by_user) => {
+                let stage = listener.stage();
+                let why = if by_user {
+                    "interrupted".to_owned()
+                } else {
+                    format!("the time-out of {}", session.deadline.length())
+                };
+                stop.send_replace(Some(Interrupt::Stop(why)));
+                // The run takes in the answers under way, writes its status and gives the lease back; a second Ctrl-C does
+                // not wait for that.
+                let hard_end = if by_user { Instant::now() + LAST_WORDS } else { session.deadline.instant() };
+                let ended = tokio::select! {
+                    result = timeout_at(hard_end, &mut run) => result.ok(),
+                    () = interrupted() => None,
+                };
+                match ended {
+                    // It was done anyway.
+                    Some(Ok(result)) if !by_user => Ok(Ok(result)),
+                    other => {
+                        Err((by_user, listener.done_until(stage, session.shell.interruption().has_written()), other))
+                    }
+                }
+            }
+        }
+    };
+    listener.clear();
+    let (by_user, done, ended) = match result {
+        Ok(result) => return Ok(result),
+        Err(stopped) => stopped,
+    };
+    if let Some(Err(error)) = ended
+        && !by_user
+        && !matches!(error, ReconcileError::Stopped(_))
+    {
+        return Ok(Err(error));
+    }
+    let (exit, message) = if by_user {
+        (Exit::Interrupted, format!("interrupted: {done}"))
+    } else {
+        (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
+    };
+    let mut error = CliError::new(exit, message).object(&key);
+    // When the time is up before the status is written, the status does not tell what was missing.
+    if !by_user {
+        for (object, lacks) in &lock(&listener.state).waiting {
+            error = error.cause(format!("{object} is not ready: {lacks}"));
+        }
+    }
+    Err(error.hint(format!("the next run completes it: `{again}`")))
+}
+
+/// Does one run of the core and prints what came of it. Where custom resources would go away with their definitions, it asks
+/// first; in a protected context also before anything is pruned or goes back to an older version. A script has to say `yes`.
+///
+/// # Errors
+/// 1 when nobody agreed: then nothing was done. Else as the run ended.
+pub async fn reconcile_here(
+    request: &RunRequest<'_>,
+    mut options: RunOptions,
+    confirmation: &ConfirmArgs,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<Outcome, ReconcileError>,
+) -> Result<Exit, CliError> {
+    let shell = request.session.shell;
+    let context = request.session.cluster.endpoint.context.as_deref();
+    check_named_context(confirmation, context, request.verb)?;
+    let mut confirmation = confirmation.clone();
+    if protection(shell, context).is_some() && confirmation.confirm_context.is_none() {
+        options.consent = Consent::Nothing;
+    }
+    let mut renewed = None;
+    loop {
+        let session = renewed.as_ref().unwrap_or(request.session);
+        let request = RunRequest { session, ..*request };
+        let refused = match run_with_deadline(&request, options.clone(), &work).await? {
+            Ok(outcome) => return print_outcome(&request, &outcome),
+            Err(refused) => refused,
+        };
+        let Some((consent, lost, question)) = loss(&refused) else { return Err(request.error(&refused).await) };
+        agree_to_lose(&request, &confirmation, &lost, &question).await?;
+        options.consent = consent;
+        if let ReconcileError::CustomResourcesLost { definitions } = &refused {
+            // No more of them than were shown.
+            options.agreed = Some(definitions.iter().map(|(id, lost)| (id.clone(), lost.count)).collect());
+        }
+        // The context was typed: what else is asked is about other things.
+        confirmation.confirm_context = context.map(str::to_owned);
+        // The answer took as long as it took.
+        renewed = Some(session.with_new_deadline());
+    }
+}
+
+/// What a refused run would lose: how far one has to agree, each loss, and the question.
+fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
+    match refused {
+        ReconcileError::CustomResourcesLost { definitions } => {
+            let lines = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+            let question = "delete these custom resources with their definitions";
+            Some((Consent::CustomResources, lines.collect(), question.to_owned()))
+        }
+        ReconcileError::Destructive { pruned, downgrade, .. } => {
+            Some((Consent::Pruned, losses(pruned, downgrade.as_ref()), LOSE.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+const LOSE: &str = "lose this";
+
+fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<String> {
+    let downgrade = downgrade.map(|(from, to)| format!("Flux {from}: {to} is older"));
+    downgrade.into_iter().chain(pruned.iter().map(ToString::to_string)).collect()
+}
+
+/// In a protected context, asks before an instance is stored with which its operator would prune something or go back to an older
+/// version.
+///
+/// # Errors
+/// 1 when nobody agreed, and as `plan` when that cannot be told: nothing was stored.
+pub async fn agree_to_store(
+    session: &Session<'_>,
+    manifest: &Manifest,
+    args: &DistributionArgs,
+    confirmation: &ConfirmArgs,
+    mode: ProgressMode,
+) -> Result<(), CliError> {
+    let context = session.cluster.endpoint.context.as_deref();
+    check_named_context(confirmation, context, "apply")?;
+    let protected = context.zip(protection(session.shell, context)).filter(|_| confirmation.confirm_context.is_none());
+    let Some((name, pattern)) = protected else { return Ok(()) };
+    let target = Target::of_instance(&manifest.instance);
+    let plan = match plan(session, &target, Some(manifest), args, mode).await {
+        Ok(plan) => plan,
+        // There is nothing that could be lost.
+        Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
+        Err(error) => {
+            return Err(error.hint(format!(
+                "the context {name} is protected ({pattern}), and what would be lost cannot be told: --confirm-context {name} goes ahead"
+            )));
+        }
+    };
+    let lost = losses(&plan.pruned(), plan.downgrade().as_ref());
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: "" };
+    agree_to_lose(&request, confirmation, &lost, LOSE).await
+}
+
+/// Reads the instance that a manifest is stored over.
+///
+/// # Errors
+/// It would be stored beside another one, as a run in this process refuses it too; whatever keeps the answers away.
+pub async fn read_unless_second(session: &Session<'_>, manifest: &Manifest) -> Result<Option<Value>, CliError> {
+    let target = Target::of_instance(&manifest.instance);
+    let attempted = format!("apply {}", session.place(&target.reference()));
+    let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
+    let stored = live.clone().and_then(|live| FluxInstance::from_object(live).ok());
+    let look = reconcile::refuse_second_instance(&session.cluster, stored.as_ref().unwrap_or(&manifest.instance));
+    let look = session.shell.while_waiting(&attempted, look);
+    let refused = timeout_at(session.deadline.instant(), look).await.map_err(|_| session.out_of_time(&attempted))?;
+    refused.map_err(|error| reconcile_error(session, &error, "apply", &target.reference()))?;
+    Ok(live)
+}
+
+async fn agree_to_lose(
+    request: &RunRequest<'_>,
+    confirmation: &ConfirmArgs,
+    lines: &[String],
+    question: &str,
+) -> Result<(), CliError> {
+    let shell = request.session.shell;
+    for line in lines {
+        shell.status(&format!("goes: {line}"));
+    }
+    shell.status("What Flux has deployed keeps running.");
+    let question = format!("{question} from {}", request.session.cluster.endpoint);
+    let context = request.session.cluster.endpoint.context.as_deref();
+    let agreed = shell.interruptible(confirm(shell, confirmation, context, &question, Agreement::Yes)).await;
+    agreed.map_err(|error| match error.exit() {
+        Exit::Usage => {
+            let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
+            let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
+            let refused = refused.cause("nobody can be asked without a terminal; nothing was done");
+            let named = confirmation.confirm_context.is_some();
+            match protection(shell, context).zip(context).filter(|_| !named) {
+                // `--yes` does not speak for a context that the configuration protects.
+                Some((pattern, name)) => refused.hint(format!(
+                    "the context {name} is protected ({pattern}): repeat the command with --confirm-context {name} --yes"
+                )),
+                None => refused.hint("repeat the command with --yes to go ahead"),
+            }
+        }
+        _ => error,
+    })
+}
+
+/// Does one uninstall of the core.
+///
+/// # Errors
+/// As [`reconcile_here`].
+pub async fn uninstall_here(
+    request: &RunRequest<'_>,
+    options: RunOptions,
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<Uninstalled, ReconcileError>,
+) -> Result<Uninstalled, CliError> {
+    match run_with_deadline(request, options, work).await? {
+        Ok(done) => Ok(done),
+        Err(error) => Err(request.error(&error).await),
+    }
+}
+
+/// Makes a plan, with progress: of the manifest, or of the instance in the cluster. Nothing is written, so an interrupt just
+/// ends it.
+pub async fn plan(
+    session: &Session<'_>,
+    target: &Target,
+    manifest: Option<&Manifest>,
+    args: &DistributionArgs,
+    mode: ProgressMode,
+) -> Result<Plan, CliError> {
+    let work =
+        async |cluster: &Cluster, distributions: &dyn Distributions, options: &PlanOptions, listener: &Listener| {
+            match manifest {
+                Some(manifest) => reconcile::plan_for(cluster, manifest, distributions, options, listener).await,
+                None => reconcile::plan(cluster, &target.id(), distributions, options, listener).await,
+            }
+        };
+    make_plan(session, target, args, mode, work).await
+}
+
+/// The same of the instance in the cluster as if it had the spec of a build that was ready before.
+pub async fn plan_kept(
+    session: &Session<'_>,
+    target: &Target,
+    build: &KeptBuild,
+    args: &DistributionArgs,
+    mode: ProgressMode,
+) -> Result<Plan, CliError> {
+    let work =
+        async |cluster: &Cluster, distributions: &dyn Distributions, options: &PlanOptions, listener: &Listener| {
+            reconcile::plan_kept(cluster, &target.id(), build, distributions, options, listener).await
+        };
+    make_plan(session, target, args, mode, work).await
+}
+
+async fn make_plan(
+    session: &Session<'_>,
+    target: &Target,
+    args: &DistributionArgs,
+    mode: ProgressMode,
+    plan: impl AsyncFn(&Cluster, &dyn Distributions, &PlanOptions, &Listener) -> Result<Plan, ReconcileError>,
+) -> Result<Plan, CliError> {
+    let options = args.plan_options();
+    let request = RunRequest { session, mode, target, verb: "plan", again: "", without: "" };
+    let key = request.key();
+    let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
+    let result = session.shell.interruptible(async {
+        let distributions = args.open(session.shell).await?;
+        let work = async |cluster: &Cluster| plan(cluster, distributions.as_ref(), &options, &listener).await;
+        let work = report_retries(&session.cluster, &listener, work);
+        let work = timeout_at(session.deadline.instant(), work);
+        let whom = session.cluster.endpoint.to_string();
+        let planned = tokio::select! {
+            planned = work => planned,
+            never = listener.breaks_silence(&whom) => match never {},
+        };
+        match planned {
+            Ok(Ok(plan)) => Ok(plan),
+            Ok(Err(error)) => Err(request.error(&error).await),
+            Err(_) => Err(session.out_of_time(&format!("plan {key}"))),
+        }
+    });
+    let result = result.await;
+    listener.clear();
+    result
+}
+
+/// `4 to create, 1 to configure, 27 unchanged, 1 to prune`.
+pub fn plan_counts(plan: &Plan) -> String {
+    let words = [
+        (Step::Create, "to create"),
+        (Step::Configure, "to configure"),
+        (Step::Unchanged, "unchanged"),
+        (Step::Prune, "to prune"),
+        (Step::Skip, "kept from pruning"),
+    ];
+    let counts = words.into_iter().map(|(step, word)| (plan.count(step), word)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") }
+}
+
+/// The instance of an object that was read.
+pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
+    FluxInstance::from_object(object)
+        .map_err(|e| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e))
+}
+
+/// Prints what came of a run.
+fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
+    let session = request.session;
+    let key = &request.key();
+    let look = session.look_at(request.target);
+    for warning in &outcome.warnings {
+        session.shell.warn(warning);
+    }
+    let count = |action: Action| outcome.changes.iter().filter(|change| change.action == action).count();
+    let counts: Vec<String> = [Action::Created, Action::Configured, Action::Deleted, Action::Skipped]
+        .into_iter()
+        .map(|action| (count(action), action.as_str()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    if !counts.is_empty() {
+        session.shell.status(&format!("objects: {}", counts.join(", ")));
+    }
+    if !outcome.migrated.is_empty() {
+        session.shell.status(&format!("migrated: {}", outcome.migrated.join(", ")));
+    }
+    let Some(failure) = &outcome.failure else {
+        session.shell.print(&format!("{key}: {}\n", crate::terminal::progress::one_line(&outcome.message)));
+        return Ok(Exit::Done);
+    };
+    if let Failure::Suspended = failure {
+        return Err(suspended(session, request.target));
+    }
+    let exit = match failure {
+        // A user's interrupt is told before this; what is left is the deadline.
+        Failure::Unhealthy { .. } | Failure::RolledBack { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
+        Failure::Call(error) => cli_error(error).exit(),
+        Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit()),
+        Failure::Artifact(error) => registries::exit_of_fetch(error),
+        Failure::Build(_) | Failure::Prune(_) | Failure::Suspended => Exit::Failed,
+    };
+    let mut error = CliError::new(exit, format!("{key} failed"));
+    error = error.cause(format!("{}: {}", outcome.reason, outcome.message.trim_end())).object(key);
+    if let Failure::Artifact(artifact) = failure {
+        error = registries::with_fetch_hint(error, artifact);
+    }
+    if let Failure::Build(build) = failure
+        && let Some(hint) = hints::of_build(build)
+    {
+        error = error.hint(hint);
+    }
+    if let Failure::Apply(errors) = failure {
+        error = errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(error, CliError::hint);
+    }
+    Err(error.hint(format!("see its state with `{look}`")))
+}
+
+/// Puts the errors of the core into the words and exit codes of the command line.
+pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
+    let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
+    match error {
+        ReconcileError::Call(call) => cli_error(call),
+        ReconcileError::Lease { source: LeaseError::Call(call), .. } => cli_error(call),
+        ReconcileError::Lease { .. } => {
+            failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
+        }
+        ReconcileError::OperatorSilent { operator } => refused_by_silent(session, key, operator).unwrap_or_else(failed),
+        ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
+        ReconcileError::Artifact(artifact) => {
+            let failed = failed().with_exit(registries::exit_of_fetch(artifact));
+            registries::with_fetch_hint(failed, artifact)
+        }
+        ReconcileError::Build(build) => hints::of_build(build).into_iter().fold(failed(), CliError::hint),
+        ReconcileError::Moved { .. } | ReconcileError::PlanOutdated { .. } => {
+            failed().hint("make a new plan with `flux-operator plan instance --out FILE`")
+        }
+        ReconcileError::Refused(errors) => {
+            let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit());
+            let told =
+                CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
+            let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
+            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(told, CliError::hint)
+        }
+        ReconcileError::SecondInstance { instance, other } => {
+            let told = failed().hint(format!(
+                "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
+            ));
+            match other.namespace() {
+                Some(namespace) if instance.name == other.name => {
+                    told.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
+                }
+                _ => told,
+            }
+        }
+        ReconcileError::OwnedByOther { owner, .. } => {
+            failed().hint(format!("change {owner} instead, or uninstall it first: what it owns goes with it"))
+        }
+        ReconcileError::BeingDeleted { .. } => {
+            failed().hint("complete its end with `flux-operator uninstall instance --in-process`")
+        }
+        ReconcileError::StatusNotServed { .. } => {
+            failed().hint("restore the definition: delete it where no instance needs it, the next apply makes it anew")
+        }
+        ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => {
+            failed().hint("somebody else works on it: look at it again, then repeat the command")
+        }
+        ReconcileError::CustomResourcesLost { .. } | ReconcileError::Destructive { .. } => {
+            failed().hint("repeat the command with --yes to go ahead")
+        }
+        ReconcileError::LeaseLost { .. }
+        | ReconcileError::NotEstablished { .. }
+        | ReconcileError::InstanceGone { .. }
+        | ReconcileError::InstanceSuspended { .. }
+        | ReconcileError::InstanceUnreadable { .. }
+        | ReconcileError::Stopped(_) => failed(),
+    }
+}
+
+/// Reports whether the namespace of the lease, and with it of the instance, is not there.
+fn is_namespace_missing(error: &ReconcileError) -> bool {
+    matches!(error, ReconcileError::Lease { source: LeaseError::Call(call), .. } if call.is_not_found())
+}
+
+/// Draws what the core tells.
+pub struct Listener {
+    progress: Mutex<Progress>,
+    key: String,
+    place: String,
+    state: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    stage: Option<Stage>,
+    of: usize,
+    done: usize,
+    /// Names; the namespace is changed twice by a first install.
+    changed: BTreeSet<String>,
+    /// The instance itself was written to.
+    stored: bool,
+    /// What is waited for, and what it lacks.
+    waiting: BTreeMap<String, String>,
+}
+
+impl Listener {
+    pub fn new(progress: Progress, key: &str, place: String) -> Self {
+        Listener { progress: Mutex::new(progress), key: key.to_owned(), place, state: Mutex::default() }
+    }
+
+    pub fn clear(&self) {
+        lock(&self.progress).clear();
+    }
+
+    /// Says whom a run waits for that has said nothing for a second, where a person looks on.
+    async fn breaks_silence(&self, whom: &str) -> Infallible {
+        sleep(SILENCE).await;
+        {
+            let mut progress = lock(&self.progress);
+            if std::io::stderr().is_terminal() && progress.has_said_nothing() {
+                progress.set(&self.key, State::Waiting, &format!("waiting for {whom} to answer"));
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn stage(&self) -> Option<Stage> {
+        lock(&self.state).stage
+    }
+
+    /// What was done by a run that was stopped in `stage`, for its last words.
+    /// `has_written`: something was sent that changes something, be it the status.
+    fn done_until(&self, stage: Option<Stage>, has_written: bool) -> String {
+        let seen = lock(&self.state);
+        let done = match seen.changed.len() {
+            0 if seen.stored => "the instance was written, no other change is known".to_owned(),
+            0 if has_written => {
+                "no object was changed that is known of, but what was sent may have been carried out".to_owned()
+            }
+            0 => "nothing was changed".to_owned(),
+            1 => "1 object was changed".to_owned(),
+            changed => format!("{changed} objects were changed"),
+        };
+        match stage {
+            None | Some(Stage::Fetch | Stage::Build | Stage::Plan) if seen.changed.is_empty() => done,
+            Some(stage) => format!("{done}, the run ended while {}", lower(stage.message())),
+            None => done,
+        }
+    }
+}
+
+impl flux_operator::reconcile::progress::Progress for Listener {
+    fn report(&self, update: Update) {
+        let mut progress = lock(&self.progress);
+        if progress.is_json() {
+            progress.json(&update);
+        }
+        let mut seen = lock(&self.state);
+        match update {
+            Update::StageBegan { stage, objects } => {
+                (seen.stage, seen.of, seen.done) = (Some(stage), objects, 0);
+                progress.set(&self.key, State::Waiting, &stage_text(&seen));
+            }
+            Update::InstanceStored { action, .. } => {
+                seen.stored |= action != Action::Unchanged;
+                progress.say(&format!("► {} {}", self.place, action.as_str()));
+            }
+            Update::RequestStored { .. } => {
+                seen.stored = true;
+                progress.say(&format!("► reconciliation requested for {}", self.place));
+            }
+            Update::Object { object, action } => {
+                seen.done += 1;
+                if !matches!(action, Action::Unchanged | Action::Skipped) {
+                    seen.changed.insert(object.clone());
+                }
+                if action != Action::Unchanged {
+                    progress.detail(&object, action.as_str());
+                }
+                progress.redraw(&self.key, &stage_text(&seen));
+            }
+            Update::WaitingForLease { holder } => {
+                progress.set(&self.key, State::Waiting, &format!("waiting for the lease that {holder} holds"));
+            }
+            // Definitions, namespaces and roles take a moment each: a line for each of them would hide the controllers.
+            Update::Waiting { object, .. } if !has_own_line(&object) => {
+                progress.redraw(&self.key, &format!("waiting for {object}"));
+            }
+            Update::Ready { object } if !has_own_line(&object) => {}
+            Update::Waiting { object, health, message } => {
+                progress.set(short(&object), state_of(health), &message);
+                seen.waiting.insert(short(&object).to_owned(), message);
+            }
+            Update::Ready { object } => {
+                seen.waiting.remove(short(&object));
+                let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
+                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+            }
+            Update::Migrated { definition, done, total } => {
+                progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
+            }
+            Update::Retrying { what, reason, pause } => {
+                progress.note(&what, &format!("{reason}; trying again in {pause:?}"));
+            }
+            Update::Warning { message } => progress.note(&self.key, &message),
+            Update::Finished { ready: true, message } => progress.set(&self.key, State::Done, &message),
+            Update::Finished { ready: false, message } => progress.fail(&self.key, &message),
+        }
+    }
+}
+
+fn has_own_line(object: &str) -> bool {
+    !["CustomResourceDefinition/", "Namespace/", "ClusterRole/"].iter().any(|kind| object.starts_with(kind))
+}
+
+/// Controllers are known by their names.
+fn short(object: &str) -> &str {
+    match object.strip_prefix("Deployment/") {
+        Some(rest) => rest.rsplit('/').next().unwrap_or(rest),
+        None => object,
+    }
+}
+
+fn stage_text(seen: &Seen) -> String {
+    let stage = seen.stage.map_or("", Stage::message);
+    match (seen.done, seen.of) {
+        (0, 0) => stage.to_owned(),
+        // Objects become healthy in their own order: each that does has a line.
+        (0, of) if seen.stage == Some(Stage::Health) => format!("{stage} of {}", objects(of)),
+        (done, of) if of >= done && of > 0 => format!("{stage} ({done} of {of})"),
+        (done, _) => format!("{stage} ({done})"),
+    }
+}
+
+fn lower(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_health_check_has_no_count_that_never_rises() {
+        let seen = |stage, done, of| Seen { stage: Some(stage), done, of, ..Seen::default() };
+        assert_eq!(stage_text(&seen(Stage::Health, 0, 32)), "Running health checks of 32 objects");
+        assert!(stage_text(&seen(Stage::Prune, 3, 32)).ends_with(" (3 of 32)"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Plans in files: what `plan --out` writes and `apply --plan` reads.
+
+use std::io::Write;
+use std::path::Path;
+
+use flux_operator::format::file::{read_at_most, read_stream_at_most};
+use flux_operator::reconcile::SavedPlan;
+use serde::{Deserialize, Serialize};
+
+use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
+
+/// Changes whenever an older program would misread the file.
+const FORMAT: &str = "flux-operator/plan/v1";
+/// A plan holds the objects of an installation, a few megabytes.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// A plan as it stands in a file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanFile {
+    format: String,
+    #[serde(flatten)]
+    pub saved: SavedPlan,
+}
+
+impl PlanFile {
+    pub fn new(saved: SavedPlan) -> Self {
+        PlanFile { format: FORMAT.to_owned(), saved }
+    }
+
+    /// Writes the file whole or not at all, readable by its owner only: manifests may hold secrets.
+    pub fn write(&self, file: &Path) -> Result<(), CliError> {
+        let failed = |e: &(dyn std::error::Error + 'static)| {
+            CliError::failed(format!("cannot write the plan {}", file.display())).caused_by(e)
+        };
+        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Temporary files are made with mode 0600.
+        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
+        serde_json::to_writer(&mut temporary, self).map_err(|e| failed(&e))?;
+        temporary.write_all(b"\n").map_err(|e| failed(&e))?;
+        temporary.persist(file).map_err(|e| failed(&e))?;
+        Ok(())
+    }
+
+    /// Reads a file, or standard input for `-`.
+    pub async fn read(file: &Path, shell: &Shell) -> Result<Self, CliError> {
+        let refused = || CliError::usage(format!("cannot read the plan {}", file.display()));
+        let failed = |e: &(dyn std::error::Error + 'static)| {
+            refused().caused_by(e).hint("make one with `flux-operator plan instance --out FILE`")
+        };
+        let name = name_of_input(file);
+        let text = if is_stdin(file) {
+            let stdin = shell.stdin("the plan")?;
+            shell.read_input(&name, move || read_stream_at_most(stdin.lock(), MAX_BYTES)).await?
+        } else {
+            let file = file.to_owned();
+            shell.read_input(&name, move || read_at_most(&file, MAX_BYTES)).await?
+        };
+        let text = text.map_err(|e| failed(&e))?;
+        let file: PlanFile = serde_json::from_slice(&text).map_err(|e| failed(&e))?;
+        if file.format != FORMAT {
+            return Err(refused().cause(format!("it is written as {}, this program reads {FORMAT}", file.format)));
+        }
+        Ok(file)
+    }
+}

@@ -1,0 +1,134 @@
+//! The program as a plugin of kubectl and of flux.
+//!
+//! `kubectl flux-operator …` starts it by the name `kubectl-flux_operator`, and asks `kubectl_complete-flux_operator` for completions
+//! (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>). `flux operator …` starts `flux-operator` from its folder of
+//! plugins, and asks it for completions as `flux-operator __complete …`
+//! (<https://github.com/fluxcd/flux2/blob/main/rfcs/0013-cli-plugin-system/README.md>). Both read the format of Cobra: a line for each
+//! candidate, a tab before its description, and a directive in the last line.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory, ValueEnum};
+use clap_complete::CompletionCandidate;
+
+use crate::args::complete::{COBRA_COMMANDS, COMPLETING_PLUGIN, is_offered, with_names};
+use crate::cli::Cli;
+use crate::output::as_started::{is_plugin, name_of_program};
+use crate::terminal::Color;
+
+/// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
+const NO_FILES: &str = ":4";
+/// The same, and no space behind the only one (`ShellCompDirectiveNoSpace`).
+const NO_FILES_NO_SPACE: &str = ":6";
+/// What a word ends with that goes on.
+const GOES_ON: [char; 3] = ['=', '/', ':'];
+
+/// The command tree, in the words of whoever started the program.
+pub fn command_tree() -> Command {
+    let tree = Cli::command();
+    if is_plugin() { in_words_of_kubectl(tree) } else { tree }
+}
+
+/// The colour that the line being run asks for: help and what clap refuses come before the flags are read.
+pub fn color_of_line() -> Color {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let mut given = words.iter().enumerate().filter_map(|(index, word)| match word.strip_prefix("--color")? {
+        "" => words.get(index + 1).map(String::as_str),
+        value => value.strip_prefix('='),
+    });
+    given.next_back().and_then(|value| Color::from_str(value, false).ok()).unwrap_or(Color::Auto)
+}
+
+/// The command tree as it is completed.
+pub fn completed_tree() -> Command {
+    with_names(command_tree())
+}
+
+/// The candidates for the line that kubectl or flux asks about; `None` when neither asks.
+pub fn candidates(arguments: &[OsString]) -> Option<String> {
+    let (line, with_help) = asked_line(arguments, name_of_program().as_deref())?;
+    let index = line.len().saturating_sub(1);
+    // Of `--flag=value` the scripts of both expect the value: the flag is there already.
+    let typed = line.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);
+    let here = std::env::current_dir().ok();
+    let found = clap_complete::engine::complete(&mut completed_tree(), line, index, here.as_deref());
+    let found = found.unwrap_or_default().into_iter().map(|one| (text_of(&one), one));
+    let found: Vec<_> = found.filter(|(word, _)| is_offered(word)).collect();
+    let mut text = String::new();
+    for (word, candidate) in &found {
+        let help = candidate.get_help().filter(|_| with_help);
+        let help = help.map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
+        text.push_str(word.strip_prefix(flag).unwrap_or(word));
+        text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));
+        text.push('\n');
+    }
+    let directive = match found.as_slice() {
+        [(word, _)] if word.ends_with(GOES_ON) => NO_FILES_NO_SPACE,
+        _ => NO_FILES,
+    };
+    Some(format!("{text}{directive}\n"))
+}
+
+/// The line that is asked about, the program's own name first, and whether descriptions are wanted.
+fn asked_line(arguments: &[OsString], program: Option<&str>) -> Option<(Vec<OsString>, bool)> {
+    if program == Some(COMPLETING_PLUGIN) {
+        return Some((arguments.to_vec(), true));
+    }
+    let [program, command, line @ ..] = arguments else { return None };
+    let [with_help, _] = COBRA_COMMANDS;
+    COBRA_COMMANDS.iter().find(|name| command == **name)?;
+    // Nothing behind it stands for an empty word, which is what a shell hands over before anything is typed.
+    let line = if line.is_empty() { &[OsString::new()] } else { line };
+    Some(([std::slice::from_ref(program), line].concat(), command == with_help))
+}
+
+fn text_of(candidate: &CompletionCandidate) -> String {
+    candidate.get_value().to_string_lossy().into_owned()
+}
+
+fn in_words_of_kubectl(tree: Command) -> Command {
+    fn reword(command: Command) -> Command {
+        let examples =
+            command.get_after_help().map(|text| text.to_string().replace("flux-operator ", "kubectl flux-operator "));
+        let command = match examples {
+            Some(text) => command.after_help(text),
+            None => command,
+        };
+        command.mut_subcommands(reword)
+    }
+    reword(tree.bin_name("kubectl flux-operator"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flux_asks_with_the_words_of_cobra() {
+        let asked = |line: &str, program| {
+            let words: Vec<OsString> = line.split('|').map(OsString::from).collect();
+            let (line, with_help) = asked_line(&words, program)?;
+            let line: Vec<_> = line.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            Some((line.join("|"), with_help))
+        };
+        let found = |line: &str, with_help| Some((line.to_owned(), with_help));
+        assert_eq!(asked("x|__complete|get|", Some("flux-operator")), found("x|get|", true));
+        assert_eq!(asked("x|__completeNoDesc|g", Some("flux-operator")), found("x|g", false));
+        assert_eq!(asked("x|__complete", None), found("x|", true));
+        assert_eq!(asked("x|get|", Some(COMPLETING_PLUGIN)), found("x|get|", true));
+        assert_eq!(asked("x|get|__complete", Some("flux-operator")), None);
+        assert_eq!(asked("x", Some("flux-operator")), None);
+    }
+
+    #[test]
+    fn help_of_the_plugin_says_how_kubectl_is_asked() {
+        let mut tree = in_words_of_kubectl(Cli::command());
+        tree.build();
+        let status = tree.find_subcommand_mut("status").unwrap();
+        let help = status.render_long_help().to_string();
+        assert!(help.contains("Usage: kubectl flux-operator status"), "{help}");
+        assert!(help.contains("kubectl flux-operator status --watch"), "{help}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Trees of objects, drawn.
+
+use anstyle::{AnsiColor, Style};
+use flux_operator::inspect::tree::TreeNode;
+use flux_operator::k8s::kstatus::Status;
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::table::clean;
+use crate::output::wrap::cut;
+
+/// What is said beside a name has at least so many columns, or a line of its own.
+const LEAST: usize = 16;
+
+/// Draws a tree, with the status behind the name where it is worth a word. At `width` a message is cut, and a name goes on below its
+/// kind and namespace.
+pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {
+    let mut text = String::new();
+    add(tree, "", "", &mut |node, head, below| {
+        for line in lines(node, head, below, width) {
+            text.push_str(&match node.status.and_then(style_of).filter(|_| color) {
+                Some(style) => format!("{style}{line}{style:#}\n"),
+                None => format!("{line}\n"),
+            });
+        }
+    });
+    text
+}
+
+/// Calls for each node with what stands before its name, and before what is below that.
+fn add(node: &TreeNode, head: &str, indent: &str, each: &mut impl FnMut(&TreeNode, &str, &str)) {
+    let below = if node.children.is_empty() { "    " } else { "│   " };
+    each(node, head, &format!("{indent}{below}"));
+    for (index, child) in node.children.iter().enumerate() {
+        let is_last = index + 1 == node.children.len();
+        let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+        add(child, &format!("{indent}{branch}"), &format!("{indent}{below}"), each);
+    }
+}
+
+fn lines(node: &TreeNode, head: &str, below: &str, width: Option<usize>) -> Vec<String> {
+    let status = node.status.filter(|status| *status != Status::Current).map(|status| status.to_string());
+    let message = node.message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said: Vec<String> = status.into_iter().chain(Some(message).filter(|text| !text.is_empty())).collect();
+    let (label, said) = (clean(&node.label), clean(&said.join(": ")));
+    let width = width.unwrap_or(usize::MAX);
+    let whole = format!("{head}{label}");
+    let mut lines = match label.rsplit_once('/').filter(|_| whole.width() > width) {
+        Some((kind, name)) => vec![format!("{head}{kind}/"), format!("{below}{name}")],
+        None => vec![whole],
+    };
+    let Some(last) = lines.last_mut().filter(|_| !said.is_empty()) else { return lines };
+    let room = width.saturating_sub(last.width() + 2);
+    if room < LEAST && room < said.width() {
+        lines.push(format!("{below}{}", cut(&said, width.saturating_sub(below.width()))));
+    } else {
+        *last = format!("{last}  {}", cut(&said, room));
+    }
+    lines
+}
+
+fn style_of(status: Status) -> Option<Style> {
+    match status {
+        Status::Current => None,
+        Status::Failed | Status::NotFound => Some(AnsiColor::Red.on_default()),
+        _ => Some(AnsiColor::Yellow.on_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(label: &str, status: Option<Status>, message: &str, children: Vec<TreeNode>) -> TreeNode {
+        TreeNode { object: None, label: label.into(), status, message: message.into(), children }
+    }
+
+    #[test]
+    fn branches_show_what_hangs_where_and_a_status_that_is_worth_a_word() {
+        let pod = node("Pod/fs/hc-1", Some(Status::InProgress), "it\nstarts", vec![]);
+        let stage =
+            node("controllers (1)", None, "", vec![node("Deployment/fs/hc", Some(Status::Current), "", vec![pod])]);
+        let sync = node("Kustomization/fs/fs", Some(Status::Current), "suspended", vec![]);
+        let tree = node("FluxInstance/fs/flux", Some(Status::Current), "", vec![stage, sync]);
+        assert_eq!(
+            drawn(&tree, None, false),
+            "FluxInstance/fs/flux\n├── controllers (1)\n│   └── Deployment/fs/hc\n\
+             │       └── Pod/fs/hc-1  InProgress: it starts\n└── Kustomization/fs/fs  suspended\n"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_messages_and_no_name() {
+        let pod = node("Pod/flux-system/helm-controller-1", Some(Status::InProgress), "it is pulling", vec![]);
+        let deployment =
+            node("Deployment/flux-system/helm-controller", Some(Status::Failed), "no pod is ready", vec![pod]);
+        let tree = node("FluxInstance/fs/flux", None, "", vec![deployment, node("Secret/fs/a", None, "x", vec![])]);
+        assert_eq!(
+            drawn(&tree, Some(34), false),
+            "FluxInstance/fs/flux\n├── Deployment/flux-system/\n│   │   helm-controller\n\
+             │   │   Failed: no pod is ready\n│   └── Pod/flux-system/\n│           helm-controller-1\n\
+             │           InProgress: it is pul…\n└── Secret/fs/a  x\n"
+        );
+    }
+}

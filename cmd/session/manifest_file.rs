@@ -1,0 +1,171 @@
+//! Manifests at the edge: where they come from, and how their problems are told.
+
+use flux_operator::format::nearest::nearest;
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::Path;
+
+use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
+use flux_operator::oci::download;
+use serde_json::Value;
+
+use crate::session::registries::RegistryArgs;
+use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
+
+const INSTANCE: &str = "the FluxInstance";
+
+/// Tells the problems of a manifest one by one, below what was attempted.
+pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
+    match error.problems() {
+        [] => CliError::usage(attempted).caused_by(error),
+        problems => {
+            problems.iter().fold(CliError::usage(attempted), |report, problem| report.cause(problem.to_string()))
+        }
+    }
+}
+
+/// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
+pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<Manifest, CliError> {
+    read_instance_for(filename, None, shell).await
+}
+
+/// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own.
+pub async fn read_instance_for(
+    filename: &Path,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<Manifest, CliError> {
+    let text = read_text(filename, INSTANCE, shell).await?;
+    instance_of(&text, &name_of_input(filename), context_namespace, shell)
+}
+
+/// Reads like [`read_instance_for`], from an address as well.
+pub async fn read_instance_at(
+    source: &Path,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<Manifest, CliError> {
+    let Some(source) = address(source) else { return read_instance_for(source, context_namespace, shell).await };
+    if source.starts_with("http://") {
+        shell.warn(&format!("{source} is read without TLS: anybody on the way can change it"));
+    }
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {source}")).caused_by(error);
+    let access = RegistryArgs::default().access(shell).await?;
+    let download = download(access, source, yaml::MAX_INPUT_BYTES as u64);
+    let bytes = shell.while_waiting_for(source, "answer", download).await.map_err(|error| failed(&error))?;
+    let text = yaml::read(bytes.as_slice()).map_err(|error| failed(&error))?;
+    instance_of(&text, source, context_namespace, shell)
+}
+
+/// Reads the Secrets of a file, or of standard input for `-`; those without a namespace get this one.
+pub async fn read_secrets(filename: &Path, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
+    let what = name_of_input(filename);
+    let failed = || CliError::usage(format!("cannot read Secrets from {what}"));
+    let text = read_text(filename, "the Secrets", shell).await?;
+    let mut secrets = yaml::parse_documents(&text).map_err(|error| failed().caused_by(&error))?;
+    for secret in &mut secrets {
+        let ObjectId { kind, namespace: own, name, .. } = ObjectId::of(secret);
+        if (secret["apiVersion"].as_str(), kind.as_str()) != (Some("v1"), "Secret") || name.is_empty() {
+            return Err(failed().cause(format!("it holds a {kind} named {name:?}")));
+        }
+        if !own.is_empty() && own != namespace {
+            return Err(failed().cause(format!("secret/{own}/{name} is not for the namespace {namespace}")));
+        }
+        secret["metadata"]["namespace"] = namespace.into();
+    }
+    if secrets.is_empty() {
+        return Err(failed().cause("it holds no objects"));
+    }
+    Ok(secrets)
+}
+
+/// The address that stands in place of a file.
+fn address(source: &Path) -> Option<&str> {
+    source.to_str().filter(|source| source.starts_with("https://") || source.starts_with("http://"))
+}
+
+fn instance_of(text: &str, what: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
+    let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
+    // What the manifest says wins over what is usual.
+    let usual = shell.global().usual_namespace.as_deref();
+    if let Some(own) = usual.or(context_namespace) {
+        namespace.default = own.to_owned();
+    }
+    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, what))?;
+    for warning in &manifest.warnings {
+        shell.warn(&format!("{what}: {warning}"));
+    }
+    Ok(manifest)
+}
+
+fn refused(error: &ManifestError, what: &str) -> CliError {
+    let told = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
+    match error {
+        ManifestError::NoInstance { .. } => {
+            told.hint("write one with `flux-operator create instance`, then pass it with -f")
+        }
+        _ => told,
+    }
+}
+
+/// The text of a file that is to hold `content`, or of standard input for `-`.
+pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<String, CliError> {
+    let what = name_of_input(path);
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
+    if is_stdin(path) {
+        let stdin = shell.stdin(content)?;
+        if stdin.is_terminal() {
+            shell.status(&format!("reading {content} from the terminal; end with Ctrl-D"));
+        }
+        let text = shell.read_input(&what, move || yaml::read(stdin.lock())).await?;
+        return text.map_err(|error| failed(&error));
+    }
+    if let Some(address) = address(path) {
+        return Err(CliError::usage(format!("cannot read {address}"))
+            .cause("files are not downloaded")
+            .hint(format!("pipe it in: curl -fsSL {address} | flux-operator {} -f -", shell.command())));
+    }
+    if path.is_dir() {
+        let inside = manifests_in(path);
+        let told = CliError::usage(format!("cannot read {what}")).cause("it is a directory");
+        let wanted = if content == INSTANCE { "one FluxInstance" } else { content };
+        return Err(match inside.as_slice() {
+            [] => told.hint(format!("pass one file with {wanted}")),
+            names => told.hint(format!("pass one file with {wanted}; it holds {}", names.join(", "))),
+        });
+    }
+    let file = path.to_owned();
+    let opened = shell.read_input(&what, move || File::open(file).map(yaml::read)).await?;
+    let text = opened.map_err(|error| {
+        let told = failed(&error);
+        match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
+            Some(name) => told.hint(format!("did you mean {name}?")),
+            None => told,
+        }
+    })?;
+    text.map_err(|error| failed(&error))
+}
+
+fn manifests_in(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))
+        .collect();
+    names.sort_unstable();
+    names.truncate(10);
+    names
+}
+
+fn nearest_file(path: &Path) -> Option<String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = manifests_in(directory);
+    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(name).display().to_string())
+}

@@ -1,0 +1,632 @@
+//! Where a read command reads from: a cluster, or a dump named by `--from`.
+
+use flux_operator::format::nearest::nearest;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::error::Error;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flux_operator::api::kinds;
+use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::cluster::{Access, ClusterError, Reason};
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::read::from_cluster::Collected;
+use flux_operator::inspect::read::from_dump;
+use flux_operator::inspect::read::from_dump::{Dump, DumpError};
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::why;
+use flux_operator::k8s::ResourceType;
+use flux_operator::k8s::fields;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::output::next_step::Whereto;
+use crate::session::Session;
+use crate::session::connect::cli_error;
+use crate::terminal::{CliError, Exit, Shell, is_stdin};
+
+/// The way out where the API server does not serve what was asked for.
+pub const INSTALL_HINT: &str =
+    "install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context";
+
+const SOURCE: &str = "Source options";
+/// Deadline of a read, unless `--timeout` says otherwise.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// So many objects are taken apart before a thread has begun.
+const A_FEW: usize = 100;
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct FromArgs {
+    /// Read a dump instead of a cluster: a folder, a file, or - for stdin
+    ///
+    /// Archives of `bundle`, folders of `kubectl cluster-info dump` and lists of
+    /// `kubectl get -o yaml|json` are understood.
+    #[arg(long, value_name = "DIR|FILE|-", help_heading = SOURCE)]
+    pub from: Option<PathBuf>,
+}
+
+/// Which namespaces and objects a list covers.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ScopeArgs {
+    /// List objects of all namespaces
+    #[arg(short = 'A', long, help_heading = SOURCE)]
+    pub all_namespaces: bool,
+    /// Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
+    #[arg(short = 'l', long, value_name = "LABELS", help_heading = SOURCE)]
+    pub selector: Option<String>,
+    #[command(flatten)]
+    pub from: FromArgs,
+}
+
+/// A cluster or a dump.
+pub enum Source<'a> {
+    Cluster(Box<Session<'a>>),
+    /// With the namespace of the flag.
+    Dump(Box<Snapshot>, Option<String>),
+}
+
+/// A view, and what could not be read for it.
+pub struct Viewed<T> {
+    pub value: T,
+    pub refusals: Vec<ClusterError>,
+}
+
+impl<T> Viewed<T> {
+    /// What was seen, unless that is nothing because something could not be read.
+    pub fn unless_blind(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<Self, CliError> {
+        if is_empty(&self.value) && !self.refusals.is_empty() {
+            return Err(cli_error(&self.refusals.swap_remove(0)));
+        }
+        Ok(self)
+    }
+
+    /// The value, unless it is empty because something could not be read.
+    pub fn or_refusal(self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
+        self.unless_blind(is_empty).map(|viewed| viewed.value)
+    }
+
+    /// The value, after a warning of everything that could not be read for it.
+    pub fn with_warnings(self, shell: &Shell) -> T {
+        warn_of_refusals(shell, &self.refusals);
+        self.value
+    }
+}
+
+/// Says what a view lacks because it could not be read.
+pub fn warn_of_refusals<'a>(shell: &Shell, refusals: impl IntoIterator<Item = &'a ClusterError>) {
+    for reason in reasons(refusals.into_iter().map(|refusal| &refusal.reason)) {
+        shell.warn(&format!("not everything could be looked at: {reason}"));
+    }
+}
+
+/// The reasons, each once; what one user may not do to several kinds in one place is one reason that names them.
+fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
+    let mut others = BTreeSet::new();
+    let mut denied: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for reason in refused {
+        match reason {
+            Reason::Forbidden { access: Access { user, verb, resource: Some(resource), namespace, .. } } => {
+                denied.entry((user, verb, namespace)).or_default().insert(resource);
+            }
+            other => {
+                others.insert(other.to_string());
+            }
+        }
+    }
+    for ((user, verb, namespace), resources) in denied {
+        let resource = Some(resources.into_iter().collect::<Vec<_>>().join(", "));
+        let (user, verb, namespace) = (user.clone(), verb.clone(), namespace.clone());
+        others.insert(Access { user, verb, resource, namespace, message: String::new() }.to_string());
+    }
+    others
+}
+
+impl<'a> Source<'a> {
+    pub async fn open(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
+        match &from.from {
+            Some(path) => {
+                Ok(Source::Dump(Box::new(read_dump(path, shell).await?), shell.global().namespace().map(str::to_owned)))
+            }
+            None => Ok(Source::Cluster(Box::new(Session::open(shell).await?))),
+        }
+    }
+
+    /// Opens a source to say how the cluster is.
+    ///
+    /// # Errors
+    /// Usage, when files are given that no cluster has written: nothing fails there, and nothing is ready.
+    pub async fn open_to_judge(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
+        let source = Source::open(shell, from).await?;
+        let (Source::Dump(snapshot, _), Some(path)) = (&source, &from.from) else { return Ok(source) };
+        if !from_dump::looks_like_manifests(snapshot) {
+            return Ok(source);
+        }
+        let path = path.display();
+        Err(CliError::usage(format!("{path} looks like manifests, not like a dump of a cluster"))
+            .cause("no object in it has a uid or a status, which the API server and the controllers write")
+            .hint(format!(
+                "`flux-operator check -f {path}` checks manifests, `flux-operator get all -A --from {path}` lists them"
+            ))
+            .hint("`flux-operator bundle` makes a dump of a cluster"))
+    }
+
+    /// The namespace of the flag, else of the context, else the usual one. A dump without the flag stands for all (`None`).
+    pub fn namespace(&self, usual: &str) -> Option<String> {
+        match self {
+            Source::Cluster(session) => Some(session.namespace_or(usual)),
+            Source::Dump(_, flag) => flag.clone(),
+        }
+    }
+
+    /// Like [`Source::namespace`] for FluxInstances; a dump's first instance says where else.
+    pub fn instance_namespace(&self) -> String {
+        match self {
+            Source::Dump(snapshot, None) => {
+                let instances = snapshot.list(&instance_type(), None);
+                instances.first().and_then(|i| fields::namespace(i)).unwrap_or(DEFAULT_NAMESPACE).to_owned()
+            }
+            _ => self.namespace(DEFAULT_NAMESPACE).unwrap_or_else(|| DEFAULT_NAMESPACE.into()),
+        }
+    }
+
+    /// The namespace of a command about a kind; `None`: the kind has none, or all of a dump.
+    pub fn namespace_of(&self, resource: &ResourceType) -> Option<String> {
+        match resource.namespaced {
+            false => None,
+            true if *resource == instance_type() => Some(self.instance_namespace()),
+            true => self.namespace("default"),
+        }
+    }
+
+    /// What "now" is: the clock, or for a dump about when it was written.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Source::Cluster(..) => Timestamp::now(),
+            Source::Dump(snapshot, _) => why::moment_of(snapshot).unwrap_or_else(Timestamp::now),
+        }
+    }
+
+    /// The context or file, for messages.
+    pub fn place(&self) -> String {
+        match self {
+            Source::Cluster(session) => session.cluster.endpoint.place(),
+            Source::Dump(..) => "the dump".into(),
+        }
+    }
+
+    /// Where the next command has to go; a dump is of no cluster.
+    pub fn whereto(&self) -> Whereto {
+        match self {
+            Source::Cluster(session) => session.whereto(),
+            Source::Dump(..) => Whereto::default(),
+        }
+    }
+
+    /// Evaluates a view.
+    pub async fn view<T>(&self, shell: &Shell, mut view: impl FnMut(&Snapshot) -> T) -> Result<Viewed<T>, CliError> {
+        match self {
+            Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
+            Source::Cluster(session) => {
+                let Collected { value, refusals, snapshot } =
+                    within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
+                // To take thousands of objects apart takes a while, and nobody has to wait for it; a few are gone before a thread begins.
+                if snapshot.count() > A_FEW {
+                    std::thread::spawn(move || drop(snapshot));
+                }
+                Ok(Viewed { value, refusals })
+            }
+        }
+    }
+
+    /// One object of a kind by name.
+    ///
+    /// # Errors
+    /// Not found, with the nearest name or the namespace where an object of that name is; denied; unreachable.
+    pub async fn object(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, CliError> {
+        let viewed = self.view(shell, |snapshot| find(snapshot, resource, namespace, name)).await?;
+        if let Some(found) = viewed.or_refusal(Option::is_none)? {
+            return Ok(found);
+        }
+        Err(self.not_found(shell, resource, namespace, name).await)
+    }
+
+    /// Reads the object that words name, of any kind that is known, served or in the dump.
+    ///
+    /// # Errors
+    /// There is no such kind or object; then with the nearest ones as hints.
+    pub async fn named_object(&self, shell: &Shell, kind: &str, name: &str) -> Result<Value, CliError> {
+        let resource = self.kind(kind).await?;
+        self.object(shell, &resource, self.namespace_of(&resource).as_deref(), name).await
+    }
+
+    /// The kind that a word means, here or in the cluster.
+    pub async fn kind(&self, word: &str) -> Result<ResourceType, CliError> {
+        match (kinds::find_resource_type(word), &self) {
+            (Some(resource), _) => Ok(resource),
+            (None, Source::Cluster(session)) => {
+                session.cluster.find_resource_type(word).await.map_err(|e| cli_error(&e))
+            }
+            (None, Source::Dump(snapshot, _)) => in_dump(snapshot, word),
+        }
+    }
+
+    /// All objects of a kind in a namespace, or in all.
+    pub async fn objects(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+    ) -> Result<Vec<Value>, CliError> {
+        let list = |snapshot: &Snapshot| snapshot.list(resource, namespace).into_iter().cloned().collect();
+        self.view(shell, list).await?.or_refusal(Vec::is_empty)
+    }
+
+    /// The error for an object that is not there, with every hint that can be had in one list.
+    pub async fn not_found(
+        &self,
+        shell: &Shell,
+        resource: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> CliError {
+        let reference = match namespace.filter(|_| resource.namespaced) {
+            Some(namespace) => format!("{}/{namespace}/{name}", resource.kind.to_lowercase()),
+            None => format!("{}/{name}", resource.kind.to_lowercase()),
+        };
+        let known = self
+            .view(shell, |snapshot| {
+                let objects = snapshot.list(resource, None);
+                let missing = snapshot.is_not_installed(resource);
+                let names =
+                    objects.iter().map(|o| (fields::namespace(o).map(str::to_owned), fields::name(o).to_owned()));
+                (names.collect::<Vec<_>>(), missing)
+            })
+            .await;
+        let (names, not_installed) = known.map(|v| v.value).unwrap_or_default();
+        if not_installed {
+            return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
+                .object(reference)
+                .hint(format!("the API server does not serve {}", resource.resource_name()))
+                .hint(install_hint(resource));
+        }
+        let error =
+            CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
+        let in_vain = namespace.filter(|_| resource.namespaced);
+        let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));
+        let error = match (self, in_vain) {
+            (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
+            _ => error,
+        };
+        let elsewhere: Vec<_> = names.iter().filter(|(_, n)| n == name).filter_map(|(ns, _)| ns.as_deref()).collect();
+        if !elsewhere.is_empty() {
+            return error.hint(format!("{name} is in namespace {}", elsewhere.join(", ")));
+        }
+        let here = names.iter().filter(|(ns, _)| namespace.is_none() || ns.as_deref() == namespace).map(|(_, n)| n);
+        match nearest(name, here.map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => match nearest(name, names.iter().map(|(_, n)| n.as_str())) {
+                Some(near) => {
+                    let places: Vec<_> =
+                        names.iter().filter(|(_, n)| n == near).filter_map(|(ns, _)| ns.as_deref()).collect();
+                    error.hint(format!("did you mean {near} in namespace {}?", places.join(", ")))
+                }
+                None => match names_of(&names, namespace) {
+                    here if here.is_empty() => error,
+                    here => {
+                        let place = namespace.map_or("any namespace".to_owned(), |name| format!("namespace {name}"));
+                        error.hint(format!("{} in {place}: {here}", resource.plural))
+                    }
+                },
+            },
+        }
+    }
+}
+
+/// The first names of a namespace, in order.
+fn names_of(names: &[(Option<String>, String)], namespace: Option<&str>) -> String {
+    let here = names.iter().filter(|(place, _)| namespace.is_none() || place.as_deref() == namespace);
+    let mut here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
+    here.sort_unstable();
+    here.truncate(10);
+    here.join(", ")
+}
+
+/// The way out where the API server does not serve a kind: some come with the operator, some with a component.
+pub fn install_hint(resource: &ResourceType) -> String {
+    let component = match (&*resource.group, &*resource.kind) {
+        (GROUP, "FluxInstance") => return INSTALL_HINT.to_owned(),
+        (GROUP, _) => return "it comes with the operator: `flux-operator install`".to_owned(),
+        ("image.toolkit.fluxcd.io", "ImageUpdateAutomation") => "image-automation-controller",
+        ("image.toolkit.fluxcd.io", _) => "image-reflector-controller",
+        ("source.extensions.fluxcd.io", _) => "source-watcher",
+        ("helm.toolkit.fluxcd.io", _) => "helm-controller",
+        ("kustomize.toolkit.fluxcd.io", _) => "kustomize-controller",
+        ("notification.toolkit.fluxcd.io", _) => "notification-controller",
+        _ => return INSTALL_HINT.to_owned(),
+    };
+    format!("it comes with {component}: add that to spec.components of the instance, or install Flux")
+}
+
+fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {
+    match (snapshot.is_dump(), namespace) {
+        // A dump without `-n` is searched whole.
+        (true, None) if resource.namespaced => {
+            snapshot.list(resource, None).into_iter().find(|o| fields::name(o) == name).cloned()
+        }
+        _ => snapshot.get(resource, namespace, name).cloned(),
+    }
+}
+
+/// The kind of FluxInstance.
+pub fn instance_type() -> ResourceType {
+    flux_operator::api::kinds::INSTANCE
+}
+
+/// Ends a read that takes longer than `--timeout`, or a minute.
+pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T, CliError> {
+    let limit = shell.global().timeout.map_or(READ_TIMEOUT, |t| t.0);
+    tokio::time::timeout(limit, shell.while_waiting("answer", read)).await.map_err(|_| {
+        CliError::new(
+            Exit::Unhealthy,
+            format!("timed out after {}s: the cluster has not answered", limit.as_secs_f64()),
+        )
+        .hint("--timeout sets the deadline, --request-timeout the limit of one call")
+    })
+}
+
+async fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+    read_dump_with(path, shell, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input")).await
+}
+
+/// A dump with the values of its Secrets, to be taken out.
+///
+/// # Errors
+/// Failed, when it cannot be read; usage, when stdin is a terminal or the dump is of several clusters.
+pub async fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
+    read_dump_with(path, shell, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
+        .await
+}
+
+async fn read_dump_with(
+    path: &Path,
+    shell: &Shell,
+    read: impl FnOnce(&Path) -> Result<Dump, DumpError> + Send + 'static,
+    read_stdin: impl FnOnce(std::io::StdinLock<'static>) -> Result<Dump, DumpError> + Send + 'static,
+) -> Result<Snapshot, CliError> {
+    let failed = |e: &DumpError| match e {
+        DumpError::SeveralClusters { .. } => {
+            CliError::usage(e.to_string()).hint("--from reads one cluster: give the folder or file of one")
+        }
+        _ => CliError::failed(format!("cannot read the dump {}", path.display()))
+            .caused_by(e)
+            .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`"),
+    };
+    let dump = if is_stdin(path) {
+        let stdin = shell.stdin("the dump")?;
+        if stdin.is_terminal() {
+            return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
+                .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
+        }
+        shell.read_input("the dump", move || read_stdin(stdin.lock())).await?
+    } else {
+        let place = path.to_owned();
+        shell.read_input("the dump", move || read(&place)).await?
+    };
+    let Dump { snapshot, unread, doubtful } = dump.map_err(|e| failed(&e))?;
+    if let Some(first) = unread.first() {
+        let reason = first.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let files = if unread.len() == 1 { "1 file is" } else { &format!("{} files are", unread.len()) };
+        shell.warn(&format!("{files} left out, the first because of this: {first}{reason}"));
+    }
+    if let Some(first) = doubtful.first() {
+        let objects = if doubtful.len() == 1 { "1 object is" } else { &format!("{} objects are", doubtful.len()) };
+        shell.warn(&format!("{objects} left out, as another has its name and no namespace tells them apart: {first}"));
+    }
+    Ok(snapshot)
+}
+
+/// What the words after a verb name.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// Every object of these kinds.
+    Kinds(Vec<&'a str>),
+    /// Objects by kind and name, each once.
+    Objects(Vec<(&'a str, &'a str)>),
+}
+
+/// What `KIND`, `KIND NAME…` or `KIND/NAME…` name; a KIND before names may be several with commas.
+///
+/// # Errors
+/// Usage.
+pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
+    let is_one_object = |word: &String| word.contains('/');
+    let (kinds, names) = match words.split_first() {
+        Some((first, names)) if !is_one_object(first) => {
+            (first.split(',').filter(|kind| !kind.is_empty()).collect(), names)
+        }
+        _ => (vec![], words),
+    };
+    if names.is_empty() {
+        return Ok(Named::Kinds(kinds));
+    }
+    if let Some(mixed) = names.iter().find(|name| is_one_object(name) && !kinds.is_empty()) {
+        return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
+            .hint("write every object as KIND/NAME"));
+    }
+    let mut objects = vec![];
+    for name in names {
+        match kinds.is_empty() {
+            true => objects.push(kind_and_name(std::slice::from_ref(name))?),
+            false => objects.extend(kinds.iter().map(|kind| (*kind, name.as_str()))),
+        }
+    }
+    let mut seen = HashSet::new();
+    objects.retain(|object| seen.insert(*object));
+    Ok(Named::Objects(objects))
+}
+
+/// What `KIND NAME…` or `KIND/NAME…` name.
+///
+/// # Errors
+/// Usage: also for a kind without a name.
+pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
+    match named(words)? {
+        Named::Objects(objects) => Ok(objects),
+        Named::Kinds(_) => kind_and_name(words).map(|object| vec![object]),
+    }
+}
+
+/// What some of several names lack, while the others are shown.
+pub struct Lacking {
+    is_one: bool,
+    errors: Vec<CliError>,
+}
+
+impl Lacking {
+    /// So many names are given.
+    pub fn of(names: usize) -> Self {
+        Lacking { is_one: names == 1, errors: vec![] }
+    }
+
+    /// What there is for one of the names. That it is not there is kept for [`Lacking::told`] where others are named.
+    ///
+    /// # Errors
+    /// Whatever else is wrong.
+    pub fn found<T>(&mut self, found: Result<T, CliError>) -> Result<Option<T>, CliError> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.exit() == Exit::NotFound && !self.is_one => {
+                self.errors.push(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds what is wrong with names of which something was found.
+    pub fn add(&mut self, errors: impl IntoIterator<Item = CliError>) {
+        self.errors.extend(errors);
+    }
+
+    /// Warns of what each name lacks.
+    pub fn warn(&self, shell: &Shell) {
+        self.errors.iter().for_each(|error| shell.warn(error.message()));
+    }
+
+    /// Tells what each name lacks.
+    ///
+    /// # Errors
+    /// The last of them; the ending of the command when nothing is missing.
+    pub fn told(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
+        let Some(last) = self.errors.pop() else { return Ok(exit) };
+        for error in &self.errors {
+            shell.report(error);
+        }
+        Err(last)
+    }
+}
+
+/// The object that one word (`KIND/NAME`) or two (`KIND NAME`) name.
+///
+/// # Errors
+/// Usage.
+pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
+    let usage = || {
+        CliError::usage(format!("`{}` does not name an object", words.join(" ")))
+            .hint("write KIND/NAME, for example deployment/podinfo")
+    };
+    match words {
+        [one] => {
+            one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty() && !n.contains('/')).ok_or_else(usage)
+        }
+        [kind, name] if !kind.contains('/') && !name.contains('/') => Ok((kind, name)),
+        _ => Err(usage()),
+    }
+}
+
+/// A kind that no table knows, by the objects a dump has of it.
+fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
+    let found = snapshot.all().find(|o| {
+        let kind = fields::kind(o);
+        kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
+    });
+    let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
+    Ok(ResourceType {
+        group: fields::group(found).to_owned().into(),
+        version: fields::version(found).to_owned().into(),
+        kind: fields::kind(found).to_owned().into(),
+        plural: format!("{}s", fields::kind(found).to_lowercase()).into(),
+        namespaced: fields::namespace(found).is_some(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_read_is_said_once_for_all_kinds_of_a_place() {
+        let denied = |verb: &str, resource: &str, namespace: Option<&str>| {
+            let some = |text: &str| Some(text.to_owned());
+            let (user, verb, resource) = (some("jane"), some(verb), some(resource));
+            let namespace = namespace.map(str::to_owned);
+            Reason::Forbidden { access: Access { user, verb, resource, namespace, message: "the server's".into() } }
+        };
+        let unclear =
+            || Reason::Forbidden { access: Access { message: "a webhook says no".into(), ..Access::default() } };
+        let refused = [
+            denied("list", "pods", None),
+            denied("list", "buckets.source.toolkit.fluxcd.io", None),
+            denied("get", "pods", Some("apps")),
+            unclear(),
+            denied("list", "pods", None),
+            unclear(),
+        ];
+        let said: Vec<String> = reasons(refused.iter()).into_iter().collect();
+        let all = "user jane may not list buckets.source.toolkit.fluxcd.io, pods in the whole cluster";
+        assert_eq!(said, ["a webhook says no", "user jane may not get pods in namespace apps", all]);
+    }
+
+    #[test]
+    fn words_name_kinds_or_objects_each_once() {
+        let read = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            named(&words).map(|named| match named {
+                Named::Kinds(kinds) => kinds.join(" "),
+                Named::Objects(objects) => {
+                    objects.iter().map(|(kind, name)| format!("{kind}/{name}")).collect::<Vec<_>>().join(" ")
+                }
+            })
+        };
+        for (text, means) in [
+            ("", ""),
+            ("ks", "ks"),
+            ("ks,hr", "ks hr"),
+            ("ks a b a", "ks/a ks/b"),
+            ("ks/a deploy/b", "ks/a deploy/b"),
+            ("ks,hr a", "ks/a hr/a"),
+        ] {
+            assert_eq!(read(text).unwrap(), means, "{text}");
+        }
+        for wrong in ["ks/", "ks/a b", "ks hr/a", "ks a hr/b"] {
+            assert_eq!(read(wrong).unwrap_err().exit(), Exit::Usage, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_named_in_one_word_or_two() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(kind_and_name(&words("deploy/a")).unwrap(), ("deploy", "a"));
+        assert_eq!(kind_and_name(&words("deploy a")).unwrap(), ("deploy", "a"));
+        for wrong in ["deploy", "deploy/", "/a", "deploy/a b", "deploy/a/b"] {
+            assert!(kind_and_name(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

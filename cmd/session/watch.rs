@@ -1,0 +1,125 @@
+//! What `--watch` waits for: something of what is shown changes.
+
+use std::time::Duration;
+
+use flux_operator::cluster::watch::Follower;
+use flux_operator::cluster::{Category, ClusterError, ListOptions};
+use flux_operator::k8s::ResourceType;
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
+use tokio::time::{Instant, timeout_at};
+
+use crate::session::connect::cli_error;
+use crate::session::read_source::Source;
+use crate::terminal::{CliError, Shell};
+
+/// Changes that follow each other this quickly are shown together.
+const SETTLE: Duration = Duration::from_millis(200);
+/// What never settles is shown about this often.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Changes that are looked at together: those that follow one at once, for a second at the longest.
+pub struct Burst(Instant);
+
+impl Burst {
+    pub fn begins() -> Self {
+        Burst(Instant::now() + LONGEST)
+    }
+
+    /// Returns what follows at once; `None`: the burst is over.
+    pub async fn following<T>(&self, changes: &mut (impl Stream<Item = T> + Unpin)) -> Option<T> {
+        timeout_at(self.0.min(Instant::now() + SETTLE), changes.next()).await.ok().flatten()
+    }
+}
+
+/// Resolves each time an object of the watched kinds changes.
+pub struct Changes {
+    changes: BoxStream<'static, Result<(), ClusterError>>,
+    /// Kinds that may be watched, as far as is known.
+    watched: usize,
+}
+
+impl Changes {
+    /// Watches kinds in a namespace, or in all.
+    ///
+    /// # Errors
+    /// Usage, for a dump.
+    pub fn of(source: &Source<'_>, kinds: &[ResourceType], namespace: Option<&str>) -> Result<Self, CliError> {
+        let Source::Cluster(session) = source else {
+            return Err(CliError::usage("--watch with --from: a dump does not change"));
+        };
+        let streams = kinds.iter().map(|kind| {
+            let namespace = namespace.filter(|_| kind.namespaced);
+            // Metadata moves with every change, and is all a trigger needs.
+            let metadata = ListOptions { metadata_only: true, ..ListOptions::default() };
+            let follower = Follower::new(&session.cluster, kind.clone(), namespace, metadata, None);
+            // The list that a watch starts with is no change; the first list is made before the watch is looked at.
+            stream::unfold(Some(follower), |follower| async move {
+                let mut follower = follower?;
+                match follower.try_next().await {
+                    Ok(_) => Some((Some(Ok(())), Some(follower))),
+                    // It will be refused again.
+                    Err(error) if error.category() == Category::Denied => Some((Some(Err(error)), None)),
+                    Err(_) => Some((None, Some(follower))),
+                }
+            })
+            .filter_map(std::future::ready)
+            .boxed()
+        });
+        Ok(Changes { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
+    }
+
+    /// Waits for the next change and for those that follow at once; `false` when `--timeout` is over before, or when nothing reads
+    /// what is printed. A kind that may not be watched is a warning.
+    ///
+    /// # Errors
+    /// Denied, when none of the kinds may be watched: nothing would ever change.
+    pub async fn next(&mut self, shell: &Shell) -> Result<bool, CliError> {
+        if shell.output_is_lost() {
+            return Ok(false);
+        }
+        shell.while_wanted(self.another(shell)).await.transpose().map(|another| another.is_some())
+    }
+
+    async fn another(&mut self, shell: &Shell) -> Result<(), CliError> {
+        let mut next = self.changes.next().await;
+        let burst = Burst::begins();
+        loop {
+            match next {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.watched = self.watched.saturating_sub(1);
+                    if self.watched == 0 {
+                        return Err(cli_error(&error));
+                    }
+                    shell.warn(&format!("cannot {}: {}", error.attempted, error.reason));
+                }
+                // Nothing is watched: nothing will ever change.
+                None => std::future::pending::<()>().await,
+            }
+            match burst.following(&mut self.changes).await {
+                None => return Ok(()),
+                following => next = following,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_never_settles_is_shown_all_the_same() {
+        let shell = Shell::of_flags(&[]);
+        let often = stream::unfold((), |()| async {
+            tokio::time::sleep(SETTLE / 2).await;
+            Some((Ok(()), ()))
+        });
+        let mut changes = Changes { changes: often.boxed(), watched: 1 };
+        for _ in 0..3 {
+            let shown = tokio::time::timeout(Duration::from_secs(2), changes.next(&shell)).await;
+            shown.expect("within two seconds").unwrap();
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! `$XDG_CONFIG_HOME/flux-operator/config.yaml`: what a person would otherwise type each time.
+//!
+//! Precedence: flag, then environment, then this file, then default.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::builder::Resettable;
+use flux_operator::format::yaml;
+use schemars::JsonSchema;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::terminal::output_format::Format;
+use crate::terminal::{CliError, Color, environment};
+
+/// Largest file that is read; ten lines are usual.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// Defaults of flags, and the clusters to be careful with.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// Namespace to work in where neither `--namespace` nor a manifest says one.
+    pub namespace: Option<String>,
+    /// Default of `--output`, as on the command line.
+    pub output: Option<FormatText>,
+    /// Default of `--color`.
+    pub color: Option<Color>,
+    /// Contexts, `*` and `?` allowed, in which deleting and uninstalling wants the context's name, typed or with
+    /// `--confirm-context`.
+    #[schemars(with = "Vec<String>")]
+    pub protected_contexts: Vec<Glob>,
+}
+
+/// What may follow `-o`.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(transparent)]
+pub struct FormatText(String);
+
+impl<'de> Deserialize<'de> for FormatText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parse = |text: &str| text.parse::<Format>().map(|_| FormatText(text.to_owned())).map_err(|e| e.to_string());
+        deserializer.deserialize_str(Text("an output format", parse))
+    }
+}
+
+/// A pattern of names: `*` stands for any text, `?` for any character.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Glob(String);
+
+impl FromStr for Glob {
+    type Err = String;
+
+    /// What other globs have is refused: taken for itself it would protect nothing.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.chars().find(|c| "[]{}".contains(*c)) {
+            None => Ok(Glob(text.to_owned())),
+            Some(foreign) => Err(format!(
+                "the pattern {text} holds a {foreign}: only * (any text) and ? (any character) stand for something; write a \
+                 pattern for each name"
+            )),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Glob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text("a pattern of contexts", str::parse::<Glob>))
+    }
+}
+
+/// What is expected, and how its text is read: a visitor, so that a wrong text is refused while its place is known.
+struct Text<F>(&'static str, F);
+
+impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        (self.1)(text).map_err(E::custom)
+    }
+}
+
+impl Config {
+    /// Reads the file of this user; none is like an empty one. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
+    ///
+    /// # Errors
+    /// Usage, with the line, when the file does not say what it may say; when the variable holds a pattern that is none; or when a
+    /// variable of this program is not text.
+    pub fn read() -> Result<Config, CliError> {
+        if let Some(variable) = environment::variable_without_text() {
+            return Err(without_text(&variable));
+        }
+        let mut config = path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
+        if let Some(list) = environment::text(environment::PROTECTED_CONTEXTS) {
+            let patterns = list.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
+            let patterns: Result<_, String> = patterns.map(str::parse).collect();
+            config.protected_contexts = patterns.map_err(|cause| {
+                CliError::usage(format!("cannot read the variable {}", environment::PROTECTED_CONTEXTS)).cause(cause)
+            })?;
+        }
+        Ok(config)
+    }
+
+    fn from_file(path: &Path) -> Result<Config, CliError> {
+        let what = || format!("cannot read the configuration file {}", path.display());
+        let mut text = String::new();
+        match File::open(path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Config::default());
+            }
+            Err(error) => return Err(CliError::usage(what()).caused_by(&error)),
+            Ok(file) => file.take(MAX_BYTES + 1).read_to_string(&mut text),
+        }
+        .map_err(|error| CliError::usage(what()).caused_by(&error))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(CliError::usage(what()).cause(format!("it is larger than {MAX_BYTES} bytes")));
+        }
+        Config::parse(&text).map_err(|cause| {
+            CliError::usage(what())
+                .cause(cause)
+                .hint("it may hold namespace, output, color and protectedContexts; `man flux-operator` describes them")
+        })
+    }
+
+    /// Reads the text of a file, or says in which line it is wrong.
+    fn parse(text: &str) -> Result<Config, String> {
+        // An empty file, or one of comments only, is null.
+        serde_yaml::from_str::<Option<Config>>(text).map(Option::unwrap_or_default).map_err(|error| {
+            let told = error.to_string();
+            // Of a key that is there twice this library has the place of neither, and the reader of manifests that of the second.
+            let twice = || yaml::parse_documents(text).err()?.location().map(|place| place.line);
+            let line = match told.contains("duplicate field") {
+                true => twice(),
+                false => error.location().map(|place| place.line() as u64),
+            };
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            // The library ends its text with the place.
+            format!("{line}{}", told.split(" at line ").next().unwrap_or_default())
+        })
+    }
+
+    /// The pattern that protects a context, if one does.
+    pub fn protects(&self, context: &str) -> Option<&str> {
+        self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| matches_glob(pattern, context))
+    }
+
+    /// The output without a flag: of the environment, else of this file.
+    pub fn usual_output(&self) -> Option<String> {
+        environment::text(environment::OUTPUT).or_else(|| self.output.as_ref().map(|output| output.0.clone()))
+    }
+
+    /// Lays the defaults of flags over those of the program, for every command that has the flag and can do what they say.
+    pub fn with_defaults(&self, command: clap::Command) -> clap::Command {
+        let command = match self.color {
+            Some(color) => command.mut_arg("color", |flag| flag.default_value(color.as_str())),
+            None => command,
+        };
+        let variable = environment::text(environment::OUTPUT);
+        match (variable.as_deref(), self.output.as_ref().map(|output| output.0.as_str())) {
+            (None, None) => command,
+            (variable, file) => with_output(command, variable, file),
+        }
+    }
+}
+
+/// The error of a variable that is not text.
+pub fn without_text(variable: &str) -> CliError {
+    CliError::usage(format!("the variable {variable} is not text in UTF-8"))
+}
+
+/// Commands that tell of no objects that have names.
+const NAMELESS: [&str; 5] = ["check", "debug", "migrate", "report", "stats"];
+
+/// Whether a command can answer in a format.
+fn takes(command: &clap::Command, format: &str) -> bool {
+    let is_list = || command.get_arguments().any(|flag| flag.get_id() == "sort_by");
+    match format.parse() {
+        Ok(Format::Name) => !NAMELESS.contains(&command.get_name()),
+        Ok(Format::CustomColumns(_)) => is_list(),
+        _ => true,
+    }
+}
+
+/// Only the `--output` that the environment knows as well: others name other formats.
+fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str>) -> clap::Command {
+    let is_ours = |flag: &clap::Arg| {
+        flag.get_id() == "output" && flag.get_env().is_some_and(|variable| variable == environment::OUTPUT)
+    };
+    let command = if command.get_arguments().any(is_ours) {
+        let is_left_out = variable.is_some_and(|format| !takes(&command, format));
+        let usual = file.filter(|format| takes(&command, format)).map(str::to_owned);
+        command.mut_arg("output", |flag| {
+            let flag = if is_left_out { flag.env(Resettable::Reset) } else { flag };
+            match usual {
+                Some(usual) => flag.default_value(usual),
+                None => flag,
+            }
+        })
+    } else {
+        command
+    };
+    command.mut_subcommands(|below| with_output(below, variable, file))
+}
+
+fn path() -> Option<PathBuf> {
+    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+    let folder = environment::path(environment::XDG_CONFIG_HOME).filter(|path| path.is_absolute());
+    let usual = || environment::path(environment::HOME).map(|home| home.join(".config"));
+    Some(folder.or_else(usual)?.join("flux-operator").join("config.yaml"))
+}
+
+/// Whether a text fits a pattern of `*` (any text) and `?` (any character).
+fn matches_glob(pattern: &str, text: &str) -> bool {
+    let mut characters = pattern.chars();
+    match characters.next() {
+        None => text.is_empty(),
+        Some('*') => {
+            let rest = characters.as_str();
+            std::iter::successors(Some(text), |text| {
+                let mut left = text.chars();
+                left.next().map(|_| left.as_str())
+            })
+            .any(|tail| matches_glob(rest, tail))
+        }
+        Some(expected) => {
+            let mut left = text.chars();
+            left.next().is_some_and(|found| expected == '?' || expected == found)
+                && matches_glob(characters.as_str(), left.as_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_hold_all_some_or_nothing() {
+        for empty in ["", "# nothing yet\n", "---\n", "{}"] {
+            assert_eq!(Config::parse(empty), Ok(Config::default()), "{empty:?}");
+        }
+        let all = "namespace: flux\noutput: wide\ncolor: never\nprotectedContexts: [prod-*, live]\n";
+        let config = Config::parse(all).unwrap();
+        assert_eq!((config.namespace.as_deref(), config.output), (Some("flux"), Some(FormatText("wide".into()))));
+        assert_eq!((config.color, config.protected_contexts.len()), (Some(Color::Never), 2));
+    }
+
+    #[test]
+    fn what_it_may_not_hold_is_told_with_its_line() {
+        for (text, line, word) in [
+            ("namespace: a\n\ncolour: never\n", 3, "colour"),
+            ("namespace: a\noutput: tabel\n", 2, "table"),
+            ("color: sometimes\n", 1, "sometimes"),
+            ("protectedContexts: prod\n", 1, "sequence"),
+            ("a: b: c\n", 1, ""),
+            ("namespace: a\n# again\nnamespace: b\n", 3, "duplicate field `namespace`"),
+            ("protectedContexts: [a]\n\n'protectedContexts': [b]\n", 3, "duplicate field `protectedContexts`"),
+            ("{output: wide,\n output: json}\n", 2, "duplicate field `output`"),
+            ("protectedContexts:\n- live\n- prod-[ab\n", 3, "the pattern prod-[ab holds a [: only * "),
+            ("protectedContexts: [\"prod-[ab]\"]\n", 1, "the pattern prod-[ab] holds a ["),
+            ("protectedContexts:\n- 'eu-{a,b}'\n", 2, "write a pattern for each name"),
+        ] {
+            let error = Config::parse(text).unwrap_err();
+            assert!(error.starts_with(&format!("line {line}: ")) && error.contains(word), "{text:?}: {error}");
+            assert_eq!(error.matches("line").count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_protects_the_contexts_that_fit_it_whole() {
+        let config =
+            Config { protected_contexts: vec![Glob("prod-*".into()), Glob("eu?".into())], ..Config::default() };
+        for (context, protected) in [
+            ("prod-eu", Some("prod-*")),
+            ("prod-", Some("prod-*")),
+            ("my-prod-eu", None),
+            ("eu1", Some("eu?")),
+            ("eu", None),
+            ("eu12", None),
+        ] {
+            assert_eq!(config.protects(context), protected, "{context}");
+        }
+        assert!(matches_glob("*a*b", "xxaxxb") && !matches_glob("*a*b", "xxbxxa"));
+    }
+}

@@ -1,0 +1,230 @@
+//! The one error type of the command line, its text, and the exit codes.
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::output::as_started::as_started;
+use crate::terminal::{GlobalArgs, harmless};
+
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Every way a command ends; the numbers are a promise to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, including "nothing to change" and an empty list.
+    Done,
+    /// Failed for a reason not listed below, a conflict among them.
+    Failed,
+    /// `plan` found differences.
+    Differences,
+    /// Wrong usage; also "could not compare" of `plan`.
+    Usage,
+    NotFound,
+    /// The API or a custom resource definition is not installed.
+    ApiMissing,
+    /// 401, 403, expired credentials.
+    Denied,
+    /// The API server cannot be reached, or TLS failed.
+    Unreachable,
+    /// Timed out, or the object reports failure.
+    Unhealthy,
+    Interrupted,
+}
+
+impl Exit {
+    pub const ALL: [Exit; 10] = [
+        Exit::Done,
+        Exit::Failed,
+        Exit::Differences,
+        Exit::Usage,
+        Exit::NotFound,
+        Exit::ApiMissing,
+        Exit::Denied,
+        Exit::Unreachable,
+        Exit::Unhealthy,
+        Exit::Interrupted,
+    ];
+
+    /// The process exit code and the word JSON errors use for it.
+    pub fn code_and_category(self) -> (u8, &'static str) {
+        match self {
+            Exit::Done => (0, "Done"),
+            Exit::Failed => (1, "Failed"),
+            Exit::Differences => (1, "Differences"),
+            Exit::Usage => (2, "Usage"),
+            Exit::NotFound => (3, "NotFound"),
+            Exit::ApiMissing => (4, "ApiMissing"),
+            Exit::Denied => (5, "Denied"),
+            Exit::Unreachable => (6, "Unreachable"),
+            Exit::Unhealthy => (7, "Unhealthy"),
+            Exit::Interrupted => (130, "Interrupted"),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code_and_category().0)
+    }
+}
+
+/// Why a command failed: what was attempted on what, the chain of causes, and what to do next.
+#[derive(Clone, Debug)]
+pub struct CliError {
+    exit: Exit,
+    message: String,
+    object: Option<String>,
+    causes: Vec<String>,
+    hints: Vec<String>,
+    silent: bool,
+}
+
+impl CliError {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        CliError { exit, message: message.into(), object: None, causes: vec![], hints: vec![], silent: false }
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        CliError::new(Exit::Failed, message)
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        CliError::new(Exit::Usage, message)
+    }
+
+    /// An end that needs no words.
+    pub fn silent(exit: Exit) -> Self {
+        CliError { silent: true, ..CliError::new(exit, "") }
+    }
+
+    /// Appends an error and everything below it; a source that only repeats its parent's text is left out.
+    #[must_use]
+    pub fn caused_by(mut self, error: &(dyn Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            if self.causes.last().is_none_or(|last| !last.ends_with(&text)) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn with_exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// Appends one more line below the message.
+    #[must_use]
+    pub fn cause(mut self, text: impl Into<String>) -> Self {
+        self.causes.push(text.into());
+        self
+    }
+
+    /// The object the command was about, as `kind/namespace/name`.
+    #[must_use]
+    pub fn object(mut self, object: impl Into<String>) -> Self {
+        self.object = Some(object.into());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Prints the error. Command lines of kubectl in its hints go to the context that was asked for, and the limit of the command
+    /// is named where that was shorter than the one of a call.
+    pub(super) fn print_for(&self, structured: bool, color: bool, flags: &GlobalArgs) {
+        let is_limited = flags.timeout.as_ref().is_some_and(|whole| whole.0 <= flags.request_timeout.0);
+        let limited = |hint: String| match is_limited {
+            true => hint.replace("wait longer with --request-timeout", "wait longer with --timeout"),
+            false => hint,
+        };
+        let named = |hint: &String, context: &str| match hint.contains("`kubectl config ") {
+            true => hint.clone(),
+            // The steps of a cause say it themselves.
+            false if hint.contains("--context ") => hint.clone(),
+            false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
+        };
+        let placed =
+            |hint| flags.context.as_deref().map_or_else(|| String::clone(hint), |context| named(hint, context));
+        let hints = self.hints.iter().map(placed).map(limited).collect();
+        CliError { hints, ..self.clone() }.print(structured, color);
+    }
+
+    pub(super) fn print(&self, structured: bool, color: bool) {
+        if self.silent {
+            return;
+        }
+        let text = if structured { self.json() } else { self.text(color) };
+        // Nobody is left to tell when stderr is gone.
+        let _ = std::io::stderr().lock().write_all(as_started(&text).as_bytes());
+    }
+
+    fn json(&self) -> String {
+        let (code, category) = self.exit.code_and_category();
+        let value = serde_json::json!({
+            "type": "error", "code": code, "category": category, "object": self.object, "message": self.message,
+            "causes": self.causes, "hints": self.hints,
+        });
+        format!("{value}\n")
+    }
+
+    pub(super) fn text(&self, color: bool) -> String {
+        let paint = |word: &str, style: Style| {
+            if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
+        };
+        let mut text = format!("{} {}\n", paint("error:", RED), harmless(&self.message));
+        for cause in &self.causes {
+            text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(cause)));
+        }
+        for hint in &self.hints {
+            text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(hint)));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_the_documented_ones() {
+        let codes: Vec<u8> = Exit::ALL.iter().map(|e| e.code_and_category().0).collect();
+        assert_eq!(codes, [0, 1, 1, 2, 3, 4, 5, 6, 7, 130]);
+    }
+
+    #[test]
+    fn an_error_names_its_causes_and_hints_in_text_and_json() {
+        let io = std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
+        let error = CliError::failed("cannot read a.yaml").caused_by(&io).hint("check the path").object("file/a.yaml");
+        assert_eq!(error.text(false), "error: cannot read a.yaml\ncaused by: no such file\nhint: check the path\n");
+        let json: serde_json::Value = serde_json::from_str(&error.json()).unwrap();
+        assert_eq!(json["code"], 1);
+        assert_eq!(json["causes"][0], "no such file");
+        assert_eq!(json["object"], "file/a.yaml");
+    }
+}

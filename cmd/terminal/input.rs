@@ -1,0 +1,63 @@
+//! Input that may never come: standard input, and files that are pipes.
+
+use std::path::Path;
+
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Reports whether a file name stands for standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The name of an input in messages.
+pub fn name_of_input(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+impl Shell {
+    /// Reads input on a thread of its own: the read of a pipe blocks, and the thread of the command has to notice interrupts and
+    /// the end of `--timeout` meanwhile. Whatever a person names as input is read this way.
+    ///
+    /// `origin` names the input in messages.
+    ///
+    /// # Errors
+    /// Unhealthy, when `--timeout` is over before the input has ended.
+    pub async fn read_input<T: Send + 'static>(
+        &self,
+        origin: &str,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, CliError> {
+        let reading = tokio::task::spawn_blocking(read);
+        let read = match &self.global.timeout {
+            Some(limit) => {
+                let left = limit.0.saturating_sub(self.elapsed());
+                tokio::time::timeout(left, reading).await.map_err(|_| {
+                    let message = format!("timed out after {:?}: {origin} has not ended", limit.0);
+                    CliError::new(Exit::Unhealthy, message).hint("--timeout sets the deadline of the whole command")
+                })?
+            }
+            None => reading.await,
+        };
+        read.map_err(|error| CliError::failed(format!("cannot read {origin}")).caused_by(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_that_does_not_end_leaves_the_command_at_its_deadline() {
+        let shell = Shell::of_flags(&["--timeout", "50ms"]);
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let error = shell.read_input("the pipe", move || receiver.recv()).await.unwrap_err();
+        assert_eq!(error.exit(), Exit::Unhealthy);
+        assert!(error.message().contains("the pipe has not ended"), "{}", error.message());
+        drop(sender);
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_returned() {
+        assert_eq!(Shell::of_flags(&[]).read_input("a number", || 7).await.unwrap(), 7);
+    }
+}

@@ -1,0 +1,178 @@
+//! Ctrl-C, SIGTERM and SIGHUP: the terminal is left intact, and the user hears what goes on without them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::watch;
+
+use crate::terminal::{CliError, Exit};
+
+/// What goes on in the cluster when the command ends now, how to come back to it, and whether it may end now.
+pub struct Interruption {
+    note: Mutex<Option<Note>>,
+    has_written: AtomicBool,
+    held: watch::Sender<bool>,
+}
+
+impl Default for Interruption {
+    fn default() -> Self {
+        Interruption { note: Mutex::default(), has_written: AtomicBool::default(), held: watch::Sender::new(false) }
+    }
+}
+
+/// While it lives an interrupt waits: for the moments between two writes that belong together.
+pub struct Held<'a>(&'a Interruption);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.held.send_replace(false);
+    }
+}
+
+#[derive(Clone)]
+struct Note {
+    goes_on: String,
+    resume: Option<String>,
+}
+
+impl Interruption {
+    /// Sets what an interrupt from now on says: `goes_on` completes "interrupted: …", `resume` is a command line.
+    pub fn set(&self, goes_on: impl Into<String>, resume: Option<String>) {
+        *self.note() = Some(Note { goes_on: goes_on.into(), resume });
+    }
+
+    /// Only looks on: an interrupt is how that ends, and nothing has to be said.
+    pub fn looks_on(&self) {
+        *self.note() = Some(Note { goes_on: String::new(), resume: None });
+    }
+
+    /// A write is about to be sent, or a file to be changed: unless more is known, an interrupt no longer says that nothing was changed.
+    pub fn writes(&self) {
+        self.has_written.store(true, Ordering::Relaxed);
+        self.note().get_or_insert_with(|| Note {
+            goes_on: "what was sent may have been carried out".to_owned(),
+            resume: None,
+        });
+    }
+
+    /// Reports whether a write was sent; those of a lease and rehearsals are none.
+    pub fn has_written(&self) -> bool {
+        self.has_written.load(Ordering::Relaxed)
+    }
+
+    /// Lets no interrupt through until the result is dropped. Keep it short, and bounded.
+    pub fn hold(&self) -> Held<'_> {
+        self.held.send_replace(true);
+        Held(self)
+    }
+
+    /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer held back.
+    pub(super) async fn heard(&self) {
+        interrupted().await;
+        // The sender lives in self: waiting cannot fail.
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+    }
+
+    fn note(&self) -> MutexGuard<'_, Option<Note>> {
+        self.note.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn error(&self) -> CliError {
+        match self.note().clone() {
+            Some(Note { goes_on, .. }) if goes_on.is_empty() => CliError::silent(Exit::Interrupted),
+            Some(Note { goes_on, resume }) => {
+                let error = CliError::new(Exit::Interrupted, format!("interrupted: {goes_on}"));
+                match resume {
+                    Some(command) => error.hint(format!("follow it with `{command}`")),
+                    None => error,
+                }
+            }
+            None => CliError::new(Exit::Interrupted, "interrupted: nothing was changed"),
+        }
+    }
+}
+
+/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP: a terminal that goes away ends a run in order, too.
+pub async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let hangs_on = hangs_on();
+        if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+                _ = hang_up.recv(), if !hangs_on => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without a handler the signal ends the process as it always did.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Reports whether the process was started to outlive its terminal, as `nohup` does: SIGHUP is ignored then. Listening for a
+/// signal takes that away, so it is asked before the first signal; where it cannot be asked the answer is no.
+#[cfg(unix)]
+fn hangs_on() -> bool {
+    static IGNORED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        ignores_hang_up(&status)
+    });
+    *IGNORED
+}
+
+/// Reads the mask of ignored signals; SIGHUP is number 1.
+#[cfg(unix)]
+fn ignores_hang_up(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_says_what_goes_on_and_how_to_resume() {
+        let interruption = Interruption::default();
+        assert_eq!(interruption.error().exit(), Exit::Interrupted);
+        interruption.set("the operator goes on", Some("flux-operator wait instance flux".into()));
+        let text = interruption.error().text(false);
+        assert_eq!(
+            text,
+            "error: interrupted: the operator goes on\nhint: follow it with `flux-operator wait instance flux`\n"
+        );
+    }
+
+    #[test]
+    fn after_the_first_write_nothing_says_that_nothing_was_changed() {
+        let interruption = Interruption::default();
+        assert!(interruption.error().text(false).contains("nothing was changed"));
+        interruption.writes();
+        assert!(interruption.error().text(false).contains("may have been carried out"));
+        interruption.set("2 of 3 requests are answered", None);
+        interruption.writes();
+        assert!(interruption.error().text(false).contains("2 of 3"), "what is known better stays");
+    }
+
+    #[tokio::test]
+    async fn a_held_interrupt_waits_for_its_release() {
+        let interruption = Interruption::default();
+        let mut held = interruption.held.subscribe();
+        let guard = interruption.hold();
+        assert!(*held.borrow_and_update());
+        drop(guard);
+        assert!(held.wait_for(|held| !held).await.is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_under_nohup_is_told_from_others() {
+        assert!(ignores_hang_up("Name:\tx\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hang_up("SigIgn:\t0000000000001000\n"));
+        assert!(!ignores_hang_up(""));
+    }
+}

@@ -1,0 +1,303 @@
+//! What people write who know other programs, and the line that is meant.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use flux_operator::api::kinds::{self, FluxKind};
+
+use crate::input::grammar;
+use crate::output::next_step::word as quoted;
+use crate::terminal::CliError;
+
+/// Words of kubectl, flux and helm that are none of ours, and the commands that are meant: `{}` are the words that follow. Of
+/// two rows that fit the first one holds.
+const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
+    ("push artifact", &["flux-operator artifact push {}"]),
+    ("pull artifact", &["flux-operator artifact pull {}"]),
+    ("diff artifact", &["flux-operator artifact diff {}"]),
+    ("tag artifact", &["flux-operator artifact tag {}"]),
+    ("list artifacts", &["flux-operator artifact list {}"]),
+    ("list artifact", &["flux-operator artifact list {}"]),
+    ("list", &["flux-operator get {}"]),
+    ("ls", &["flux-operator get {}"]),
+    ("show", &["flux-operator get {}"]),
+    ("unsuspend", &["flux-operator resume {}"]),
+    ("unpause", &["flux-operator resume {}"]),
+    ("start", &["flux-operator resume {}"]),
+    ("pause", &["flux-operator suspend {}"]),
+    ("stop", &["flux-operator suspend {}"]),
+    ("remove", &["flux-operator delete {}"]),
+    ("rm", &["flux-operator delete {}"]),
+    ("del", &["flux-operator delete {}"]),
+    ("describe", &["flux-operator why {}", "flux-operator tree {}"]),
+    ("sync", &["flux-operator reconcile {}"]),
+    ("refresh", &["flux-operator reconcile {}"]),
+    ("restart", &["flux-operator reconcile {}"]),
+    ("upgrade", &["flux-operator apply {}"]),
+    ("edit", &["kubectl edit {}"]),
+    ("bootstrap", &["flux-operator install", "flux-operator migrate bootstrap"]),
+    ("suspend all", &["flux-operator suspend KIND --all {}"]),
+    ("resume all", &["flux-operator resume KIND --all {}"]),
+    ("wait all", &["flux-operator wait KIND --all {}"]),
+    ("export all", &["flux-operator export KIND --all {}"]),
+    ("delete all", &["flux-operator delete KIND --all {}"]),
+    ("tree all", &["flux-operator tree KIND {}", "flux-operator get all {}"]),
+    ("create secret git", &["flux-operator create secret basic-auth", "flux-operator create secret ssh"]),
+    ("create secret helm", &["flux-operator create secret basic-auth", "flux-operator create secret tls"]),
+    ("create secret oci", &["flux-operator create secret registry"]),
+];
+/// flux's flag for a deletion that asks nobody, and ours. A hint and no other spelling: who means to be told less by it must not
+/// delete unasked.
+const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
+/// Flags of every command whose values are not shown.
+const SECRETS: [&str; 2] = ["--token", "--kube-token"];
+/// Verbs of Flux objects, and what there is for the objects of other kinds.
+const OF_OTHER_KINDS: &[(&str, &[&str])] = &[
+    ("get", &["kubectl get {}"]),
+    ("tree", &["flux-operator trace {}"]),
+    ("wait", &["kubectl wait {} --for=condition=Available", "flux-operator trace {}"]),
+    ("export", &["kubectl get {} -o yaml"]),
+    ("delete", &["kubectl delete {}"]),
+    ("reconcile", &["flux-operator trace {}"]),
+    ("suspend", &["flux-operator trace {}"]),
+    ("resume", &["flux-operator trace {}"]),
+];
+/// Verbs of FluxInstances, and what there is for a Kustomization: `{}` is its name.
+const OF_KUSTOMIZATIONS: &[(&str, &str)] = &[
+    ("plan", "flux diff kustomization {} --path DIR"),
+    ("diff", "flux diff kustomization {} --path DIR"),
+    ("build", "flux build kustomization {} --path DIR"),
+    ("apply", "flux-operator reconcile kustomization {}"),
+];
+
+/// Our verb for a word of another program.
+pub fn verb_of(word: &str) -> Option<&'static str> {
+    let (_, templates) = WORDS_OF_OTHERS.iter().find(|(words, _)| *words == word)?;
+    templates.first()?.strip_prefix("flux-operator ")?.split(' ').next()
+}
+
+/// Says of a line that clap refuses what its writer knows from elsewhere, and how it is written here.
+pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
+    let refused = refused(error)?;
+    let tree = &commands();
+    let line = Line { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
+    let hint = line
+        .file(&refused, error.kind(), tree)
+        .or_else(|| line.log_flags(&refused))
+        .or_else(|| line.no_archive(&refused))
+        .or_else(|| line.word_of_others(&refused))
+        .or_else(|| line.group(&refused))
+        .or_else(|| line.other_kind(&refused))
+        .or_else(|| line.asks_nobody(&refused, tree))
+        .or_else(|| line.no_instance(&refused, grammar::verb_without_words(arguments, tree)?));
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    hint.map(|hint| CliError::usage(first).hint(hint)).or_else(|| line.kind_of_no_instance(&refused))
+}
+
+/// The words of a line as they may be shown again.
+fn without_secrets(arguments: &[OsString]) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    for argument in arguments {
+        let is_value = words.last().is_some_and(|last| SECRETS.contains(&last.as_str()));
+        let word = argument.to_string_lossy().into_owned();
+        let flag = word.split_once('=').map(|(flag, _)| flag).filter(|flag| SECRETS.contains(flag));
+        words.push(match flag {
+            Some(flag) => format!("{flag}=TOKEN"),
+            None if is_value => "TOKEN".to_owned(),
+            None => word,
+        });
+    }
+    words
+}
+
+/// The word that clap stumbled over.
+fn refused(error: &clap::Error) -> Option<String> {
+    let kind = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::ValueValidation => ContextKind::InvalidValue,
+        _ => return None,
+    };
+    match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// A command that is meant, or several.
+fn meant(lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!("`{}`", line.trim_end())).collect();
+    format!("that is {} here", lines.join(" or "))
+}
+
+/// A line of words.
+struct Line {
+    words: Vec<String>,
+    /// The position of its first word that is no flag.
+    verb: usize,
+}
+
+impl Line {
+    fn verb(&self) -> &str {
+        self.words.get(self.verb).map_or("", String::as_str)
+    }
+
+    fn position(&self, word: &str) -> Option<usize> {
+        self.words.iter().skip(self.verb).position(|one| one == word).map(|at| at + self.verb)
+    }
+
+    /// Templates with the words from a position on; flags that stand before the verb are ours, and follow our own name.
+    fn filled(&self, templates: &[&str], from: usize) -> String {
+        let joined = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let rest = joined(self.words.get(from..).unwrap_or_default());
+        let flags = joined(self.words.get(1..self.verb).unwrap_or_default());
+        let own = if flags.is_empty() { String::new() } else { format!("flux-operator {flags} ") };
+        let fill = |template: &&str| {
+            let line = template.replace("{}", &rest);
+            match line.strip_prefix("flux-operator ").filter(|_| !own.is_empty()) {
+                Some(line) => format!("{own}{line}"),
+                None => line,
+            }
+        };
+        meant(&templates.iter().map(fill).collect::<Vec<_>>())
+    }
+
+    /// A file without `-f`.
+    fn file(&self, word: &str, kind: ErrorKind, tree: &Command) -> Option<String> {
+        let has_file = |one: &String| one.starts_with("--file") || (one.starts_with("-f") && !one.starts_with("--"));
+        if self.words.iter().any(has_file) {
+            return None;
+        }
+        let is_file = is_manifest(word) || (kind != ErrorKind::ValueValidation && Path::new(word).is_file());
+        let instance = tree.find_subcommand(self.verb())?.find_subcommand("instance").filter(|_| is_file)?;
+        instance.get_arguments().find(|argument| argument.get_long() == Some("filename"))?;
+        let at = self.position(word)?;
+        let says_instance = self.words.get(self.verb + 1).is_some_and(|noun| noun == "instance");
+        let mut words = self.words.clone();
+        words.insert(at, "-f".to_owned());
+        if !says_instance {
+            words.insert(self.verb + 1, "instance".to_owned());
+        }
+        let line: Vec<_> = words.iter().skip(1).map(|word| quoted(word)).collect();
+        Some(format!("a file is given with -f: flux-operator {}", line.join(" ")))
+    }
+
+    /// `logs --kind=Kustomization --name=app`, as flux has it.
+    fn log_flags(&self, refused: &str) -> Option<String> {
+        let value = |flag: &str| {
+            let at = self.words.iter().position(|word| word.split('=').next() == Some(flag))?;
+            let attached = self.words.get(at)?.split_once('=').map(|(_, value)| value);
+            attached.or_else(|| self.words.get(at + 1).map(String::as_str).filter(|next| !next.starts_with('-')))
+        };
+        if self.verb() != "logs" || !["--kind", "--name"].contains(&refused.split('=').next()?) {
+            return None;
+        }
+        // Words that follow unknown flags have been taken for an object.
+        let taken = self.words.get(self.verb + 1).filter(|word| word.contains('/')).cloned();
+        let (kind, name) = (value("--kind").unwrap_or("KIND"), value("--name").unwrap_or("NAME"));
+        let object = taken.unwrap_or_else(|| format!("{kind}/{name}"));
+        Some(meant(&[format!("flux-operator logs {}", quoted(&object))]))
+    }
+
+    fn word_of_others(&self, word: &str) -> Option<String> {
+        let at = self.position(word)?;
+        WORDS_OF_OTHERS.iter().find_map(|(words, templates)| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let end = self.verb + words.len();
+            let said = self.words.get(self.verb..end).filter(|_| at < end)?;
+            said.iter().eq(&words).then(|| self.filled(templates, end))
+        })
+    }
+
+    /// `build artifact`, which writes an archive.
+    fn no_archive(&self, word: &str) -> Option<String> {
+        self.position(word).filter(|_| self.verb() == "build" && word == "artifact")?;
+        let told = "no archive is written here: `flux-operator artifact push REFERENCE --path DIR` packs and pushes at once, \
+                    and `flux build artifact` writes one";
+        Some(told.to_owned())
+    }
+
+    /// `delete ks app --silent`.
+    fn asks_nobody(&self, flag: &str, tree: &Command) -> Option<String> {
+        let (flags, ours) = ASKS_NOBODY;
+        let at = self.position(flag).filter(|_| flags.contains(&flag))?;
+        let mut words = self.words.clone();
+        *words.get_mut(at)? = ours.to_owned();
+        // Without a noun flux uninstalls what an instance stands for.
+        if self.verb() == "uninstall" && at == self.verb + 1 {
+            words.insert(at, "instance".to_owned());
+        }
+        let said = words.get(self.verb..)?;
+        let command = said.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
+        command.get_arguments().find(|argument| argument.get_long() == ours.strip_prefix("--"))?;
+        Some(Line { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
+    }
+
+    /// `plan --diff`: a flag of FluxInstances where neither the noun nor a file says so.
+    fn no_instance(&self, flag: &str, verb: &Command) -> Option<String> {
+        OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
+        let instance = verb.find_subcommand("instance")?;
+        instance.get_arguments().find(|argument| match flag.strip_prefix("--") {
+            Some(long) => argument.get_long() == Some(long),
+            None => argument.get_short() == flag.chars().nth(1),
+        })?;
+        let named = instance.get_positionals().next().map(|_| format!("flux-operator {} instance {{}}", self.verb()));
+        let of_file = format!("flux-operator {} -f FILE {{}}", self.verb());
+        let templates: Vec<&str> = named.iter().chain([&of_file]).map(String::as_str).collect();
+        Some(self.filled(&templates, self.verb + 1))
+    }
+
+    /// `get source`: one of flux's two words.
+    fn group(&self, word: &str) -> Option<String> {
+        let (verb, _) = OF_OTHER_KINDS.iter().find(|(verb, _)| *verb == self.verb())?;
+        let kinds = grammar::kinds_of_group(word);
+        let first = kinds.first()?;
+        Some(format!("say which: {}; for example `flux-operator {verb} {first}`", kinds.join(", ")))
+    }
+
+    fn other_kind(&self, word: &str) -> Option<String> {
+        let kind = word.split('/').next()?;
+        kinds::find_resource_type(kind).filter(|_| kinds::find(kind).is_none())?;
+        let (verb, templates) = OF_OTHER_KINDS.iter().find(|(verb, _)| *verb == self.verb())?;
+        let told = self.filled(templates, self.position(word)?);
+        Some(format!(
+            "{verb} is about Flux objects; {}",
+            told.trim_end_matches(" here").replace("that is", "for others there is")
+        ))
+    }
+
+    /// `diff ks app`: what is about FluxInstances only.
+    fn kind_of_no_instance(&self, word: &str) -> Option<CliError> {
+        let words: Vec<&str> = self.words.get(self.position(word)?..)?.iter().map(String::as_str).collect();
+        let (kind, name) = grammar::first_object(&words)?;
+        let (verb, template) = OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
+        let error = CliError::usage(format!("`{verb}` is about FluxInstances, and {} is none", kind.kind));
+        let name = name.unwrap_or_else(|| "NAME".to_owned());
+        Some(match kind.kind {
+            "Kustomization" => {
+                error.hint(format!("for a Kustomization there is `{}`", template.replace("{}", &quoted(&name))))
+            }
+            _ => error.hint(format!("see what there is with `flux-operator get {}`", shortest(kind))),
+        })
+    }
+}
+
+fn shortest(kind: &FluxKind) -> &'static str {
+    kind.short_names.first().copied().unwrap_or(kind.plural)
+}
+
+/// Whether a word is the name of a file rather than of an object.
+fn is_manifest(word: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|ending| word.to_lowercase().ends_with(ending))
+}
+
+/// Reads the name of an object where a file may be given as well.
+///
+/// # Errors
+/// The name of a file.
+pub fn no_file(word: &str) -> Result<String, String> {
+    if is_manifest(word) { Err("that is a file, and no name".to_owned()) } else { Ok(word.to_owned()) }
+}

@@ -1,0 +1,521 @@
+//! `-o`, sorting, filters and labels: one list, printed as a person asked for it.
+
+use flux_operator::format::nearest::nearest;
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use flux_operator::format::{json, yaml};
+use flux_operator::k8s::ObjectId;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::output::kubectl_name;
+use crate::output::listing::{Cell, Column, Item, Listing};
+use crate::output::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
+use crate::terminal::jsonpath;
+use crate::terminal::jsonpath::Template;
+use crate::terminal::{CliError, Shell, environment};
+
+pub const OUTPUT: &str = "Output options";
+const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
+
+/// Format of the output.
+#[derive(Clone, Debug)]
+pub enum Format {
+    Table,
+    Wide,
+    Json,
+    Yaml,
+    Name,
+    JsonPath(Template),
+    /// Headings and the paths below them.
+    CustomColumns(Vec<(String, Template)>),
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = |text: &str| Template::parse(text).map_err(|e| e.to_string());
+        if let Some(template) = text.strip_prefix("jsonpath=") {
+            return Ok(Format::JsonPath(path(template)?));
+        }
+        if let Some(columns) = text.strip_prefix("custom-columns=") {
+            let columns = columns.split(',').map(|column| match column.split_once(':') {
+                Some((header, expression)) if !expression.is_empty() => {
+                    Ok((header.to_owned(), path(&jsonpath::as_template(expression))?))
+                }
+                _ => Err(format!("write each column as HEADING:.path.of.field, not `{column}`")),
+            });
+            return Ok(Format::CustomColumns(columns.collect::<Result<_, _>>()?));
+        }
+        match text {
+            "table" => Ok(Format::Table),
+            "wide" => Ok(Format::Wide),
+            "json" => Ok(Format::Json),
+            "yaml" => Ok(Format::Yaml),
+            "name" => Ok(Format::Name),
+            "jsonpath" => Err("write the template: jsonpath='{.items[*].metadata.name}'".to_owned()),
+            "custom-columns" => Err("write the columns: custom-columns=NAME:.metadata.name,…".to_owned()),
+            _ => {
+                let words = FORMATS.map(|f| f.split('=').next().unwrap_or(f));
+                let near = nearest(text, words).map(|w| format!("; did you mean {w}?")).unwrap_or_default();
+                Err(format!("expected one of {}{near}", FORMATS.join(", ")))
+            }
+        }
+    }
+}
+
+pub fn formats() -> Vec<CompletionCandidate> {
+    FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
+}
+
+/// The `-o` of a command that is about no objects that have names, for [`clap::Command::mut_arg`].
+pub fn without_names(flag: clap::Arg) -> clap::Arg {
+    let formats = || formats().into_iter().filter(|format| format.get_value() != "name").collect();
+    flag.help("Format: table, json, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
+}
+
+/// A value that `-o` may have where there is no list.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// Format: table, json, yaml, name or jsonpath=TEMPLATE
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
+    pub output: Format,
+}
+
+#[derive(clap::Args, Clone, Debug)]
+pub struct OutputArgs {
+    /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
+    /// custom-columns=HEADING:PATH,…
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
+    pub output: Format,
+    /// Leave the heading out
+    #[arg(long, alias = "no-header", help_heading = OUTPUT)]
+    pub no_headers: bool,
+    /// Sort by a column, or by a JSONPath such as .metadata.name
+    #[arg(long, value_name = "COLUMN", help_heading = OUTPUT)]
+    pub sort_by: Option<String>,
+    /// Keep rows whose column has (=) or has not (!=) a value, repeatable
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = OUTPUT)]
+    pub filter: Vec<Filter>,
+    /// Keep rows of this readiness, repeatable
+    #[arg(long, value_enum, value_name = "STATUS", ignore_case = true, help_heading = OUTPUT)]
+    pub ready_status: Vec<ReadyStatus>,
+    /// Add a column for a label, repeatable
+    #[arg(short = 'L', long, value_name = "KEY", value_delimiter = ',', help_heading = OUTPUT)]
+    pub label_columns: Vec<String>,
+    /// Add a column with all labels
+    #[arg(long, help_heading = OUTPUT)]
+    pub show_labels: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum ReadyStatus {
+    True,
+    False,
+    Unknown,
+    Suspended,
+}
+
+impl ReadyStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReadyStatus::True => "True",
+            ReadyStatus::False => "False",
+            ReadyStatus::Unknown => "Unknown",
+            ReadyStatus::Suspended => "Suspended",
+        }
+    }
+}
+
+/// `COLUMN=VALUE` or `COLUMN!=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    column: String,
+    value: String,
+    negated: bool,
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = |column: &str, value: &str, negated| Filter {
+            column: column.trim().into(),
+            value: value.trim().into(),
+            negated,
+        };
+        match (text.split_once("!="), text.split_once('=')) {
+            (Some((column, value)), _) if !column.trim().is_empty() => Ok(parsed(column, value, true)),
+            (_, Some((column, value))) if !column.trim().is_empty() => Ok(parsed(column, value, false)),
+            _ => Err("write COLUMN=VALUE or COLUMN!=VALUE".into()),
+        }
+    }
+}
+
+impl OutputArgs {
+    /// Whether the output needs the whole objects, not only the cells of a table.
+    pub fn wants_values(&self) -> bool {
+        !matches!(self.output, Format::Table | Format::Wide | Format::Name) || self.sort_by_path().is_some()
+    }
+
+    /// Whether everything has to be there before the first line is printed.
+    pub fn wants_all(&self) -> bool {
+        self.sort_by.is_some() || self.wants_values()
+    }
+
+    fn sort_by_path(&self) -> Option<&str> {
+        self.sort_by.as_deref().filter(|key| key.starts_with(['.', '{', '$']))
+    }
+
+    /// Keeps the rows the filters let through.
+    pub fn select(&self, listing: &mut Listing, now: Timestamp) -> Result<(), CliError> {
+        for filter in &self.filter {
+            let index = column(listing, &filter.column)?;
+            listing.items.retain(|item| {
+                let same = item.cells.get(index).is_some_and(|c| c.full(now).eq_ignore_ascii_case(&filter.value));
+                same != filter.negated
+            });
+        }
+        if !self.ready_status.is_empty() {
+            let wanted: HashSet<&str> = self.ready_status.iter().map(|s| s.as_str()).collect();
+            listing.items.retain(|item| item.ready.as_deref().is_some_and(|r| wanted.contains(r)));
+        }
+        Ok(())
+    }
+
+    /// Sorts by the column or path asked for; equal rows keep their order.
+    pub fn sort(&self, listing: &mut Listing) -> Result<(), CliError> {
+        let Some(key) = &self.sort_by else { return Ok(()) };
+        if self.sort_by_path().is_some() {
+            let template = Template::parse(&jsonpath::as_template(key))
+                .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
+            if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
+                return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
+                    .hint("`-o json` shows what there is"));
+            }
+            listing.items.sort_by(|a, b| compare(&template.values(&a.value), &template.values(&b.value)));
+            return Ok(());
+        }
+        let index = column(listing, key)?;
+        listing.items.sort_by(|a, b| match (a.cells.get(index), b.cells.get(index)) {
+            (Some(a), Some(b)) => a.order(b),
+            _ => std::cmp::Ordering::Equal,
+        });
+        Ok(())
+    }
+}
+
+fn compare(a: &[&Value], b: &[&Value]) -> std::cmp::Ordering {
+    let number = |v: &[&Value]| v.first().and_then(|v| v.as_f64());
+    let text = |v: &[&Value]| v.first().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => match (text(a), text(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        },
+    }
+}
+
+fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
+    listing.column(name).ok_or_else(|| {
+        let names = listing.column_names();
+        let error = CliError::usage(format!("there is no column {name}"))
+            .hint(format!("columns: {}", names.iter().map(|n| n.to_lowercase()).collect::<Vec<_>>().join(", ")));
+        match nearest(name, names.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean {}?", near.to_lowercase())),
+            None => error,
+        }
+    })
+}
+
+/// Rows that are held back, so that the columns of all kinds of a list are as wide as its widest; a longer list is printed as
+/// it comes.
+const HELD_ROWS: usize = 10_000;
+/// Fewer rows need no sums.
+const ROWS_WITHOUT_SUMS: usize = 10;
+
+/// How many rows were ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: usize,
+    not_ready: usize,
+    suspended: usize,
+    /// Rows that say whether they are.
+    telling: usize,
+}
+
+impl Sums {
+    fn add(&mut self, items: &[Item]) {
+        self.rows += items.len();
+        for ready in items.iter().filter_map(|item| item.ready.as_deref()) {
+            self.telling += 1;
+            match ready {
+                "True" => {}
+                "Suspended" => self.suspended += 1,
+                _ => self.not_ready += 1,
+            }
+        }
+    }
+
+    /// `14 of 212 not ready, 3 suspended`; `None` for what is seen at a glance, or has no readiness.
+    fn text(self) -> Option<String> {
+        if self.rows <= ROWS_WITHOUT_SUMS || self.telling == 0 {
+            return None;
+        }
+        let ready = match self.not_ready {
+            0 => format!("{} of {} ready", self.telling - self.suspended, self.rows),
+            not => format!("{not} of {} not ready", self.rows),
+        };
+        let suspended = if self.suspended > 0 { format!(", {} suspended", self.suspended) } else { String::new() };
+        Some(format!("{ready}{suspended}"))
+    }
+}
+
+/// Draws the rows of one list, all at once or page by page.
+pub struct ListPrinter<'a> {
+    shell: &'a Shell,
+    args: &'a OutputArgs,
+    columns: Vec<usize>,
+    /// Where the columns of labels stand.
+    labels_at: usize,
+    writer: TableWriter,
+    held: Vec<Vec<Cell>>,
+    sums: Sums,
+    now: Timestamp,
+}
+
+impl<'a> ListPrinter<'a> {
+    /// `namespaces` says whether several are listed.
+    pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
+        let wide = matches!(args.output, Format::Wide);
+        let columns: Vec<usize> = listing
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| (wide || !c.wide) && (namespaces || !c.namespace))
+            .map(|(index, _)| index)
+            .collect();
+        let mut headings: Vec<Heading> =
+            columns.iter().filter_map(|i| listing.columns.get(*i)).map(Heading::from).collect();
+        // A message stays last, where it may be wrapped.
+        let labels_at = headings.len() - usize::from(headings.last().is_some_and(|h| h.name == "MESSAGE"));
+        let label_headings = args.label_columns.iter().map(|key| key.rsplit('/').next().unwrap_or(key).to_uppercase());
+        let all_labels = args.show_labels.then(|| "LABELS".to_owned());
+        let all_labels = all_labels.map(|name| Heading { name, rank: Column::MESSAGE.rank });
+        headings.splice(labels_at..labels_at, label_headings.map(Heading::new).chain(all_labels));
+        let now = Timestamp::now();
+        let style = TableStyle {
+            // `wide` asks for everything, whatever the terminal makes of it.
+            width: (shell.stdout_is_terminal() && !wide).then(terminal_width),
+            headers: !args.no_headers,
+            color: shell.stdout_color(),
+            now,
+        };
+        let writer = TableWriter::new(headings, style);
+        ListPrinter { shell, args, columns, labels_at, writer, held: vec![], sums: Sums::default(), now }
+    }
+
+    /// Rows handed over so far.
+    pub fn rows(&self) -> usize {
+        self.sums.rows
+    }
+
+    fn cells(&self, item: &Item) -> Vec<Cell> {
+        let mut cells: Vec<Cell> = self.columns.iter().filter_map(|i| item.cells.get(*i).cloned()).collect();
+        let mut labels: Vec<Cell> = self
+            .args
+            .label_columns
+            .iter()
+            .map(|key| Cell::some_text(item.labels.get(key).map(String::as_str)))
+            .collect();
+        if self.args.show_labels {
+            let all: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            // As a message, so that many labels are wrapped and do not push the rest aside.
+            labels.push(Cell::message(&all.join(",")));
+        }
+        cells.splice(self.labels_at..self.labels_at, labels);
+        cells
+    }
+
+    /// The lines of some rows, in the format asked for; JSON and YAML print one document per row (as a watch does).
+    pub fn lines(&mut self, listing: &Listing) -> Result<String, CliError> {
+        self.sums.add(&listing.items);
+        match &self.args.output {
+            Format::Table | Format::Wide => {
+                let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
+                Ok(if rows.is_empty() { String::new() } else { self.writer.page(&rows) })
+            }
+            Format::Name => Ok(listing.items.iter().map(|item| format!("{}\n", clean(&item.name))).collect()),
+            other => listing.items.iter().map(|item| document(&item.value, other)).collect(),
+        }
+    }
+
+    /// Takes a page of rows that are filtered already, and prints what need not be held back. [`ListPrinter::flush`] ends.
+    pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
+        if !matches!(self.args.output, Format::Table | Format::Wide) {
+            self.shell.print_in_colour(&self.lines(listing)?);
+            return Ok(());
+        }
+        self.sums.add(&listing.items);
+        let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
+        self.held.extend(rows);
+        if self.held.len() >= HELD_ROWS {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Prints what is held back. Nothing is printed for no rows.
+    pub fn flush(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.shell.print_in_colour(&self.writer.page(&held));
+        }
+    }
+
+    /// The line that a long table ends with; of no other format.
+    pub fn sums(&self) -> Option<String> {
+        let is_table = matches!(self.args.output, Format::Table | Format::Wide);
+        self.sums.text().filter(|_| is_table)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+/// Prints a whole list. `single` says that one object was asked for by name, which JSON and YAML then print without a list.
+pub fn print_list(
+    shell: &Shell,
+    args: &OutputArgs,
+    mut listing: Listing,
+    namespaces: bool,
+    single: bool,
+) -> Result<usize, CliError> {
+    let mut printer = ListPrinter::new(shell, args, &listing, namespaces);
+    args.select(&mut listing, printer.now())?;
+    args.sort(&mut listing)?;
+    let count = listing.items.len();
+    match &args.output {
+        Format::Table | Format::Wide | Format::Name => {
+            printer.page(&listing)?;
+            printer.flush();
+            printer.sums().into_iter().for_each(|sums| shell.status(&sums));
+        }
+        Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing)),
+        format => {
+            let value = match (single, listing.items.len()) {
+                (true, 1) => listing.items.pop().map(|item| item.value).unwrap_or_default(),
+                _ => {
+                    let items: Vec<Value> = listing.items.into_iter().map(|item| item.value).collect();
+                    if listing.kind == "List" {
+                        json!({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
+                    } else {
+                        json!({"kind": listing.kind, "items": items})
+                    }
+                }
+            };
+            shell.print(&document(&value, format)?);
+        }
+    }
+    Ok(count)
+}
+
+fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) -> String {
+    let style =
+        TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
+    let mut table = TableWriter::new(columns.iter().map(|(header, _)| Heading::new(header)).collect(), style);
+    let rows: Vec<Vec<Cell>> = listing
+        .items
+        .iter()
+        .map(|item| {
+            let cell = |template: &Template| Cell::text(jsonpath::join(&template.values(&item.value), ","));
+            columns.iter().map(|(_, template)| cell(template)).collect()
+        })
+        .collect();
+    table.page(&rows)
+}
+
+/// As [`structured`], where no object is told of: there are no names.
+pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
+    match format {
+        Format::Name => Err(no_names()),
+        format => structured(value, format),
+    }
+}
+
+/// The refusal of `-o name` where no object is told of.
+pub fn no_names() -> CliError {
+    CliError::usage("-o name: this is about no objects that have names").hint("write -o json, yaml or jsonpath=")
+}
+
+/// The line of an object, named as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+pub fn name_line(object: &ObjectId) -> String {
+    kubectl_name(&object.kind, &object.group, &object.name) + "\n"
+}
+
+/// A value that is no list as JSON, YAML or by JSONPath; `None` when a table or name is wanted.
+pub fn structured(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
+    match format {
+        Format::Table | Format::Wide | Format::Name => Ok(None),
+        Format::CustomColumns(_) => Err(CliError::usage("custom-columns needs a list")),
+        format => {
+            let value = serde_json::to_value(value)
+                .map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e))?;
+            document(&value, format).map(Some)
+        }
+    }
+}
+
+fn document(value: &Value, format: &Format) -> Result<String, CliError> {
+    match format {
+        Format::Yaml => {
+            yaml::to_string(value).map_err(|e| CliError::failed("cannot write the answer as YAML").caused_by(&e))
+        }
+        Format::JsonPath(template) => Ok(template.render(value)),
+        Format::CustomColumns(columns) => {
+            let cells: Vec<_> =
+                columns.iter().map(|(_, template)| jsonpath::join(&template.values(value), ",")).collect();
+            Ok(format!("{}\n", cells.join("   ")))
+        }
+        _ => json::to_string(value).map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_format_lists_the_known_ones_and_the_nearest() {
+        let error = "jsn".parse::<Format>().unwrap_err();
+        assert!(error.contains("custom-columns=SPEC") && error.contains("did you mean json?"), "{error}");
+        assert!("custom-columns=NAME".parse::<Format>().is_err());
+        assert!("jsonpath={.a[}".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn sums_are_told_of_more_than_ten_rows_that_have_a_readiness() {
+        let sums = |rows, not_ready, suspended, telling| Sums { rows, not_ready, suspended, telling }.text();
+        assert_eq!(sums(212, 14, 0, 212).as_deref(), Some("14 of 212 not ready"));
+        assert_eq!(sums(212, 14, 3, 212).as_deref(), Some("14 of 212 not ready, 3 suspended"));
+        assert_eq!(sums(12, 0, 2, 12).as_deref(), Some("10 of 12 ready, 2 suspended"));
+        assert_eq!(sums(10, 3, 0, 10), None);
+        assert_eq!(sums(50, 0, 0, 0), None);
+    }
+
+    #[test]
+    fn filters_are_equal_or_unequal() {
+        let filter: Filter = "READY!=True".parse().unwrap();
+        assert_eq!((filter.column.as_str(), filter.value.as_str(), filter.negated), ("READY", "True", true));
+        assert!(!"message=a!=b".parse::<Filter>().is_ok_and(|f| f.column == "message" && f.negated));
+        assert!("READY".parse::<Filter>().is_err());
+        assert!("=x".parse::<Filter>().is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! Standard output: every text is written whole and at once, and a write that fails is never taken for one that succeeded.
+
+use std::io::{self, Write};
+
+use flux_operator_closed_stdout::stdout_was_closed;
+
+use crate::terminal::{CliError, Exit};
+
+/// Writes to standard output and flushes it.
+///
+/// # Errors
+/// The reader has closed the pipe, the disk is full, or the process was started without standard output.
+pub fn write(bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    if stdout_was_closed() {
+        return Err(io::Error::other("it is closed"));
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
+}
+
+/// The error of a write that failed. `None` when the reader has closed the pipe (`… | head -1`): it has all that it wants.
+pub fn failure(error: &io::Error) -> Option<CliError> {
+    let is_lost = error.kind() != io::ErrorKind::BrokenPipe;
+    is_lost.then(|| CliError::failed("cannot write to standard output").caused_by(error))
+}
+
+/// Prints a text that is the whole answer: help, the version, completions. Returns how the process ends.
+pub fn print_answer(text: &str) -> Exit {
+    match write(text.as_bytes()).err().as_ref().and_then(failure) {
+        None => Exit::Done,
+        Some(error) => {
+            error.print(false, false);
+            error.exit()
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
+
+use std::any::TypeId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use flux_operator::api::kinds;
+use flux_operator::format::nearest::nearest;
+use flux_operator::format::search_path::find_program;
+
+use crate::output::table::terminal_width;
+use crate::terminal::config::without_text;
+use crate::terminal::{CliError, Color, Exit, environment, mistakes, standard_output};
+
+/// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
+///
+/// `commands` makes the whole command tree.
+pub fn report(
+    error: clap::Error,
+    arguments: &[OsString],
+    structured: bool,
+    color: Color,
+    commands: fn() -> clap::Command,
+) -> u8 {
+    let in_color = color.enabled(std::io::stderr().is_terminal());
+    if let Some(code) = plugin(&error, arguments) {
+        return code;
+    }
+    if let Some(error) = wrong_variable(&error, arguments).or_else(|| not_text(&error, arguments, commands)) {
+        error.print(structured, in_color);
+        return error.exit().code_and_category().0;
+    }
+    let told = misplaced_plugin(&error, arguments)
+        .or_else(|| unknown_topic(&error, arguments, commands))
+        .or_else(|| mistakes::told(&error, arguments, commands));
+    if let Some(error) = told {
+        error.print(structured, in_color);
+        return error.exit().code_and_category().0;
+    }
+    let error = with_suggestions(with_folded_usage(&error, arguments, commands).unwrap_or(error), arguments, commands);
+    let exit = if structured && error.use_stderr() {
+        structured_error(&error).print(true, false);
+        Exit::Usage
+    } else {
+        print(&error, color)
+    };
+    exit.code_and_category().0
+}
+
+/// Prints in the colours that everything else has: clap would go by `CLICOLOR` and `CLICOLOR_FORCE` as well.
+fn print(error: &clap::Error, color: Color) -> Exit {
+    let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
+    let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
+    let text = error.render();
+    let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { text.to_string() };
+    if !error.use_stderr() {
+        return standard_output::print_answer(&text);
+    }
+    // Without stderr nothing is left to tell it on.
+    let _ = stderr.lock().write_all(text.as_bytes());
+    Exit::Usage
+}
+
+/// What is wrong with a line that is not the one that runs, with all hints.
+pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
+    mistakes::told(&error, arguments, commands)
+        .unwrap_or_else(|| structured_error(&with_suggestions(error, arguments, commands)))
+}
+
+fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> clap::Error {
+    keep_nearest(&mut error);
+    if error.get(ContextKind::InvalidArg).is_some() {
+        // Nobody who mistypes a flag means a value that begins with dashes.
+        error.remove(ContextKind::Suggested);
+    }
+    suggest(&mut error, arguments, commands);
+    error
+}
+
+/// Of several words that are similar only the nearest is meant: whoever types `instal` wants no `uninstall`. One that is not
+/// really near is none that was mistyped.
+fn keep_nearest(error: &mut clap::Error) {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
+    let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
+    let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
+    let nearest = similar.iter().min_by_key(distance).cloned();
+    match nearest.filter(is_near) {
+        Some(nearest) => {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+        }
+        None => {
+            error.remove(ContextKind::SuggestedSubcommand);
+        }
+    }
+}
+
+/// What clap does not know of: plugins as first words, and kinds behind a verb that takes them.
+fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let tree = commands();
+    let mut verbs = arguments.iter().skip(1).filter_map(|argument| tree.find_subcommand(argument.to_str()?));
+    let near = match verbs.next() {
+        None => nearest(word, plugins().iter().map(String::as_str)).map(str::to_owned),
+        Some(verb) if ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) => {
+            nearest(word, kinds::words()).map(str::to_lowercase)
+        }
+        Some(_) => None,
+    };
+    if let Some(near) = near {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+    }
+}
+
+/// The names of the plugins in `PATH`: the words that stand for them.
+pub fn plugins() -> BTreeSet<String> {
+    let path = std::env::var_os(environment::PATH).unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let name = |file: std::fs::DirEntry| file.file_name().to_str()?.strip_prefix("flux-operator-").map(str::to_owned);
+    let found = files.filter_map(name).filter(|name| find_program(&path, &format!("flux-operator-{name}")).is_some());
+    found.collect()
+}
+
+/// `help gett`: clap has no suggestion there.
+fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
+        return None;
+    }
+    let told = CliError::usage(format!("there is no command {word}"));
+    if kinds::find(word).is_some() {
+        return Some(told.hint(format!(
+            "it is a kind: `flux-operator explain {word}` shows its fields, `flux-operator get {word}` its objects"
+        )));
+    }
+    let tree = commands();
+    let near = || nearest(word, tree.get_subcommands().map(clap::Command::get_name));
+    let near = mistakes::verb_of(word).or_else(near);
+    Some(match near {
+        Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
+        None => told.hint("`flux-operator --help` lists the commands, the exit codes and the variables"),
+    })
+}
+
+/// Flags before the name of a plugin are whose?
+fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let is_first = arguments.get(1).is_some_and(|first| first == word.as_str());
+    if is_first
+        || word.contains(['/', '\\'])
+        || arguments.get(1).is_none_or(|first| !first.to_string_lossy().starts_with('-'))
+    {
+        return None;
+    }
+    find_program(&std::env::var_os(environment::PATH)?, &format!("flux-operator-{word}"))?;
+    Some(
+        CliError::usage(format!("{word} is a plugin, and its flags stand behind its name"))
+            .hint(format!("write `flux-operator {word}`, then the flags")),
+    )
+}
+
+/// Names the argument or the variable that is not UTF-8; clap says only that there is one. A value is never shown: it may be a secret.
+///
+/// A word in the place of a name leaves a line that is refused for another word first, because the order of the words is not understood.
+fn not_text(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<CliError> {
+    let is_about_word = match error.kind() {
+        ErrorKind::InvalidUtf8 | ErrorKind::InvalidSubcommand => true,
+        ErrorKind::UnknownArgument => {
+            !matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(flag)) if flag.starts_with('-'))
+        }
+        _ => false,
+    };
+    if !is_about_word {
+        return None;
+    }
+    let flags = flags_of_line(&commands(), arguments);
+    for (at, word) in arguments.iter().enumerate().skip(1).filter(|(_, word)| word.to_str().is_none()) {
+        let text = word.to_string_lossy();
+        let before = || arguments.get(at.checked_sub(1)?)?.to_str();
+        let flag = match (text.split_once('='), text.char_indices().nth(2)) {
+            (Some((long, _)), _) if long.starts_with("--") => Some(long),
+            (_, Some((end, _))) if text.starts_with('-') && !text.starts_with("--") => text.get(..end),
+            _ => before().filter(|before| flags.get(*before).is_some_and(|value| *value != FlagValue::None)),
+        };
+        match flag {
+            Some(flag) if flags.get(flag) == Some(&FlagValue::Path) => {}
+            Some(flag) => return Some(CliError::usage(format!("the value of {flag} is not text in UTF-8"))),
+            None => return Some(CliError::usage(format!("the argument {word:?} is not text in UTF-8"))),
+        }
+    }
+    environment::variable_without_text().map(|variable| without_text(&variable))
+}
+
+/// What follows a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FlagValue {
+    None,
+    Text,
+    /// The name of a file, which need not be text.
+    Path,
+}
+
+/// The flags of the commands that a line names, in all their spellings.
+fn flags_of_line(tree: &clap::Command, arguments: &[OsString]) -> BTreeMap<String, FlagValue> {
+    let mut line = vec![tree];
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        line.extend(line.last().and_then(|command| command.find_subcommand(word)));
+    }
+    let is_path = |flag: &clap::Arg| flag.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let value = |flag: &clap::Arg| match () {
+        () if !flag.get_action().takes_values() => FlagValue::None,
+        () if is_path(flag) => FlagValue::Path,
+        () => FlagValue::Text,
+    };
+    let spellings = |flag: &clap::Arg| {
+        let long = flag.get_long().into_iter().chain(flag.get_all_aliases().unwrap_or_default());
+        let long = long.map(|long| format!("--{long}"));
+        long.chain(flag.get_short().map(|short| format!("-{short}"))).collect::<Vec<_>>()
+    };
+    let flags = line.into_iter().flat_map(clap::Command::get_arguments).filter(|argument| !argument.is_positional());
+    flags.flat_map(|flag| spellings(flag).into_iter().map(move |spelling| (spelling, value(flag)))).collect()
+}
+
+/// Variables that stand for a flag, with its spellings.
+const VARIABLES: [(&str, &[&str]); 2] =
+    [(environment::OUTPUT, &["--output", "-o"]), (environment::TIMEOUT, &["--timeout"])];
+
+/// clap blames the flag for a value that it has from the environment.
+fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
+    if !matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) {
+        return None;
+    }
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (flag, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let (variable, spellings) =
+        VARIABLES.into_iter().find(|(_, spellings)| spellings.first().is_some_and(|long| flag.starts_with(long)))?;
+    let is_given = arguments.iter().any(|argument| {
+        let argument = argument.to_string_lossy();
+        spellings.iter().any(|flag| {
+            argument == *flag
+                || argument.starts_with(&format!("{flag}="))
+                || (flag.len() == 2 && argument.starts_with(flag))
+        })
+    });
+    if is_given || environment::text(variable).as_deref() != Some(value) {
+        return None;
+    }
+    let why = std::error::Error::source(error).map(ToString::to_string);
+    let told = CliError::usage(format!("the variable {variable} has the value `{value}`"));
+    Some(why.into_iter().fold(told, CliError::cause))
+}
+
+/// clap folds help texts to the terminal's width, 80 columns at most, but not usage lines, so those of the commands with
+/// many required flags are written out. Done only when there is something to print: it walks the whole command tree.
+///
+/// A flag that stands in the environment is none of the line, and clap would show it as if it had to be there.
+fn with_folded_usage(
+    error: &clap::Error,
+    arguments: &[OsString],
+    commands: fn() -> clap::Command,
+) -> Option<clap::Error> {
+    fn without_environment(command: clap::Command) -> clap::Command {
+        command.mut_args(|flag| flag.env(None::<&'static str>)).mut_subcommands(without_environment)
+    }
+    fn fold(mut command: clap::Command, width: usize) -> clap::Command {
+        let usage = command.render_usage().to_string();
+        if usage.lines().any(|line| line.len() > width) {
+            command = command.override_usage(fold_usage(usage.trim_start_matches("Usage: "), width));
+        }
+        command.mut_subcommands(|command| fold(command, width))
+    }
+    let mut command = if error.use_stderr() { without_environment(commands()) } else { commands() };
+    command.build();
+    fold(command, terminal_width().min(80)).try_get_matches_from(arguments).err()
+}
+
+/// Breaks a usage line where the next word would not fit; a flag and its value are one word.
+fn fold_usage(usage: &str, width: usize) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in usage.split_whitespace() {
+        match words.last_mut().filter(|last| last.starts_with("--") && !last.contains(' ') && word.starts_with('<')) {
+            Some(flag) => *flag = format!("{flag} {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut().filter(|line| "Usage: ".len() + line.len() + 1 + word.len() <= width - 2) {
+            Some(line) => *line = format!("{line} {word}"),
+            None => lines.push(word),
+        }
+    }
+    lines.join(" \\\n         ")
+}
+
+fn structured_error(error: &clap::Error) -> CliError {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let tips = text.lines().filter_map(|l| l.trim().strip_prefix("tip: ").map(str::to_owned));
+    tips.fold(CliError::usage(message), CliError::hint)
+}
+
+/// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for words they do not know.
+fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    // Only as the first word: a typo below a known verb is a typo.
+    if arguments.get(1).is_none_or(|first| first != word.as_str()) || word.contains(['/', '\\']) {
+        return None;
+    }
+    let path = std::env::var_os(environment::PATH)?;
+    let program = find_program(&path, &format!("flux-operator-{word}"))?;
+    let status = Command::new(&program).args(&arguments[2..]).status();
+    match status {
+        Ok(status) => Some(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1)),
+        Err(cause) => {
+            let failure = CliError::failed(format!("cannot run the plugin {}", program.display())).caused_by(&cause);
+            failure.print(false, std::io::stderr().is_terminal());
+            Some(failure.exit().code_and_category().0)
+        }
+    }
+}

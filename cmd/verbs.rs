@@ -1,0 +1,37 @@
+//! One file per verb, with one file per noun below it where nouns differ. No verb uses another.
+
+pub mod apply;
+pub mod artifact;
+pub mod build;
+pub mod bundle;
+pub mod check;
+pub mod completion;
+pub mod controller;
+pub mod create;
+pub mod debug;
+pub mod delete;
+pub mod distribution;
+pub mod events;
+pub mod explain;
+pub mod export;
+pub mod get;
+pub mod impact;
+pub mod install;
+pub mod logs;
+pub mod migrate;
+pub mod plan;
+pub mod rbac;
+pub mod reconcile;
+pub mod report;
+pub mod resume;
+pub mod rollback;
+pub mod stats;
+pub mod status;
+pub mod suspend;
+pub mod trace;
+pub mod tree;
+pub mod uninstall;
+pub mod version;
+pub mod wait;
+pub mod what_changed;
+pub mod why;

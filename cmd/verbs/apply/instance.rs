@@ -1,0 +1,211 @@
+//! `apply instance`: applies the object, then waits for the operator, or does the operator's work here.
+
+use std::path::{Path, PathBuf};
+
+use flux_operator::api::manifest::Manifest;
+use flux_operator::api::well_known::CLI_FIELD_MANAGER;
+use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
+use flux_operator::format::yaml;
+use flux_operator::reconcile::operator::OperatorCoverage;
+use flux_operator::reconcile::{self, RunOptions};
+use flux_operator::request::Absent;
+
+use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::operator::way_without;
+use crate::flows::run_in_process;
+use crate::flows::run_in_process::{
+    DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
+    reconcile_here, refuse_beside_running_operator,
+};
+use crate::session::Session;
+use crate::session::connect::context_namespace;
+use crate::session::manifest_file::read_instance_for;
+use crate::session::target::Target;
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+use super::planned::{self, PlannedArgs};
+
+/// Apply a FluxInstance and wait until it is ready
+///
+/// The object is applied server-side; a running operator then installs or changes
+/// Flux. When no operator will look at it, that is said at once. With --in-process
+/// the operator's work is done here: API definition and namespace first if they
+/// are missing, then Flux, then the status on the object.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Apply and watch the controllers come up\n  \
+    flux-operator apply instance -f flux.yaml\n\n  \
+    # Install Flux without an operator in the cluster\n  \
+    flux-operator apply instance -f flux.yaml --in-process\n\n  \
+    # From a pipe, with progress as JSON lines for a log\n  \
+    flux-operator create instance | flux-operator apply instance -f - \\\n    \
+    --progress json\n\n  \
+    # Exactly what was looked at before\n  \
+    flux-operator apply instance --plan flux.plan")]
+pub struct Args {
+    /// File with the FluxInstance; - reads standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
+    pub filename: Option<PathBuf>,
+    /// Carry out the plan that `plan instance --out` saved, in this process
+    ///
+    /// Nothing else is done, and nothing at all if the cluster has moved since.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "allow_unknown_minor", "verify_key", "strict", "dry_run"])]
+    pub plan: Option<PathBuf>,
+    /// Take fields over that another manager set to other values
+    #[arg(long)]
+    pub force_conflicts: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub distribution: DistributionArgs,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if !args.in_process.in_process && args.plan.is_none() && args.distribution.is_given() {
+        return Err(CliError::usage("--distribution and --strict are for runs in this process")
+            .hint("add --in-process, or give the operator a distribution in spec.distribution.artifact"));
+    }
+    if let Some(plan) = &args.plan {
+        let planned = PlannedArgs {
+            file: plan,
+            force_conflicts: args.force_conflicts,
+            confirm: &args.confirm,
+            in_process: &args.in_process,
+            progress: &args.progress,
+        };
+        return planned::run(&planned, shell);
+    }
+    let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
+    if args.dry_run.dry_run == Some(DryRun::Client) {
+        let namespace = context_namespace(shell);
+        let manifest = shell.run_on_one_thread(read_instance_for(file, namespace.as_deref(), shell))?;
+        let text = yaml::to_string(&manifest.written)
+            .map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
+        shell.print(&text);
+        shell.status("(dry run) nothing was sent");
+        return Ok(Exit::Done);
+    }
+    shell.block_on(async {
+        let (session, manifest) = shell
+            .interruptible(async {
+                let session = Session::open(shell).await?;
+                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell).await?;
+                Ok((session, manifest))
+            })
+            .await?;
+        if args.in_process.in_process {
+            return apply_in_process(&session, args, &manifest).await;
+        }
+        if args.dry_run.dry_run.is_none() {
+            agree_to_store(&session, &manifest, &args.distribution, &args.confirm, args.progress.progress).await?;
+        }
+        // The answer took as long as it took.
+        let session = session.with_new_deadline();
+        let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
+        // Where no API is installed no operator is.
+        applied.map_err(|error| match error.exit() {
+            Exit::ApiMissing => {
+                let target = Target::of_instance(&manifest.instance);
+                let here = format!("{} --in-process", command_without_in_process(&session, args, &target));
+                error.hint(format!("install Flux from here with `{here}`"))
+            }
+            _ => error,
+        })
+    })?
+}
+
+/// Applies the object and does the operator's work in this process.
+async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
+    let shell = session.shell;
+    let target = Target::of_instance(&manifest.instance);
+    let mode = args.progress.progress;
+    if args.dry_run.dry_run == Some(DryRun::Server) {
+        let without = command_without_in_process(session, args, &target);
+        refuse_beside_running_operator(session, &args.in_process, &target, &without).await?;
+        let plan = run_in_process::plan(session, &target, Some(manifest), &args.distribution, mode).await?;
+        let place = session.place(&target.reference());
+        for (definition, lost) in plan.lost_custom_resources() {
+            shell.warn(&format!("{definition} takes {lost} with it"));
+        }
+        shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
+        return Ok(Exit::Done);
+    }
+    let distributions = shell.interruptible(args.distribution.open(shell)).await?;
+    let without = command_without_in_process(session, args, &target);
+    let again = format!("{without} --in-process");
+    let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without: &without };
+    let mut options = run_in_process::options(&args.in_process, &args.distribution);
+    options.wait = args.wait.wait;
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        let force = args.force_conflicts;
+        reconcile::apply_instance(cluster, manifest, force, distributions.as_ref(), options, listener).await
+    };
+    reconcile_here(&request, options, &args.confirm, work).await
+}
+
+/// The same command line without `--in-process`.
+fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
+    let file = args.filename.as_deref().unwrap_or(Path::new("FILE"));
+    session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
+}
+
+async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
+    let target = Target::of_instance(&manifest.instance);
+    let written = &manifest.written;
+    let place = session.place(&target.reference());
+    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
+    let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
+    let apply = async {
+        let live = read_unless_second(session, manifest).await?;
+        let apply = session.cluster.apply(written, options);
+        let after = session.bounded(&format!("apply {place}"), apply).await?;
+        Ok((ApplyResult::of(live.as_ref(), &after), after))
+    };
+    let ((result, after), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
+    let prefix = if dry_run { "(server dry run) " } else { "" };
+    session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
+    if dry_run {
+        return Ok(Exit::Done);
+    }
+    let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+    session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
+    if coverage.is_nobody() {
+        return report_unwatched(session, args, &target, &coverage);
+    }
+    if !args.wait.wait {
+        return Ok(Exit::Done);
+    }
+    let uid = uid_of(&after);
+    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
+    until_ready(session, &followed, args.progress.progress).await
+}
+
+/// The object is written, and nobody will act on it.
+fn report_unwatched(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    coverage: &OperatorCoverage,
+) -> Result<Exit, CliError> {
+    let place = session.place(&target.reference());
+    let here = format!("{} --in-process", command_without_in_process(session, args, target));
+    let way = way_without(session, coverage, "reconcile it from here", &here);
+    let message = format!("{place} is stored, but nobody will act on it");
+    if !args.wait.wait {
+        session.shell.warn(&format!("{message}: {coverage}"));
+        session.shell.hint(&way);
+        return Ok(Exit::Done);
+    }
+    Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way))
+}

@@ -1,0 +1,54 @@
+//! `apply instance --plan`: carries out a saved plan, exactly.
+
+use std::path::Path;
+
+use flux_operator::cluster::Cluster;
+use flux_operator::reconcile::{self, RunOptions};
+
+use crate::flows::run_in_process;
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_here};
+use crate::flows::saved_plan::PlanFile;
+use crate::session::Session;
+use crate::session::target::{Target, instance_kind};
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// What of the flags a saved plan leaves open.
+pub struct PlannedArgs<'a> {
+    /// Where the plan is.
+    pub file: &'a Path,
+    pub force_conflicts: bool,
+    pub confirm: &'a ConfirmArgs,
+    pub in_process: &'a InProcessArgs,
+    pub progress: &'a ProgressArgs,
+}
+
+pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
+    let saved = shell.run_on_one_thread(PlanFile::read(args.file, shell))?.saved;
+    let instance = &saved.plan.instance;
+    let target = Target { kind: instance_kind(), namespace: instance.namespace.clone(), name: instance.name.clone() };
+    if let Some(other) = shell.global().namespace.as_ref().filter(|n| **n != target.namespace) {
+        return Err(CliError::usage(format!("the plan is for namespace {}, not {other}", target.namespace)));
+    }
+    shell.block_on(async {
+        let session = shell.interruptible(Session::open(shell)).await?;
+        let again =
+            session.command(&format!("plan {} --out {}", target.words(), args.file.display()), &target.namespace);
+        let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
+        let request = RunRequest {
+            session: &session,
+            mode: args.progress.progress,
+            target: &target,
+            verb: "apply",
+            again: &again,
+            without: &without,
+        };
+        shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
+        let options = run_in_process::options(args.in_process, &DistributionArgs::default());
+        let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+            reconcile::execute(cluster, &saved, args.force_conflicts, options, listener).await
+        };
+        reconcile_here(&request, options, args.confirm, work).await
+    })?
+}

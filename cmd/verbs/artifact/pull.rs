@@ -1,0 +1,44 @@
+//! `artifact pull`: files out of a registry or an image layout.
+
+use std::path::PathBuf;
+
+use flux_operator::fetch::Source;
+
+use super::{PullArgs, parse_source, write_files};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Pull an OCI artifact and unpack it into a folder
+///
+/// Digests are verified, and archives with links or paths outside of the folder
+/// are refused. Prints the reference with its digest, of an OCI image layout
+/// the digest.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # What runs in the cluster\n  \
+    flux-operator artifact pull oci://ghcr.io/org/manifests:latest \\\n    \
+    --output ./manifests")]
+pub struct Args {
+    /// What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or
+    /// oci-layout:DIR[:TAG]
+    #[arg(value_name = "REFERENCE", value_parser = parse_source)]
+    pub reference: Source,
+    /// Folder to unpack into; created if it is missing, files in it are
+    /// overwritten
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub pull: PullArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let (digest, files) = shell.run(args.pull.pull(&args.reference, "pull", shell))?;
+    write_files(&args.output, &files)
+        .map_err(|error| CliError::failed(format!("cannot write to {}", args.output.display())).caused_by(&error))?;
+    shell.status(&format!("unpacked {} files into {}", files.len(), args.output.display()));
+    let told = match &args.reference {
+        Source::Artifact(reference) => reference.at(digest).url(),
+        _ => digest.to_string(),
+    };
+    shell.print(&format!("{told}\n"));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,147 @@
+//! `build instance`: a FluxInstance in, the objects it stands for out.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use flux_operator::build::{Build, BuildError, BuildOptions, build};
+use flux_operator::distribution::Distribution;
+use flux_operator::format::{json, yaml};
+use flux_operator::k8s::ObjectId;
+use serde_json::{Value, json};
+
+use super::explain;
+use crate::output::hints;
+use crate::session::manifest_file::read_instance;
+use crate::session::registries::{SourceArgs, is_default_artifact};
+use crate::terminal::output_format::name_line;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Print the objects of a FluxInstance
+///
+/// The objects are those a reconcile would apply, in the order it would apply
+/// them: controllers with pinned images, shards, patches and labels included.
+/// Needs no cluster, and a network only for a distribution in a registry. Where
+/// an instance names the default artifact of the reference operator and that one
+/// cannot be reached, the embedded distribution is built from, with a warning. A
+/// manifest without a namespace is built for --namespace, else flux-system.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # See what an instance stands for\n  \
+    flux-operator build instance -f flux.yaml\n\n  \
+    # From a cluster, only the images\n  \
+    kubectl get fluxinstance flux -n flux-system -o yaml |\\\n    \
+    flux-operator build instance -f - -o images\n\n  \
+    # Which objects each patch changes\n  \
+    flux-operator build instance -f flux.yaml --explain-patches\n\n  \
+    # Has anything changed since the last run?\n  \
+    flux-operator build instance -f flux.yaml --revision")]
+pub struct Args {
+    /// File with one FluxInstance among its documents; - for standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
+    pub filename: PathBuf,
+    /// What to print: objects, their names, or the images they run
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
+    pub output: Output,
+    /// Print only the revision: version and digest of the objects
+    #[arg(long, conflicts_with = "explain_patches")]
+    pub revision: bool,
+    /// Print what each patch of the spec matches and changes
+    #[arg(long)]
+    pub explain_patches: bool,
+    /// Fail on patches without effect, on images without digest, and on an
+    /// artifact that cannot be pulled
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Take versions whose minor this program does not know, as they are
+    #[arg(long)]
+    pub allow_unknown_minor: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Yaml,
+    Json,
+    Name,
+    /// Image references, sorted
+    Images,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let (manifest, distribution) = shell.run_on_one_thread(async {
+        let manifest = read_instance(&args.filename, shell).await?;
+        let distribution = distribution(args, manifest.instance.artifact(), shell).await?;
+        Ok((manifest, distribution))
+    })?;
+    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
+    let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
+        let metadata = &manifest.instance.metadata;
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        failed(&error, &format!("FluxInstance/{}/{}", text(&metadata.namespace), text(&metadata.name)))
+    })?;
+    for warning in &built.warnings {
+        shell.warn(&warning.message);
+        if let Some(hint) = &warning.hint {
+            shell.hint(hint);
+        }
+    }
+    shell.print(&rendered(args, &built, shell)?);
+    Ok(Exit::Done)
+}
+
+/// Gets the distribution that an instance names; without a network the embedded one replaces the default artifact. Nothing is written, so an answer from what the program knows is worth more than none. An artifact of the
+/// user's own may differ from it in everything, and is an error.
+async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
+    let source = &args.source;
+    let named = artifact.filter(|_| source.distribution.is_none());
+    let replaceable =
+        named.filter(|artifact| is_default_artifact(artifact) && source.verify_key.is_none() && !args.strict);
+    let embedded = |artifact: &str, why: &str| {
+        shell.warn(&format!("{artifact} cannot be pulled{why}; this is built from the embedded distribution"));
+        shell.hint("--strict makes that an error, --distribution takes it from elsewhere");
+        Distribution::embedded()
+    };
+    match replaceable {
+        // A tag is asked for at the registry, so the cache is no help.
+        Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
+        Some(artifact) => match source.open(shell, Some(artifact)).await {
+            Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),
+            opened => opened,
+        },
+        None => source.open(shell, artifact).await.map_err(|error| match named {
+            Some(_) => error.hint("--distribution builds it from elsewhere"),
+            None => error,
+        }),
+    }
+}
+
+fn failed(error: &BuildError, object: &str) -> CliError {
+    let told = CliError::failed(format!("cannot build {object}")).caused_by(error).object(object);
+    hints::of_build(error).into_iter().fold(told, CliError::hint)
+}
+
+fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliError> {
+    let unwritable =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
+    let as_json = |value: &Value| json::to_string(value).map_err(|e| unwritable(&e));
+    if args.revision {
+        let revision = built.revision.to_string();
+        return match args.output {
+            Output::Json => as_json(&json!({ "revision": revision })),
+            Output::Yaml | Output::Name | Output::Images => Ok(revision + "\n"),
+        };
+    }
+    if args.explain_patches {
+        return match args.output {
+            Output::Json => as_json(&json!(built.patches)),
+            Output::Yaml | Output::Name | Output::Images => Ok(explain::table(&built.patches, shell)),
+        };
+    }
+    match args.output {
+        Output::Yaml => yaml::document_stream(&built.objects).map_err(|e| unwritable(&e)),
+        Output::Json => as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": built.objects })),
+        Output::Name => Ok(built.objects.iter().map(|object| name_line(&ObjectId::of(object))).collect()),
+        Output::Images => Ok(built.image_references().into_iter().map(|image| image + "\n").collect()),
+    }
+}

@@ -1,0 +1,218 @@
+//! `build resourceset`: a ResourceSet and its inputs in, the objects they stand for out.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use flux_operator::format::json;
+use flux_operator::k8s::ObjectId;
+use flux_operator_resourceset::offline::{Files, build, document_stream};
+use flux_operator_resourceset::{BuildError, BuildErrorKind, Built, InputName, Limits, Options};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::explain;
+use crate::session::connect::context_namespace;
+use crate::session::manifest_file::read_text;
+use crate::terminal::output_format::name_line;
+use crate::terminal::{CliError, Exit, Shell, name_of_input};
+
+/// Templates of untrusted authors end, whatever they say.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Most warnings that are told one by one.
+const MOST_WARNINGS: usize = 50;
+const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
+
+/// Print the objects of a ResourceSet
+///
+/// The objects are those the operator would apply, in the order they are built:
+/// templates rendered with every input set, without duplicates and objects that
+/// an annotation excludes. Needs no cluster. Inputs come from the manifest, from
+/// a list of input sets in a file, and from providers of the type Static in
+/// another one; the id of such a provider is made of its name here, and of its
+/// UID in a cluster. Annotations such as copyFrom stay as they are.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # See what a ResourceSet stands for\n  \
+    flux-operator build resourceset -f apps.yaml\n\n  \
+    # With other inputs than its own\n  \
+    flux-operator build rset -f apps.yaml --inputs-from tenants.yaml\n\n  \
+    # With the providers that it names\n  \
+    flux-operator build rset -f apps.yaml --inputs-from-provider providers.yaml\n\n  \
+    # Which template and which inputs made each object\n  \
+    flux-operator build rset -f apps.yaml --explain")]
+pub struct Args {
+    /// File with one ResourceSet; - for standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
+    pub filename: PathBuf,
+    /// File with a list of input sets, which replace those of the manifest
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE")]
+    pub inputs_from: Option<PathBuf>,
+    /// File with ResourceSetInputProviders of the type Static
+    #[arg(value_hint = clap::ValueHint::FilePath, long, value_name = "FILE")]
+    pub inputs_from_provider: Option<PathBuf>,
+    /// What to print: objects or their names
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
+    pub output: ObjectFormat,
+    /// Print the template and the input set that made each object
+    #[arg(long)]
+    pub explain: bool,
+    /// Fail on everything that is a warning otherwise
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectFormat {
+    Yaml,
+    Json,
+    Name,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let (manifest, inputs, providers) = shell.run_on_one_thread(async {
+        let manifest = read_text(&args.filename, "the ResourceSet", shell).await?;
+        let inputs = read_optional(args.inputs_from.as_deref(), "the input sets", shell).await?;
+        let providers =
+            read_optional(args.inputs_from_provider.as_deref(), "the ResourceSetInputProviders", shell).await?;
+        Ok((manifest, inputs, providers))
+    })?;
+    let namespace = match shell.global().namespace() {
+        Some(namespace) => namespace.to_owned(),
+        None => context_namespace(shell).unwrap_or_else(|| "default".to_owned()),
+    };
+    let files = Files {
+        manifest: &manifest,
+        inputs: inputs.as_deref(),
+        providers: providers.as_deref(),
+        namespace: &namespace,
+    };
+    let deadline = Instant::now() + shell.global().timeout.map_or(USUAL_TIMEOUT, |timeout| timeout.0);
+    let is_late = || Instant::now() > deadline;
+    let options = Options {
+        limits: Limits { interrupted: Some(&is_late), ..Limits::default() },
+        now: Some(Timestamp::now().as_second()),
+        random: Some(&random),
+    };
+    let built = build(&files, &options).map_err(|error| failed(&error, &args.filename))?;
+    tell_warnings(args, &built, shell)?;
+    shell.print(&rendered(args, &built, shell)?);
+    Ok(Exit::Done)
+}
+
+/// A number below a bound, for `randInt`: no secret, so the seed of a hash table is random enough.
+fn random(bound: u64) -> u64 {
+    RandomState::new().build_hasher().finish() % bound.max(1)
+}
+
+async fn read_optional(path: Option<&Path>, content: &'static str, shell: &Shell) -> Result<Option<String>, CliError> {
+    match path {
+        Some(path) => read_text(path, content, shell).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+fn attempted(filename: &Path) -> String {
+    format!("cannot build the ResourceSet of {}", name_of_input(filename))
+}
+
+fn failed(error: &BuildError, filename: &Path) -> CliError {
+    let exit = match error.kind {
+        BuildErrorKind::Manifest
+        | BuildErrorKind::InputsFile
+        | BuildErrorKind::ProvidersFile
+        | BuildErrorKind::Selection => Exit::Usage,
+        BuildErrorKind::Combination
+        | BuildErrorKind::Template
+        | BuildErrorKind::Object
+        | BuildErrorKind::DuplicateObject
+        | BuildErrorKind::NoObjects => Exit::Failed,
+    };
+    let told = CliError::new(exit, attempted(filename)).caused_by(error);
+    let Some(place) = &error.place else { return told };
+    let line = match (error.kind, place.line) {
+        (BuildErrorKind::Template, Some(line)) => format!(", line {line} of its text"),
+        (_, Some(line)) => format!(", line {line} of what it rendered"),
+        (_, None) => String::new(),
+    };
+    let input = place.input.as_ref().map(|input| format!(", {input}")).unwrap_or_default();
+    let told = told.cause(format!("at {}{line}{input}", place.origin));
+    match error.kind {
+        BuildErrorKind::Object => told.hint("put values into quotes: << inputs.value | quote >>"),
+        _ => told,
+    }
+}
+
+/// Tells the warnings, which are an error with `--strict`.
+fn tell_warnings(args: &Args, built: &Built, shell: &Shell) -> Result<(), CliError> {
+    let shown = built.warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
+    let rest = built.warnings.len().saturating_sub(MOST_WARNINGS);
+    let all: Vec<String> = shown.chain((rest > 0).then(|| format!("and {rest} more warnings"))).collect();
+    if args.strict && !all.is_empty() {
+        let error = all.into_iter().fold(CliError::failed(attempted(&args.filename)), CliError::cause);
+        return Err(error.hint("without --strict these are warnings"));
+    }
+    all.iter().for_each(|warning| shell.warn(warning));
+    Ok(())
+}
+
+fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliError> {
+    let unwritable =
+        |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
+    let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
+    if args.explain {
+        return match args.output {
+            ObjectFormat::Json => as_json(&explanation(built)),
+            ObjectFormat::Yaml | ObjectFormat::Name => {
+                let rows = built.objects.iter().map(|object| {
+                    let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
+                    [
+                        ObjectId::of(&object.object).to_string(),
+                        built.step(object).unwrap_or("<none>").to_owned(),
+                        object.origin.to_string(),
+                        input,
+                    ]
+                });
+                Ok(explain::drawn(HEADINGS, rows, shell))
+            }
+        };
+    }
+    let objects = || built.objects.iter().map(|built| &built.object);
+    match args.output {
+        ObjectFormat::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
+        ObjectFormat::Json => {
+            as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": objects().collect::<Vec<_>>() }))
+        }
+        ObjectFormat::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
+    }
+}
+
+fn input_cell(input: &InputName) -> String {
+    let source = input.source.as_ref().map_or_else(|| "a permutation".to_owned(), ToString::to_string);
+    let id = input.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
+    format!("{} of {source}{id}", input.index)
+}
+
+/// `--explain -o json`.
+fn explanation(built: &Built) -> Value {
+    let objects: Vec<Value> = built
+        .objects
+        .iter()
+        .map(|object| {
+            let input = built.input(object).map(|input| {
+                let source = input
+                    .source
+                    .map(|source| json!({ "kind": source.kind, "namespace": source.namespace, "name": source.name }));
+                json!({ "index": input.index, "id": input.id, "source": source })
+            });
+            json!({
+                "object": ObjectId::of(&object.object).to_string(),
+                "step": built.step(object),
+                "template": object.origin.to_string(),
+                "input": input,
+            })
+        })
+        .collect();
+    json!({ "objects": objects })
+}

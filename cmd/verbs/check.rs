@@ -1,0 +1,193 @@
+//! `check`: is the cluster fit for Flux, and is Flux well in it?
+
+use std::path::{Path, PathBuf};
+
+use anstyle::AnsiColor;
+use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
+use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
+
+use crate::args::list::hint_at_namespace;
+use crate::flows::manifest_files;
+use crate::flows::manifest_files::ManifestRequest;
+use crate::output::table::clean;
+use crate::session::read_source::{FromArgs, Source, instance_type, within};
+use crate::session::registries::SourceArgs;
+use crate::terminal::lines::Lines;
+use crate::terminal::output_format::{ViewArgs, structured_without_names, without_names};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Check the cluster and the installation
+///
+/// Ends with 0 when no check failed (warnings are allowed) and with 1 otherwise.
+/// With --distribution also: can the instance be built from it?
+#[derive(clap::Args, Debug)]
+#[command(mut_arg("output", without_names))]
+#[command(after_help = "Examples:\n  \
+    # Before an installation: API versions and rights\n  \
+    flux-operator check --pre\n\n  \
+    # Will the next artifact do?\n  \
+    flux-operator check \\\n    \
+    --distribution oci://registry.example.com/flux:next\n\n  \
+    # Everything\n  \
+    flux-operator check\n\n  \
+    # API versions of manifests in Git\n  \
+    flux-operator check -f ./clusters\n\n  \
+    # What the next minor changes: for the cluster, and for manifests in Git\n  \
+    flux-operator check --to 2.9\n  \
+    flux-operator check -f ./repository --to 2.9\n\n  \
+    # One line for a chat\n  \
+    flux-operator check --short")]
+pub struct Args {
+    /// Only what an installation needs beforehand
+    #[arg(long)]
+    pub pre: bool,
+    /// One line with the sums and the problems
+    #[arg(long)]
+    pub short: bool,
+    /// Only the Flux API versions of manifests in a folder or file, as migrate
+    /// would change them
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
+    pub filename: Option<PathBuf>,
+    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',', requires = "filename")]
+    pub extensions: Vec<String>,
+    /// Also what this version of Flux changes: flags and gates of controllers that
+    /// are gone, stricter substitution, the Kubernetes it needs
+    #[arg(long, value_name = "VERSION", conflicts_with = "pre")]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if let Some(place) = &args.filename {
+        return check_files(place, args, shell);
+    }
+    shell.run_on_one_thread(async {
+        let source = Source::open_to_judge(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let distribution = args.source.open_named(shell).await?;
+        let target = args.to.as_deref().map(manifest_files::target).transpose()?;
+        let options = CheckOptions {
+            pre: args.pre,
+            namespace: &namespace,
+            client: env!("CARGO_PKG_VERSION"),
+            now: source.now(),
+            to: target.as_ref(),
+            distribution: distribution.as_ref(),
+        };
+        let view = source.view(shell, |snapshot| {
+            let is_empty = !args.pre && snapshot.list(&instance_type(), Some(&namespace)).is_empty();
+            (check(snapshot, options), is_empty)
+        });
+        let (report, is_empty) = within(shell, view).await??.value;
+        let whereto = source.whereto();
+        let report = report.map_steps(|step| whereto.sentence(&step));
+        let text = match structured_without_names(&report, &args.view.output)? {
+            Some(text) => text,
+            None if args.short => short(&report),
+            None => text(&report, shell),
+        };
+        shell.print_in_colour(&text);
+        if is_empty {
+            hint_at_namespace(shell, &source, shell.global().namespace()).await;
+        }
+        Ok(if report.passed { Exit::Done } else { Exit::Failed })
+    })
+}
+
+/// Whether every manifest is written at the API version that the newest Flux stores.
+fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let target = args.to.as_deref().map(manifest_files::target).transpose()?;
+    let mut index = ManifestIndex::default();
+    let (mut edits, mut others) = (String::new(), vec![]);
+    let request = ManifestRequest { place, to: args.to.as_deref(), extensions: &args.extensions };
+    let work = manifest_files::for_each(&request, shell, |one, _| {
+        let (to_change, by_hand) = one.lines();
+        edits.push_str(&to_change);
+        others.extend(by_hand);
+        if target.is_some() {
+            index.add(&one.path.unwrap_or_else(|| PathBuf::from("-")), &one.text);
+        }
+        Ok(())
+    });
+    let mut migration = shell.run_on_one_thread(work)?;
+    migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
+    others.extend(manifest_files::change_lines(&migration));
+    match structured_without_names(&migration, &args.view.output)? {
+        Some(text) => shell.print(&text),
+        None => shell.print(&others.iter().fold(edits, |text, line| text + line + "\n")),
+    }
+    if migration.edits() > 0 {
+        shell.hint(&format!(
+            "rewrite them with `flux-operator migrate -f {}{}`",
+            place.display(),
+            args.to.as_ref().map(|to| format!(" --to {to}")).unwrap_or_default()
+        ));
+    }
+    shell.status(&migration.verdict());
+    let breaks = migration.changes.iter().any(|change| change.breaks);
+    Ok(if migration.edits() + migration.by_hand() > 0 || breaks { Exit::Failed } else { Exit::Done })
+}
+
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✔",
+        Verdict::Warn => "‼",
+        Verdict::Fail => "✗",
+        Verdict::Skip => "•",
+    }
+}
+
+fn color(verdict: Verdict) -> Option<AnsiColor> {
+    match verdict {
+        Verdict::Pass => Some(AnsiColor::Green),
+        Verdict::Warn => Some(AnsiColor::Yellow),
+        Verdict::Fail => Some(AnsiColor::Red),
+        Verdict::Skip => None,
+    }
+}
+
+fn text(report: &CheckReport<String>, shell: &Shell) -> String {
+    let mut lines = Lines::new(shell);
+    for group in report.groups.iter().filter(|g| !g.checks.is_empty()) {
+        lines.whole(&group.name, None);
+        for Check { name, verdict, message, hint } in &group.checks {
+            lines.marked(&format!("  {} ", mark(*verdict)), &format!("{name}: {message}"), color(*verdict));
+            if let Some(hint) = hint {
+                lines.hanging("      hint: ", hint, None);
+            }
+        }
+        lines.whole("", None);
+    }
+    let ending = if report.passed { None } else { Some(AnsiColor::Red) };
+    lines.hanging("", &sums(report), ending);
+    lines.text()
+}
+
+fn sums<S>(report: &CheckReport<S>) -> String {
+    let count = |count: usize, word: &str| format!("{count} {word}");
+    let mut parts = vec![count(report.passes, "passed")];
+    if report.warnings > 0 {
+        parts.push(count(report.warnings, if report.warnings == 1 { "warning" } else { "warnings" }));
+    }
+    if report.failures > 0 {
+        parts.push(count(report.failures, "failed"));
+    }
+    if report.skipped > 0 {
+        parts.push(count(report.skipped, "skipped"));
+    }
+    parts.join(", ")
+}
+
+fn short(report: &CheckReport<String>) -> String {
+    let state = if report.passed { "ok" } else { "not ok" };
+    let problems: Vec<_> =
+        report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();
+    let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };
+    format!("{}\n", clean(&format!("flux {state}, {}{problems}", sums(report))))
+}

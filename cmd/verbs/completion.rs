@@ -1,0 +1,113 @@
+//! `completion SHELL`: the script a shell loads to complete commands, flags, values and live object names.
+
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::env::EnvCompleter;
+
+use crate::cli::Cli;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Print the completion script for a shell
+///
+/// The script asks the binary itself for candidates, so it stays right when the
+/// binary is upgraded.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # bash, for this session\n  \
+    source <(flux-operator completion bash)\n\n  \
+    # zsh, for good: a folder of its fpath, before compinit runs\n  \
+    flux-operator completion zsh > \"${fpath[1]}/_flux-operator\"\n\n  \
+    # fish, for good\n  \
+    flux-operator completion fish > ~/.config/fish/completions/flux-operator.fish")]
+pub struct Args {
+    /// Shell to print the script for
+    #[arg(value_enum)]
+    pub shell: CompletionShell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CompletionShell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    Elvish,
+    Nushell,
+}
+
+/// What the library's script for zsh does with words, and the same without a blank behind those that go on, as `jsonpath=` does.
+const ZSH_WORDS: &str = "[[ -n $other ]] && _describe -V 'values' other";
+const ZSH_WORDS_THAT_GO_ON: &str = "\
+local -a open=(\"${(@M)other:#*=}\")
+        other=(\"${(@)other:#*=}\")
+        [[ -n $open ]] && _describe -V 'values' open -S ''
+        [[ -n $other ]] && _describe -V 'values' other";
+
+/// From a folder of zsh's `fpath` the script is read when Tab is pressed for the first time, as the function that has to answer.
+const ZSH_AS_FUNCTION: &str = "\
+if [[ $funcstack[1] == _flux-operator ]]; then
+    _clap_dynamic_completer_flux_operator
+fi
+";
+
+impl CompletionShell {
+    /// File name under which the script is kept in `completions/`.
+    #[cfg(feature = "generate")]
+    pub fn file_name(self) -> &'static str {
+        match self {
+            CompletionShell::Bash => "flux-operator.bash",
+            CompletionShell::Zsh => "_flux-operator",
+            CompletionShell::Fish => "flux-operator.fish",
+            CompletionShell::Powershell => "_flux-operator.ps1",
+            CompletionShell::Elvish => "flux-operator.elv",
+            CompletionShell::Nushell => "flux-operator.nu",
+        }
+    }
+
+    /// Writes the registration script.
+    pub fn script(self) -> Result<Vec<u8>, CliError> {
+        use clap_complete::env::{Bash, Elvish, Fish, Powershell, Zsh};
+        use clap_complete_nushell::Nushell;
+        let name = "flux-operator";
+        let mut script = Vec::new();
+        let completer: &dyn EnvCompleter = match self {
+            CompletionShell::Bash => &Bash,
+            CompletionShell::Zsh => &Zsh,
+            CompletionShell::Fish => &Fish,
+            CompletionShell::Powershell => &Powershell,
+            CompletionShell::Elvish => &Elvish,
+            // Nushell cannot ask the binary; its script lists commands and flags, not live names.
+            CompletionShell::Nushell => {
+                clap_complete::generate(Nushell, &mut Cli::command(), name, &mut script);
+                return Ok(script);
+            }
+        };
+        completer
+            .write_registration("COMPLETE", name, name, name, &mut script)
+            .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
+        if matches!(self, CompletionShell::Zsh) {
+            script = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_WORDS_THAT_GO_ON).into_bytes();
+            script.extend(ZSH_AS_FUNCTION.bytes());
+        }
+        Ok(script)
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.print_bytes(&args.shell.script()?);
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_for_zsh_answers_the_first_tab_and_sets_no_blank_behind_what_goes_on() {
+        let script = String::from_utf8(CompletionShell::Zsh.script().unwrap()).unwrap();
+        let (completer, read) = script.split_once("\ncompdef ").unwrap();
+        let name = read.split(' ').next().unwrap();
+        assert!(completer.contains(&format!("function {name}()")), "{script}");
+        assert_eq!(completer.matches(" open -S ''").count(), 1, "{script}");
+        assert!(read.ends_with(&format!("== _flux-operator ]]; then\n    {name}\nfi\n")), "{script}");
+    }
+}

@@ -1,0 +1,351 @@
+//! `controller`: the operator as a service.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flux_operator::cluster::lease::{self, LeaseOptions};
+use flux_operator::controller::{
+    self, ControllerOptions, Endpoints, NotificationPolicy, RetryDelays, Served, Telemetry,
+};
+use flux_operator::fetch::{Fetcher, Memory};
+use flux_operator::inspect::report::platform;
+use flux_operator::oci::Credentials;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::flows::operator::VERSION;
+use crate::session::connect::connect;
+use crate::session::registries::{RegistryArgs, read_key};
+use crate::terminal::logging;
+use crate::terminal::logging::{Encoding, Level};
+use crate::terminal::{CliError, DurationArg, Exit, Shell, environment, interrupted};
+
+const ELECTION: &str = "Leader election";
+const SERVICE: &str = "Service";
+
+/// Run as the operator: look after the FluxInstance `flux` of one namespace
+///
+/// Installs and upgrades Flux as the instance says, retries what fails, looks
+/// again at intervals, tells events and metrics, and takes Flux away when the
+/// instance is deleted. Runs in a pod (`flux-operator install`), or anywhere with
+/// a kubeconfig. Of several, the one that holds lease/flux-operator works.
+/// SIGUSR1 writes what it does at that moment to the log.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # In a pod, with the rights of its service account\n  \
+    flux-operator controller\n\n  \
+    # On this machine, against the current context, to see what it does\n  \
+    RUNTIME_NAMESPACE=flux-system flux-operator controller --log-encoding console")]
+pub struct Args {
+    /// Requests of one reconciliation in flight at a time
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrent: u16,
+    /// How often the FluxReport is written when nothing changes
+    #[arg(long, value_name = "DURATION", default_value = "5m", env = environment::REPORTING_INTERVAL)]
+    pub reporting_interval: DurationArg,
+    /// Field manager whose fields are taken over, besides the usual ones;
+    /// repeatable
+    #[arg(long, value_name = "NAME", env = environment::OVERRIDE_MANAGERS, value_delimiter = ',')]
+    pub override_manager: Vec<String>,
+    /// The pause after a failure; it doubles with each further one
+    #[arg(long, value_name = "DURATION", default_value = "750ms")]
+    pub min_retry_delay: DurationArg,
+    /// The longest pause between two tries
+    #[arg(long, value_name = "DURATION", default_value = "15m")]
+    pub max_retry_delay: DurationArg,
+    /// How far intervals are stretched or shortened at most, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub interval_jitter_percentage: u8,
+    /// Address of /metrics; 0 for none
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080", help_heading = SERVICE)]
+    pub metrics_addr: Address,
+    /// Address of /healthz and /readyz; 0 for none
+    #[arg(long, value_name = "ADDRESS", default_value = ":8081", help_heading = SERVICE)]
+    pub health_addr: Address,
+    /// How the log is written
+    #[arg(long, value_name = "ENCODING", default_value = "json", value_enum, help_heading = SERVICE)]
+    pub log_encoding: Encoding,
+    /// How much is logged
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_enum, help_heading = SERVICE)]
+    pub log_level: Level,
+    /// Work only while holding the lease
+    #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
+        action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
+    pub enable_leader_election: bool,
+    /// Give the lease back at the end, so that the next one need not wait
+    #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
+        action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
+    pub leader_election_release_on_cancel: bool,
+    /// How long others wait for a holder that says nothing
+    #[arg(long, value_name = "DURATION", default_value = "35s", help_heading = ELECTION)]
+    pub leader_election_lease_duration: DurationArg,
+    /// When the holder stops working if it cannot renew the lease
+    #[arg(long, value_name = "DURATION", default_value = "30s", help_heading = ELECTION)]
+    pub leader_election_renew_deadline: DurationArg,
+    /// The pause between two tries to take or renew it
+    #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = ELECTION)]
+    pub leader_election_retry_period: DurationArg,
+    /// Public key, a mounted file in a pod, that must verify a signature of
+    /// every artifact, as made by `cosign sign --key`
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub verify_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub registries: RegistryArgs,
+    #[command(flatten)]
+    pub unserved: Unserved,
+}
+
+/// Flags of the reference operator for what is not served here: refused by name, so that nobody believes in them.
+#[derive(clap::Args, Debug)]
+pub struct Unserved {
+    #[arg(long, hide = true)]
+    storage_path: Option<String>,
+    #[arg(long, hide = true)]
+    requeue_dependency: Option<String>,
+    #[arg(long, hide = true)]
+    default_service_account: Option<String>,
+    #[arg(long, hide = true)]
+    default_workload_identity_service_account: Option<String>,
+    #[arg(long, hide = true)]
+    watch_configs_label_selector: Option<String>,
+    #[arg(long, hide = true)]
+    web_server_port: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    web_server_only: Option<String>,
+    #[arg(long, hide = true)]
+    web_config: Option<String>,
+    #[arg(long, hide = true)]
+    web_config_secret_name: Option<String>,
+    #[arg(long, hide = true)]
+    token_cache_max_size: Option<String>,
+    #[arg(long, hide = true)]
+    token_cache_max_duration: Option<String>,
+}
+
+impl Unserved {
+    fn refuse(&self) -> Result<(), CliError> {
+        const DISTRIBUTION: &str =
+            "the distribution is part of the program; another one is named by spec.distribution.artifact";
+        const RESOURCE_SETS: &str = "ResourceSets and their input providers are not served";
+        const WEB: &str = "there is no web interface";
+        let given = [
+            ("--storage-path", &self.storage_path, DISTRIBUTION),
+            ("--requeue-dependency", &self.requeue_dependency, RESOURCE_SETS),
+            ("--default-service-account", &self.default_service_account, RESOURCE_SETS),
+            (
+                "--default-workload-identity-service-account",
+                &self.default_workload_identity_service_account,
+                RESOURCE_SETS,
+            ),
+            ("--watch-configs-label-selector", &self.watch_configs_label_selector, RESOURCE_SETS),
+            ("--web-server-port", &self.web_server_port, WEB),
+            ("--web-server-only", &self.web_server_only, WEB),
+            ("--web-config", &self.web_config, WEB),
+            ("--web-config-secret-name", &self.web_config_secret_name, WEB),
+            ("--token-cache-max-size", &self.token_cache_max_size, RESOURCE_SETS),
+            ("--token-cache-max-duration", &self.token_cache_max_duration, RESOURCE_SETS),
+        ];
+        match given.iter().find(|(_, value, _)| value.is_some()) {
+            Some((flag, _, why)) => Err(CliError::new(Exit::Usage, format!("{flag} has no meaning for this operator"))
+                .cause(*why)
+                .hint(format!("leave {flag} out"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where a service listens: `:8080`, `127.0.0.1:8080`, or `0` for nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    Nowhere,
+    /// On all addresses of this machine.
+    Everywhere(u16),
+    At(SocketAddr),
+}
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "0" {
+            return Ok(Address::Nowhere);
+        }
+        let wrong = || format!("want HOST:PORT, :PORT or 0, got {text:?}");
+        match text.strip_prefix(':') {
+            Some(port) => port.parse().map(Address::Everywhere).map_err(|_| wrong()),
+            None => text.parse().map(Address::At).map_err(|_| wrong()),
+        }
+    }
+}
+
+impl Address {
+    async fn bind(self, flag: &str, endpoints: Endpoints) -> Result<Option<Served>, CliError> {
+        let served = match self {
+            Address::Nowhere => return Ok(None),
+            Address::At(address) => Served::bind(address, endpoints).await,
+            // Both families where there are both.
+            Address::Everywhere(port) => match Served::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
+                Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
+                    Served::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
+                }
+                bound => bound,
+            },
+        };
+        served.map(Some).map_err(|error| {
+            CliError::failed(format!("cannot listen on {self}"))
+                .caused_by(&error)
+                .hint(format!("choose another address with {flag}, or none with {flag} 0"))
+        })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Nowhere => f.write_str("no address"),
+            Address::Everywhere(port) => write!(f, "port {port}"),
+            Address::At(address) => address.fmt(f),
+        }
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    args.unserved.refuse()?;
+    let election = election(args)?;
+    logging::init_service(args.log_level, args.log_encoding);
+    shell.block_on(serve(args, shell, election))?
+}
+
+/// The lease to hold; the numbers must leave room for each other.
+fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
+    if !args.enable_leader_election {
+        return Ok(None);
+    }
+    let (duration, deadline, period) = (
+        args.leader_election_lease_duration.0,
+        args.leader_election_renew_deadline.0,
+        args.leader_election_retry_period.0,
+    );
+    if duration < Duration::from_secs(1) || deadline >= duration || period >= deadline {
+        return Err(CliError::new(
+            Exit::Usage,
+            format!(
+                "cannot hold a lease of {duration:?} with a renewal deadline of {deadline:?} and tries {period:?} apart"
+            ),
+        )
+        .hint("lease duration, renewal deadline and retry period have to become shorter in this order"));
+    }
+    if duration.subsec_nanos() > 0 {
+        // Followers count in the whole seconds that a Lease can hold: they would take over before the holder lets go.
+        return Err(CliError::usage(format!("cannot hold a lease of {duration:?}"))
+            .cause("a Lease of Kubernetes lasts whole seconds")
+            .hint("give --leader-election-lease-duration in whole seconds, for example 35s"));
+    }
+    // The name of a pod is the name of its host.
+    let host = environment::host_name().unwrap_or_else(|| "operator".to_owned());
+    let mut options = LeaseOptions::new(lease::unique_identity(&host));
+    options.duration = duration;
+    options.renew_deadline = Some(deadline);
+    options.retry_period = Some(period);
+    // Who waits for the lease waits for as long as it takes.
+    options.wait = Duration::MAX;
+    options.operator_wait = Duration::MAX;
+    Ok(Some(options))
+}
+
+async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<ControllerOptions, CliError> {
+    let namespace = shell.global().namespace.clone();
+    let namespace = namespace.or_else(|| environment::text(environment::RUNTIME_NAMESPACE));
+    let notifications = match environment::text(environment::NOTIFICATION_CONTROLLER_ADDRESS) {
+        Some(address) => NotificationPolicy::Address(address),
+        None if environment::is_set(environment::NOTIFICATIONS_DISABLED) => NotificationPolicy::Disabled,
+        None => NotificationPolicy::Installed,
+    };
+    // A pod has no docker configuration: what the instance names as pull secret, or nothing.
+    let registries = args.registries.open(shell).await?.with_credentials(Credentials::Anonymous);
+    let key = read_key(args.verify_key.as_deref(), shell).await?;
+    let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key };
+    Ok(ControllerOptions {
+        namespace: namespace.unwrap_or_else(|| flux_operator::api::well_known::DEFAULT_NAMESPACE.to_owned()),
+        election,
+        release_on_exit: args.leader_election_release_on_cancel,
+        fetcher,
+        extra_managers: args.override_manager.clone(),
+        notifications,
+        version: VERSION.to_owned(),
+        concurrency: usize::from(args.concurrent),
+        host: environment::host_name().unwrap_or_default(),
+        retry: RetryDelays {
+            shortest: args.min_retry_delay.0,
+            longest: args.max_retry_delay.0.max(args.min_retry_delay.0),
+        },
+        interval_jitter: args.interval_jitter_percentage,
+        reporting_interval: args.reporting_interval.0,
+    })
+}
+
+async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Result<Exit, CliError> {
+    let options = options(args, shell, election).await?;
+    let telemetry = Arc::new(Telemetry::new(VERSION, &platform()));
+    let cluster = connect(shell, shell.global().context.as_deref()).await?;
+    let cluster = cluster
+        // Retries are in the log.
+        .observed(Arc::new(|_| ()))
+        .counted(telemetry.request_observer(&cluster.endpoint.server));
+    let metrics = args.metrics_addr.bind("--metrics-addr", Endpoints::Metrics).await?;
+    let health = args.health_addr.bind("--health-addr", Endpoints::Health).await?;
+    for (served, what) in [(metrics, "metrics"), (health, "health")] {
+        let Some(served) = served else { continue };
+        if let Ok(address) = served.address() {
+            tracing::info!(address = address.to_string(), "serving {what}");
+        }
+        tokio::spawn(served.serve(telemetry.clone()));
+    }
+    let (stop, stopping) = watch::channel(false);
+    tokio::spawn(dump_on_request(telemetry.clone()));
+    let asked_twice = async {
+        interrupted().await;
+        tracing::info!("shutting down");
+        stop.send_replace(true);
+        // A second signal does not wait.
+        interrupted().await;
+    };
+    tracing::info!(
+        version = options.version,
+        namespace = options.namespace,
+        server = cluster.endpoint.server,
+        "starting the operator"
+    );
+    tokio::select! {
+        ended = controller::run(&cluster, options, telemetry, stopping) => {
+            ended.map_err(|error| CliError::failed("the operator ended").caused_by(&error))?;
+            tracing::info!("the operator has ended");
+            Ok(Exit::Done)
+        }
+        () = asked_twice => Ok(Exit::Interrupted),
+    }
+}
+
+/// Writes the state to the log whenever SIGUSR1 comes.
+async fn dump_on_request(telemetry: Arc<Telemetry>) {
+    let Ok(mut requests) = signal(SignalKind::user_defined1()) else { return };
+    while requests.recv().await.is_some() {
+        let state = serde_json::to_string(&telemetry.dump()).unwrap_or_default();
+        tracing::info!(state, "state");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_port_or_a_place_or_nothing() {
+        assert_eq!(":8080".parse(), Ok(Address::Everywhere(8080)));
+        assert_eq!("127.0.0.1:0".parse(), Ok(Address::At(([127, 0, 0, 1], 0).into())));
+        assert_eq!("0".parse(), Ok(Address::Nowhere));
+        assert!("8080".parse::<Address>().is_err() && ":x".parse::<Address>().is_err());
+    }
+}

@@ -1,0 +1,245 @@
+//! `create secret`: one leaf per kind; what they share is here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::{Subcommand, ValueEnum};
+use flux_operator::secrets::{self, Credentials, SecretError, SecretText};
+
+use crate::args::complete;
+use crate::terminal::prompt;
+use crate::terminal::prompt::{SecretLines, SecretSource};
+use crate::terminal::{CliError, Exit, SecretArg, Shell};
+
+mod basic_auth;
+mod bucket;
+mod githubapp;
+mod proxy;
+mod registry;
+mod sops;
+mod ssh;
+mod tls;
+mod write;
+
+/// Create the secrets Flux needs
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    BasicAuth(basic_auth::Args),
+    Registry(registry::Args),
+    Ssh(ssh::Args),
+    Githubapp(githubapp::Args),
+    Bucket(bucket::Args),
+    Proxy(proxy::Args),
+    Tls(tls::Args),
+    Sops(sops::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::BasicAuth(args) => {
+            refuse_token_of_server(&[
+                "--password-stdin with --username takes a token of Git, --bearer-token-stdin one that is sent without a user name",
+            ])?;
+            create(shell, &args.secret, args.credentials(shell))
+        }
+        Command::Registry(args) => {
+            refuse_token_of_server(&["--password-stdin takes the token of a registry"])?;
+            create(shell, &args.secret, args.credentials(shell))
+        }
+        Command::Ssh(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Githubapp(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Bucket(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Proxy(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Tls(args) => create(shell, &args.secret, args.credentials(shell)),
+        Command::Sops(args) => create(shell, &args.secret, args.credentials(shell)),
+    }
+}
+
+/// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant to be one of them, and
+/// would be sent to the API server. `--kube-token` says which token is meant.
+fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
+    let words = std::env::args_os().take_while(|word| word != "--");
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    if !words.any(|word| word == "--token" || word.starts_with("--token=")) {
+        return Ok(());
+    }
+    let error = CliError::usage("--token signs in to the API server, and does not go into the Secret");
+    let error = meant.iter().fold(error, |error, hint| error.hint(*hint));
+    Err(error.hint("for the API server write --kube-token"))
+}
+
+/// Checks what is known, then gathers the credentials (which may ask), then writes.
+fn create(
+    shell: &Shell,
+    args: &SecretArgs,
+    credentials: impl Future<Output = Result<Credentials, CliError>>,
+) -> Result<Exit, CliError> {
+    let described = args.describe(shell)?;
+    shell.run(async { write::write(shell, args, described, credentials.await?).await })
+}
+
+const OBJECT: &str = "Secret options";
+
+/// What every kind of secret knows.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SecretArgs {
+    /// Name of the Secret
+    #[arg(add = complete::secrets())]
+    pub name: String,
+    /// Labels as KEY=VALUE, repeatable or separated by commas
+    #[arg(long, value_name = "KEY=VALUE", help_heading = OBJECT)]
+    pub label: Vec<String>,
+    /// Annotations as KEY=TEXT, repeatable; a comma starts the next one only
+    /// before KEY=
+    #[arg(long, value_name = "KEY=TEXT", help_heading = OBJECT)]
+    pub annotation: Vec<String>,
+    /// Let nobody change the data afterwards
+    #[arg(long, help_heading = OBJECT)]
+    pub immutable: bool,
+    /// Print the Secret as YAML instead of writing it; needs no cluster
+    #[arg(long, conflicts_with_all = ["dry_run", "replace", "force_conflicts"], help_heading = OBJECT)]
+    pub export: bool,
+    /// Write nothing: only check here (client), or let the API server check
+    /// as well (server)
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value_t = DryRun::None,
+        default_missing_value = "client", help_heading = OBJECT)]
+    pub dry_run: DryRun,
+    /// Delete and create again a Secret that is immutable or of another type
+    #[arg(long, help_heading = OBJECT)]
+    pub replace: bool,
+    /// Take over fields that another field manager owns
+    #[arg(long, help_heading = OBJECT)]
+    pub force_conflicts: bool,
+    /// Write the credentials even if they look wrong
+    #[arg(long, help_heading = OBJECT)]
+    pub skip_checks: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DryRun {
+    /// Write the Secret
+    None,
+    /// Check here and send nothing
+    Client,
+    /// Let the API server check without storing
+    Server,
+}
+
+/// The checked part of the Secret that needs no credentials.
+struct Described {
+    namespace: Option<String>,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+}
+
+/// Keys and values of labels or annotations.
+type Pairs = Vec<(String, String)>;
+
+impl SecretArgs {
+    fn describe(&self, shell: &Shell) -> Result<Described, CliError> {
+        secrets::check_name(&self.name).map_err(secret_error)?;
+        let namespace = shell.global().namespace().filter(|n| !n.is_empty()).map(str::to_owned);
+        if let Some(namespace) = &namespace {
+            secrets::check_namespace(namespace).map_err(secret_error)?;
+        }
+        let collect = |texts: &[String], parse: fn(&str) -> Result<Pairs, SecretError>| {
+            let pairs: Result<Vec<_>, _> = texts.iter().map(|text| parse(text)).collect();
+            pairs.map(|pairs| pairs.into_iter().flatten().collect()).map_err(secret_error)
+        };
+        Ok(Described {
+            namespace,
+            labels: collect(&self.label, secrets::parse_pairs)?,
+            annotations: collect(&self.annotation, secrets::parse_text_pairs)?,
+        })
+    }
+}
+
+/// Exactly one source of a password.
+#[derive(clap::Args, Clone, Debug)]
+#[group(multiple = false)]
+pub struct PasswordArgs {
+    /// Password; visible to other users of this machine
+    #[arg(long, value_name = "PASSWORD")]
+    pub password: Option<SecretArg>,
+    /// Read the password from standard input: one line, spaces kept
+    #[arg(long)]
+    pub password_stdin: bool,
+    /// Read the password from a file of one line
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// Read the password from the environment variable NAME
+    #[arg(long, value_name = "NAME")]
+    pub password_env: Option<String>,
+}
+
+const PASSWORD: &str = "password";
+
+impl PasswordArgs {
+    fn source(&self) -> Option<SecretSource> {
+        source(self.password.as_ref(), self.password_stdin, self.password_file.as_deref(), self.password_env.as_deref())
+    }
+
+    /// The password from its source, else from a prompt that asks twice.
+    async fn read_or_ask(&self, shell: &Shell) -> Result<SecretText, CliError> {
+        read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::One).await
+    }
+
+    /// Like [`PasswordArgs::read_or_ask`], for a password that may be a JSON key of several lines.
+    async fn read_or_ask_for_key(&self, shell: &Shell) -> Result<SecretText, CliError> {
+        read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::OneOrJson).await
+    }
+
+    /// The password from its source, if there is one.
+    async fn read(&self, shell: &Shell) -> Result<Option<SecretText>, CliError> {
+        match self.source() {
+            Some(source) => source.read(shell, PASSWORD, SecretLines::One).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+fn source(flag: Option<&SecretArg>, stdin: bool, file: Option<&Path>, env: Option<&str>) -> Option<SecretSource> {
+    // clap lets at most one of them through.
+    flag.map(|text| SecretSource::Flag(text.clone()))
+        .or_else(|| stdin.then_some(SecretSource::Stdin))
+        .or_else(|| file.map(|path| SecretSource::File(path.to_owned())))
+        .or_else(|| env.map(|name| SecretSource::Environment(name.to_owned())))
+}
+
+async fn read_or_ask(
+    source: Option<SecretSource>,
+    shell: &Shell,
+    what: &str,
+    flag: &str,
+    lines: SecretLines,
+) -> Result<SecretText, CliError> {
+    match source {
+        Some(source) => source.read(shell, flag, lines).await,
+        None => prompt::ask_twice(what, flag).await,
+    }
+}
+
+/// A file that is kept as it is.
+async fn file(path: &Path, shell: &Shell) -> Result<SecretText, CliError> {
+    prompt::file(path, shell).await.map(|bytes| bytes.to_vec().into())
+}
+
+/// The same, where a file is named.
+async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<SecretText>, CliError> {
+    match path {
+        Some(path) => file(path, shell).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+fn secret_error(error: SecretError) -> CliError {
+    match &error {
+        SecretError::Missing(_) | SecretError::Invalid { .. } => CliError::usage(error.to_string()),
+        SecretError::Check { hint, .. } => {
+            let told = CliError::failed(error.to_string());
+            let told = hint.iter().fold(told, |told, hint| told.hint(hint.clone()));
+            told.hint("if it is right nevertheless, write it with --skip-checks")
+        }
+    }
+}

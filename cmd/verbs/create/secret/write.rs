@@ -1,0 +1,286 @@
+//! From credentials to a Secret: checked, then printed, or applied to the cluster.
+
+use std::time::Duration;
+
+use flux_operator::api::well_known::CLI_FIELD_MANAGER;
+use flux_operator::cluster::{ApplyResult, Cluster, ClusterError, DeleteOptions, Propagation, WriteOptions};
+use flux_operator::format::yaml;
+use flux_operator::k8s::ObjectId;
+use flux_operator::secrets::{Credentials, Manifest, ReplaceNeed, SecretObject};
+use jiff::Timestamp;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::{Described, DryRun, SecretArgs, secret_error};
+use crate::session::Session;
+use crate::session::connect::{cli_error, context_namespace};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Where a Secret goes when neither flag nor context says.
+const DEFAULT_NAMESPACE: &str = "default";
+/// Ends the name of the new Secret while the old one goes.
+const BESIDE: &str = ".replacing";
+/// How often a deleted Secret that a finalizer holds back is looked at.
+const GONE_INTERVAL: Duration = Duration::from_millis(250);
+
+pub(super) async fn write(
+    shell: &Shell,
+    args: &SecretArgs,
+    described: Described,
+    credentials: Credentials,
+) -> Result<Exit, CliError> {
+    let content = credentials.content().map_err(secret_error)?;
+    if !args.skip_checks {
+        let warnings = credentials.check(Timestamp::now()).map_err(secret_error)?;
+        warnings.iter().for_each(|warning| shell.warn(warning));
+    }
+    let Described { namespace, labels, annotations } = described;
+    let mut secret = SecretObject {
+        name: args.name.clone(),
+        namespace: namespace.clone().unwrap_or_default(),
+        labels,
+        annotations,
+        immutable: args.immutable,
+        content,
+    };
+    if args.export || args.dry_run == DryRun::Client {
+        secret.namespace = namespace.or_else(|| context_namespace(shell)).unwrap_or(DEFAULT_NAMESPACE.into());
+        return if args.export { export(shell, &secret) } else { announce(shell, &secret) };
+    }
+    let session = Session::open(shell).await?;
+    let cluster = &session.cluster;
+    secret.namespace = namespace.unwrap_or_else(|| session.namespace_or(DEFAULT_NAMESPACE));
+    let writing = Writing { shell, cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
+    let in_place = async {
+        let live = writing.live().await?;
+        match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
+            None => {
+                let outcome = writing.apply(live.as_ref()).await?;
+                if args.replace && !writing.dry_run {
+                    writing.tidy().await?;
+                }
+                Ok(Step::Applied(outcome.as_str()))
+            }
+            Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
+            Some(_) => {
+                writing.write_beside().await?;
+                Ok(Step::Replace(live.unwrap_or_default()))
+            }
+        }
+    };
+    let in_time = tokio::time::timeout_at(session.deadline.instant(), in_place);
+    let step = shell.while_waiting("answer", in_time).await;
+    let step = step.unwrap_or_else(|_| {
+        let object = reference(&secret);
+        Err(session.out_of_time(&format!("apply {object}")).object(object))
+    });
+    let step = match step {
+        // What a Secret that is new may lack is its namespace.
+        Err(error) if error.exit() == Exit::NotFound => {
+            return Err(session.with_namespace_hint(error, &secret.namespace).await);
+        }
+        step => step?,
+    };
+    let what = match step {
+        Step::Applied(what) => what,
+        Step::Replace(live) => {
+            // Neither --timeout nor an interrupt comes between: every call has its own limit.
+            writing.replace(&live).await?;
+            "replaced"
+        }
+    };
+    let place = cluster.endpoint.place();
+    let dry = if writing.dry_run { ", server dry run" } else { "" };
+    shell.print(&format!("{} {what} ({place}{dry})\n", reference(&secret)));
+    Ok(Exit::Done)
+}
+
+/// What is left to do once everything is known.
+enum Step {
+    Applied(&'static str),
+    /// The Secret in the way, as it is stored.
+    Replace(Value),
+}
+
+fn export(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
+    let text = yaml::document_stream(std::slice::from_ref(&*secret.export()))
+        .map(Zeroizing::new)
+        .map_err(|e| CliError::failed("cannot write the Secret as YAML").caused_by(&e))?;
+    shell.print(&text);
+    Ok(Exit::Done)
+}
+
+fn announce(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
+    shell.print(&format!("{} would be applied (client dry run: nothing was sent)\n", reference(secret)));
+    Ok(Exit::Done)
+}
+
+struct Writing<'a> {
+    shell: &'a Shell,
+    cluster: &'a Cluster,
+    args: &'a SecretArgs,
+    secret: &'a SecretObject,
+    dry_run: bool,
+}
+
+impl Writing<'_> {
+    async fn live(&self) -> Result<Option<Value>, CliError> {
+        self.cluster.read(&id_of(self.secret)).await.map_err(|error| cli_error(&error))
+    }
+
+    async fn apply(&self, live: Option<&Value>) -> Result<ApplyResult, CliError> {
+        let options =
+            WriteOptions { field_manager: CLI_FIELD_MANAGER, force: self.args.force_conflicts, dry_run: self.dry_run };
+        let applied = self.cluster.apply(&self.secret.manifest(), options).await;
+        applied.map(|after| ApplyResult::of(live, &after)).map_err(|error| cli_error(&error))
+    }
+
+    /// Writes the new Secret beside the old one, under a name of its own: the API server has judged it before anything goes, and
+    /// a run that is killed in between leaves it there. As a dry run, nothing stays.
+    async fn write_beside(&self) -> Result<(), CliError> {
+        let beside = self.beside();
+        let as_it_was =
+            |error: ClusterError| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
+        let left = self.cluster.read(&id_of(&beside)).await.map_err(as_it_was)?;
+        // What a killed run left may be of another type.
+        if !self.dry_run && left.as_ref().is_some_and(|left| beside.replace_need(left) != ReplaceNeed::InPlace) {
+            self.remove_beside().await?;
+        }
+        let options = WriteOptions { dry_run: self.dry_run, ..WriteOptions::forced(CLI_FIELD_MANAGER) };
+        self.cluster.apply(&beside.manifest(), options).await.map(drop).map_err(as_it_was)
+    }
+
+    /// Removes what a replacement that was cut off has left beside the Secret, which is there now.
+    async fn tidy(&self) -> Result<(), CliError> {
+        match self.cluster.read(&id_of(&self.beside())).await {
+            Ok(Some(_)) => self.remove_beside().await,
+            // Who may not look has not left anything.
+            _ => Ok(()),
+        }
+    }
+
+    async fn remove_beside(&self) -> Result<(), CliError> {
+        let deleted = self.cluster.delete(&id_of(&self.beside()), &DeleteOptions::default()).await;
+        deleted.map(drop).map_err(|error| cli_error(&error))
+    }
+
+    fn beside(&self) -> SecretObject {
+        // A name has 253 characters at most.
+        let name: String = self.secret.name.chars().take(253 - BESIDE.len()).collect();
+        SecretObject { name: format!("{name}{BESIDE}"), immutable: false, ..self.secret.clone() }
+    }
+
+    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back. What stood
+    /// beside it goes once one of them is there.
+    async fn replace(&self, live: &Value) -> Result<(), CliError> {
+        let replaced = self.delete_and_create(live).await;
+        let is_there = match &replaced {
+            Ok(()) => true,
+            Err(_) => self.live().await.is_ok_and(|live| live.is_some()),
+        };
+        if is_there && !self.dry_run {
+            let removed = self.remove_beside().await;
+            replaced.and(removed)
+        } else {
+            replaced
+        }
+    }
+
+    async fn delete_and_create(&self, live: &Value) -> Result<(), CliError> {
+        if self.dry_run {
+            let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
+            let deleted = self.cluster.delete(&id_of(self.secret), &options).await;
+            return deleted.map(drop).map_err(|error| cli_error(&error));
+        }
+        let _held = self.shell.interruption().hold();
+        let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
+        if !deleted.map_err(|error| cli_error(&error))? {
+            return Err(CliError::failed(format!("cannot replace {}", reference(self.secret)))
+                .cause("somebody else deleted or changed it in the meantime")
+                .hint("run the command again"));
+        }
+        let created = match gone(self.cluster, self.secret).await {
+            Ok(()) => self.apply(None).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let Err(error) = created else { return Ok(()) };
+        match self.cluster.apply(&as_before(live), WriteOptions::forced(CLI_FIELD_MANAGER)).await {
+            Ok(_) => Err(error.hint(format!("{} is there again as it was", reference(self.secret)))),
+            Err(again) => Err(error
+                .cause(format!("the old Secret, which is deleted, cannot be put back: {}", again.reason))
+                .hint("run the command again")),
+        }
+    }
+}
+
+/// A Secret as it was, without what the API server gives each object anew. Zeroed when dropped, as every manifest.
+fn as_before(live: &Value) -> Manifest {
+    let metadata = |key: &str| live.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
+    let mut kept = serde_json::Map::new();
+    for key in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
+        kept.extend(metadata(key).map(|value| (key.to_owned(), value)));
+    }
+    let mut object = serde_json::Map::new();
+    object.insert("apiVersion".into(), "v1".into());
+    object.insert("kind".into(), "Secret".into());
+    object.insert("metadata".into(), kept.into());
+    for key in ["type", "data", "immutable"] {
+        object.extend(live.get(key).cloned().map(|value| (key.to_owned(), value)));
+    }
+    Manifest::of(object.into())
+}
+
+fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
+    let why = match need {
+        ReplaceNeed::OtherType(type_) => format!("it exists with type {type_}, and a type cannot be changed"),
+        ReplaceNeed::Immutable => "it exists and is immutable".to_owned(),
+        ReplaceNeed::InPlace => String::new(),
+    };
+    CliError::failed(format!("cannot apply {object}"))
+        .cause(why)
+        .object(object)
+        .hint("delete it and create it again with --replace")
+}
+
+/// Waits until a deleted Secret is gone; only a finalizer makes this take longer than one look.
+async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> {
+    let look = async {
+        loop {
+            if cluster.read(&id_of(secret)).await.map_err(|e| cli_error(&e))?.is_none() {
+                return Ok(());
+            }
+            tokio::time::sleep(GONE_INTERVAL).await;
+        }
+    };
+    tokio::time::timeout(cluster.request_timeout, look).await.unwrap_or_else(|_| {
+        let message = format!("{} is not gone after {:?}", reference(secret), cluster.request_timeout);
+        Err(CliError::new(Exit::Unhealthy, message).hint("a finalizer holds it back: look at metadata.finalizers"))
+    })
+}
+
+fn reference(secret: &SecretObject) -> String {
+    id_of(secret).lower_case()
+}
+
+fn id_of(secret: &SecretObject) -> ObjectId {
+    ObjectId::new("", "Secret", Some(&secret.namespace), &secret.name).at("v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_put_back_with_everything_but_what_the_server_gives() {
+        let live = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true, "data": {"a": "Yg=="},
+            "metadata": {"name": "s", "namespace": "n", "labels": {"l": "1"}, "uid": "u", "resourceVersion": "7",
+                "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []}});
+        assert_eq!(
+            *as_before(&live),
+            json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true, "data": {"a": "Yg=="},
+                "metadata": {"name": "s", "namespace": "n", "labels": {"l": "1"}}})
+        );
+    }
+}

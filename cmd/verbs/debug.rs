@@ -1,0 +1,222 @@
+//! `debug`: what Helm and substitution really get, and what the controllers wrote down.
+
+use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
+use flux_operator::format::age::short_age;
+use flux_operator::format::yaml;
+use flux_operator::inspect::debug::{
+    Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
+};
+use flux_operator::k8s::fields;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::args::unknown_kind;
+use crate::output::table::clean;
+use crate::session::connect::cli_error;
+use crate::session::read_source::{FromArgs, Source, named_objects, within};
+use crate::terminal::output_format::{Format, ViewArgs, structured_without_names, without_names};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show what a HelmRelease or Kustomization really works with
+///
+/// The values that Helm gets and the variables that substitution sees, each with
+/// where it comes from; conditions; history. Values from Secrets are masked unless
+/// --reveal is given.
+#[derive(clap::Args, Debug)]
+#[command(
+    mut_arg("output", without_names),
+    group(clap::ArgGroup::new("what").args(["values", "vars", "status", "history"]).required(true)),
+    after_help = "Examples:\n  \
+    # The values of a release, merged\n  \
+    flux-operator -n apps debug hr podinfo --values\n\n  \
+    # Where each value comes from\n  \
+    flux-operator -n apps debug hr podinfo --values -o wide\n\n  \
+    # The variables of a Kustomization, those of Secrets too\n  \
+    flux-operator -n apps debug ks podinfo --vars --reveal\n\n  \
+    # Conditions and history\n  \
+    flux-operator -n apps debug ks podinfo --status\n  \
+    flux-operator -n apps debug hr podinfo --history"
+)]
+pub struct Args {
+    /// HelmRelease or Kustomization, as KIND/NAME or KIND NAME
+    #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
+    pub resource: Vec<String>,
+    /// The values of a HelmRelease, merged as Helm gets them
+    #[arg(long, alias = "show-values")]
+    pub values: bool,
+    /// The variables of a Kustomization's substitution
+    #[arg(long, alias = "show-vars")]
+    pub vars: bool,
+    /// The conditions
+    #[arg(long, alias = "show-status")]
+    pub status: bool,
+    /// What was released or applied before
+    #[arg(long, alias = "show-history")]
+    pub history: bool,
+    /// Show the values that come from Secrets
+    #[arg(long)]
+    pub reveal: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let (word, name) = match named_objects(&args.resource)?.as_slice() {
+        [one] => *one,
+        several => {
+            return Err(CliError::usage(format!("debug shows one object, and these are {}", several.len()))
+                .hint("run it once for each"));
+        }
+    };
+    let kind = kinds::find(word).ok_or_else(|| unknown_kind(word))?;
+    let fits = match kind.kind {
+        "HelmRelease" => !args.vars,
+        "Kustomization" => !args.values,
+        _ => false,
+    };
+    if !fits {
+        let usage = CliError::usage(format!("{} has no such thing to show", kind.kind));
+        return Err(
+            usage.hint("--values is of a HelmRelease, --vars of a Kustomization; --status and --history of both")
+        );
+    }
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.namespace("default");
+        let object = within(shell, source.object(shell, &kind.resource_type(), namespace.as_deref(), name)).await??;
+        if args.status || args.history {
+            let pointer = if args.status { "/status/conditions" } else { "/status/history" };
+            let items = fields::items(&object, pointer);
+            let shown = match structured_without_names(&json!(items), &args.view.output)? {
+                Some(text) => text,
+                None if args.status => conditions(items, source.now()),
+                None => history(items, source.now()),
+            };
+            let what = if args.status { "conditions" } else { "history" };
+            return show(shell, &shown, &format!("{}/{name} has no {what} yet", kind.kind.to_lowercase()));
+        }
+        let wanted = if args.values { sources_of_values(&object) } else { sources_of_variables(&object) };
+        let mut found = vec![];
+        for one in wanted {
+            let object = read(shell, &source, &object, &one).await?;
+            found.push((one, object));
+        }
+        let what = if args.values { "values" } else { "variables" };
+        let resolve = if args.values { values } else { variables };
+        let told = resolve(&object, &found, args.reveal).map_err(|e| {
+            CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
+        })?;
+        for unknown in &told.unknown {
+            shell.warn(&format!("not shown: what comes from {unknown}: the dump holds no values of it"));
+        }
+        let shown = match structured_without_names(&told, &args.view.output)? {
+            Some(text) => text,
+            None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&told),
+            None => {
+                yaml::to_string(&told.values).map_err(|e| CliError::failed("cannot print the values").caused_by(&e))?
+            }
+        };
+        show(shell, &shown, &format!("{}/{name} has no {what}", kind.kind.to_lowercase()))
+    })
+}
+
+/// Prints what there is, or says that there is nothing.
+fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
+    if text.is_empty() {
+        shell.status(nothing);
+    }
+    shell.print(text);
+    Ok(Exit::Done)
+}
+
+/// A ConfigMap or Secret that values come from.
+async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &ValueSource) -> Result<Found, CliError> {
+    let resource = if wanted.kind == "Secret" { SECRET } else { CONFIG_MAP };
+    let namespace = fields::namespace(object);
+    match source {
+        Source::Dump(snapshot, _) => {
+            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(Found::Missing, Found::in_dump))
+        }
+        Source::Cluster(session) => {
+            match within(shell, session.cluster.get(&resource, namespace, &wanted.name)).await? {
+                Ok(object) => Ok(Found::Object(object)),
+                Err(error) if error.is_not_found() => Ok(Found::Missing),
+                Err(error) => Err(cli_error(&error)),
+            }
+        }
+    }
+}
+
+/// `image.tag: v1  # ConfigMap/values key values.yaml`, one line a value.
+fn with_origins(told: &Resolved) -> String {
+    let value = |path: &str| {
+        let pointer = path.split('.').fold(String::new(), |pointer, part| format!("{pointer}/{part}"));
+        // A name of a variable is a key, whatever is in it.
+        told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
+    };
+    let line = |origin: &flux_operator::inspect::debug::Origin| {
+        format!("{}\n", clean(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
+    };
+    told.origins.iter().map(line).collect()
+}
+
+fn conditions(items: &[Value], now: Timestamp) -> String {
+    let line = |condition: &Value| {
+        let since = fields::time(condition, "/lastTransitionTime").map(|at| short_age(at, now)).unwrap_or_default();
+        let text = |pointer| fields::text(condition, pointer);
+        let says =
+            format!("{}={}  {since}  {}: {}", text("/type"), text("/status"), text("/reason"), text("/message").trim());
+        format!("{}\n", clean(&says))
+    };
+    items.iter().map(line).collect()
+}
+
+/// Releases of Helm, or what a Kustomization applied; the newest first, as the controllers keep them.
+fn history(items: &[Value], now: Timestamp) -> String {
+    let line = |entry: &Value| {
+        let text = |pointer| fields::text(entry, pointer);
+        let at = ["/lastDeployed", "/lastReconciled", "/firstDeployed", "/firstReconciled"];
+        let at = at.into_iter().find_map(|pointer| fields::time(entry, pointer));
+        let age = at.map(|at| format!("{} ago", short_age(at, now))).unwrap_or_default();
+        let what = match fields::some_text(entry, "/chartName") {
+            Some(chart) => {
+                let number = fields::number(entry, "/version").unwrap_or(0);
+                format!("v{number}  {chart}@{}  {}", text("/chartVersion"), text("/status"))
+            }
+            None => {
+                let times = fields::number(entry, "/totalReconciliations").unwrap_or(0);
+                format!("{}  {}  {times} times", text("/metadata/revision"), text("/lastReconciledStatus"))
+            }
+        };
+        format!("{}\n", clean(&format!("{what}  {age}")))
+    };
+    items.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_beside_its_origin() {
+        let origin =
+            |path: &str, from: &str| flux_operator::inspect::debug::Origin { path: path.into(), from: from.into() };
+        let told = Resolved {
+            unknown: vec![],
+            values: json!({"image": {"tag": "v1"}, "a.b": "x"}),
+            origins: vec![origin("image.tag", "spec.values"), origin("a.b", "ConfigMap/c")],
+        };
+        assert_eq!(with_origins(&told), "image.tag: \"v1\"  # spec.values\na.b: \"x\"  # ConfigMap/c\n");
+    }
+
+    #[test]
+    fn releases_and_revisions_are_lines() {
+        let now = "2026-01-01T01:00:00Z".parse().unwrap();
+        let release = json!({"chartName": "web", "chartVersion": "1.0.0", "version": 3, "status": "deployed", "lastDeployed": "2026-01-01T00:00:00Z"});
+        assert_eq!(history(&[release], now), "v3  web@1.0.0  deployed  60m ago\n");
+        let applied = json!({"metadata": {"revision": "main@sha1:1"}, "lastReconciledStatus": "HealthCheckFailed", "totalReconciliations": 6, "lastReconciled": "2026-01-01T00:00:00Z"});
+        assert_eq!(history(&[applied], now), "main@sha1:1  HealthCheckFailed  6 times  60m ago\n");
+    }
+}

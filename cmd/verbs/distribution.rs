@@ -1,0 +1,335 @@
+//! `distribution`: what this program knows about Flux, without a cluster.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
+use flux_operator::api::well_known::OPERATOR_NAME;
+use flux_operator::api::{Component, ComponentImage, Variant};
+use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
+use flux_operator::format::version_range::VersionRange;
+use flux_operator::oci::{
+    ByteCounter, Copied, Copier, Layout, Place, Reference, ReferenceError, Registries, Repository,
+};
+
+use crate::output::listing::{Row, listing};
+use crate::session::registries::{SourceArgs, registry_error};
+use crate::terminal::output_format as output;
+use crate::terminal::output_format::{Filter, Format, OutputArgs};
+use crate::terminal::progress::{Progress, State};
+use crate::terminal::{CliError, Exit, Shell, environment};
+
+mod check_mirror;
+mod export;
+mod images;
+mod mirror;
+mod pack;
+mod pull;
+mod push;
+mod verify;
+mod versions;
+
+/// Show, export and mirror the Flux versions that can be installed
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Versions(versions::Args),
+    Images(images::Args),
+    Export(export::Args),
+    Pull(pull::Args),
+    Push(push::Args),
+    Mirror(mirror::Args),
+    CheckMirror(check_mirror::Args),
+    Pack(pack::Args),
+    Verify(verify::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Versions(args) => versions::run(args, shell),
+        Command::Images(args) => images::run(args, shell),
+        Command::Export(args) => export::run(args, shell),
+        Command::Pull(args) => pull::run(args, shell),
+        Command::Push(args) => push::run(args, shell),
+        Command::Mirror(args) => mirror::run(args, shell),
+        Command::CheckMirror(args) => check_mirror::run(args, shell),
+        Command::Pack(args) => pack::run(args, shell),
+        Command::Verify(args) => verify::run(args, shell),
+    }
+}
+
+/// Which images a mirror is about.
+#[derive(clap::Args, Clone, Debug)]
+struct ImageArgs {
+    /// Version or range; its newest version is taken
+    #[arg(long, value_name = "RANGE", default_value = "2.x")]
+    version: VersionRange,
+    /// Registry the images come from
+    #[arg(long, value_name = "REGISTRY", default_value = "ghcr.io/fluxcd")]
+    registry: String,
+    /// Build of the images [default: the registry's own]
+    #[arg(long, value_name = "VARIANT", value_parser = variants())]
+    variant: Option<String>,
+    /// Controllers to take [default: all]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    components: Vec<Component>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Images that are copied at once, and blobs of all of them together.
+const IMAGES_AT_ONCE: usize = 4;
+const BLOBS_AT_ONCE: usize = 8;
+
+/// One image on its way from one place to another.
+struct MirrorImage {
+    component: String,
+    from: Place,
+    /// What it is asked for by: its digest, where the distribution knows it, else its tag or name.
+    name: String,
+    to: Place,
+    /// What it is called there.
+    tag: String,
+    /// The same for people.
+    target: String,
+}
+
+/// An image by its parts: one of Flux, or the operator's.
+struct ListedImage {
+    component: String,
+    repository: String,
+    tag: String,
+    digest: Option<String>,
+}
+
+impl From<&ImageReference> for ListedImage {
+    fn from(image: &ImageReference) -> Self {
+        ListedImage {
+            component: image.component.to_string(),
+            repository: image.repository.clone(),
+            tag: image.tag.clone(),
+            digest: image.digest.clone(),
+        }
+    }
+}
+
+impl From<&ComponentImage> for ListedImage {
+    fn from(image: &ComponentImage) -> Self {
+        ListedImage {
+            component: image.name.clone(),
+            repository: image.repository.clone(),
+            tag: image.tag.clone(),
+            digest: image.digest.clone(),
+        }
+    }
+}
+
+impl ListedImage {
+    /// The image of the operator, as it was named.
+    fn operator(image: &str) -> Result<Self, CliError> {
+        let wrong = || CliError::usage(format!("cannot copy the image {image}"));
+        let reference: Reference =
+            format!("oci://{image}").parse().map_err(|error: ReferenceError| wrong().caused_by(&error))?;
+        let tag = reference.tag().ok_or_else(|| wrong().cause("it has no tag").hint("add one: IMAGE:TAG"))?;
+        Ok(ListedImage {
+            component: OPERATOR_NAME.to_owned(),
+            repository: reference.repository.to_string(),
+            tag: tag.to_owned(),
+            digest: reference.digest().map(ToString::to_string),
+        })
+    }
+}
+
+impl MirrorImage {
+    /// From where the list says, to a repository below `destination`.
+    fn to_mirror(image: &ListedImage, from: &Sources, destination: &str) -> Result<Self, CliError> {
+        let component = image.component.clone();
+        let repository = Repository::below(destination, &component).map_err(unnameable)?;
+        let (place, tag) = match from {
+            Sources::Registries(registries) => {
+                let repository = image.repository.parse().map_err(unnameable)?;
+                (Place::Repository(registries.clone(), repository), image.tag.clone())
+            }
+            Sources::Packed(layout, _) => {
+                (Place::Layout(layout.clone()), format!("{}:{}", image.repository, image.tag))
+            }
+        };
+        Ok(MirrorImage {
+            component,
+            from: place,
+            name: image.digest.clone().unwrap_or(tag),
+            target: format!("{repository}:{}", image.tag),
+            to: Place::Repository(from.registries().clone(), repository),
+            tag: image.tag.clone(),
+        })
+    }
+
+    /// From where the list says, into a layout.
+    fn to_layout(image: &ListedImage, registries: &Registries, layout: &Layout) -> Result<Self, CliError> {
+        let repository = image.repository.parse().map_err(unnameable)?;
+        let name = format!("{}:{}", image.repository, image.tag);
+        Ok(MirrorImage {
+            component: image.component.clone(),
+            from: Place::Repository(registries.clone(), repository),
+            name: image.digest.clone().unwrap_or_else(|| image.tag.clone()),
+            to: Place::Layout(layout.clone()),
+            target: name.clone(),
+            tag: name,
+        })
+    }
+
+    /// Copies it, with a line of progress.
+    async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<Copied, CliError> {
+        let lines = || progress.lock().unwrap_or_else(PoisonError::into_inner);
+        lines().set(&self.component, State::Waiting, "copying");
+        // Worth its requests only where somebody looks.
+        let is_live = lines().is_live();
+        let total = match is_live {
+            true => copier.bytes_to_copy(&self.from, &self.name, &self.to).await.unwrap_or_default(),
+            false => 0,
+        };
+        let (sent, shown, key) = (AtomicU64::new(0), progress.clone(), self.component.clone());
+        let counter: ByteCounter = Arc::new(move |bytes| {
+            let before = sent.fetch_add(bytes, Ordering::Relaxed);
+            // Not for every piece: they are small.
+            if is_live && before >> 18 != (before + bytes) >> 18 {
+                let text = bar(before + bytes, total);
+                shown.lock().unwrap_or_else(PoisonError::into_inner).redraw(&key, &text);
+            }
+        });
+        match copier.copy(&self.from, &self.name, &self.to, Some(&self.tag), Some(&counter)).await {
+            Ok(copied) => {
+                let text = if copied.was_complete {
+                    "was there".to_owned()
+                } else {
+                    format!("copied, {:.1} MiB sent", copied.bytes as f64 / f64::from(1 << 20))
+                };
+                lines().set(&self.component, State::Done, &text);
+                Ok(copied)
+            }
+            Err(error) => {
+                lines().set(&self.component, State::Failed, &error.reason.to_string());
+                Err(registry_error(&error).hint("run it again: what was copied stays"))
+            }
+        }
+    }
+}
+
+/// `━━━━━━━━──────────── 12 of 30 MiB`; what is mounted or was there is not sent, so the end may come early.
+fn bar(sent: u64, total: u64) -> String {
+    const WIDTH: u64 = 20;
+    let total = total.max(sent);
+    let full = usize::try_from((sent * WIDTH).checked_div(total).unwrap_or(WIDTH)).unwrap_or_default();
+    let empty = "─".repeat(WIDTH as usize - full);
+    format!("{}{empty} {} of {} MiB", "━".repeat(full), sent >> 20, total >> 20)
+}
+
+/// Where images come from; what is written goes to the registries.
+enum Sources {
+    Registries(Registries),
+    /// A packed file.
+    Packed(Layout, Registries),
+}
+
+impl Sources {
+    fn registries(&self) -> &Registries {
+        let (Sources::Registries(registries) | Sources::Packed(_, registries)) = self;
+        registries
+    }
+}
+
+fn unnameable(error: ReferenceError) -> CliError {
+    CliError::usage("cannot name an image").caused_by(&error)
+}
+
+fn variants() -> clap::builder::PossibleValuesParser {
+    Variant::ALL.map(Variant::as_str).into()
+}
+
+impl ImageArgs {
+    fn variant(&self) -> Option<Variant> {
+        let named = self.variant.as_deref().and_then(|name| name.parse().ok());
+        named.or_else(|| Variant::for_registry(self.registry.trim_end_matches('/')))
+    }
+
+    /// The images of a version, of the components that were asked for.
+    fn list(&self, distribution: &Distribution, version: &FluxVersion) -> Result<Vec<ImageReference>, CliError> {
+        let registry = self.registry.trim_end_matches('/');
+        Ok(self.wanted(distribution.images(version, registry, self.variant()).map_err(unusable)?))
+    }
+
+    fn wanted(&self, mut images: Vec<ImageReference>) -> Vec<ImageReference> {
+        images.retain(|image| self.components.is_empty() || self.components.contains(&image.component));
+        images
+    }
+}
+
+/// How a list of things without labels and readiness is printed.
+#[derive(clap::Args, Clone, Debug)]
+struct ListArgs {
+    /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
+    /// custom-columns=HEADING:PATH,…
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output::OUTPUT, add = ArgValueCandidates::new(output::formats))]
+    output: Format,
+    /// Leave the heading out
+    #[arg(long, alias = "no-header", help_heading = output::OUTPUT)]
+    no_headers: bool,
+    /// Sort by a column, or by a JSONPath such as .tag
+    #[arg(long, value_name = "COLUMN", help_heading = output::OUTPUT)]
+    sort_by: Option<String>,
+    /// Keep rows whose column has (=) or has not (!=) a value, repeatable
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = output::OUTPUT)]
+    filter: Vec<Filter>,
+}
+
+impl ListArgs {
+    fn print<R: Row>(&self, rows: &[R], shell: &Shell) -> Result<Exit, CliError> {
+        let args = OutputArgs {
+            output: self.output.clone(),
+            no_headers: self.no_headers,
+            sort_by: self.sort_by.clone(),
+            filter: self.filter.clone(),
+            ready_status: Vec::new(),
+            label_columns: Vec::new(),
+            show_labels: false,
+        };
+        output::print_list(shell, &args, listing(rows), false, false)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns the newest version in a range; none is an error that says what there is.
+fn newest(distribution: &Distribution, range: &VersionRange) -> Result<FluxVersion, CliError> {
+    let all = distribution.versions();
+    all.iter().rfind(|version| range.matches(&version.version)).cloned().ok_or_else(|| {
+        CliError::failed(format!("no version of {distribution} matches {range}")).hint(what_there_is(&all))
+    })
+}
+
+fn what_there_is(versions: &[FluxVersion]) -> String {
+    match versions {
+        [first, .., last] => format!("there are {first} to {last}: `flux-operator distribution versions` lists them"),
+        [only] => format!("there is only {only}"),
+        [] => "there is none".to_owned(),
+    }
+}
+
+fn unusable(error: DistributionError) -> CliError {
+    CliError::failed("cannot read the distribution").caused_by(&error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_never_longer_than_itself() {
+        assert_eq!(bar(0, 30 << 20), "──────────────────── 0 of 30 MiB");
+        assert_eq!(bar(12 << 20, 30 << 20), "━━━━━━━━──────────── 12 of 30 MiB");
+        assert_eq!(bar(30 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 30 of 30 MiB");
+        // A blob that was cut is sent again.
+        assert_eq!(bar(31 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 31 of 31 MiB");
+        assert_eq!(bar(0, 0), "━━━━━━━━━━━━━━━━━━━━ 0 of 0 MiB");
+    }
+}

@@ -1,0 +1,138 @@
+//! `events [KIND[/NAME…]]`: what happened to Flux objects.
+
+use std::cell::RefCell;
+
+use flux_operator::api::kinds::{self, EVENT};
+use flux_operator::inspect::events::{self, EventRow, Filter};
+use flux_operator::k8s::{ObjectId, ResourceType};
+
+use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
+use crate::args::{When, unknown_kind};
+use crate::output::listing::{Listing, Row, item};
+use crate::session::read_source::{FromArgs, Lacking, Named, Source, named};
+use crate::terminal::output_format::OutputArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show what happened to Flux objects, oldest first
+///
+/// With KIND/NAME also the events of the source it refers to, wherever that is.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything about Flux in the namespace\n  \
+    flux-operator -n flux-system events\n\n  \
+    # One object and its source, warnings only\n  \
+    flux-operator -n apps events kustomization/podinfo --types Warning\n\n  \
+    # What happened lately, anywhere\n  \
+    flux-operator events -A --since 10m\n\n  \
+    # Follow all namespaces\n  \
+    flux-operator events -A -w")]
+pub struct Args {
+    /// KIND, KIND NAME… or KIND/NAME…; all Flux kinds without
+    #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
+    pub resource: Vec<String>,
+    /// The same as the argument, as flux spells it
+    #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true, add = crate::args::complete::resources())]
+    pub for_resource: Option<String>,
+    /// Keep events of these types: Normal, Warning
+    #[arg(long, value_name = "TYPE", value_delimiter = ',', ignore_case = true, value_parser = ["Normal", "Warning"])]
+    pub types: Vec<String>,
+    /// Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
+    /// Show events of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show new events
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let words: Vec<String> = args.resource.iter().chain(&args.for_resource).cloned().collect();
+    let kind = |word: &str| kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word));
+    let (kinds, objects) = match named(&words)? {
+        Named::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
+        Named::Objects(objects) => {
+            let objects: Result<Vec<_>, CliError> =
+                objects.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
+            (vec![], objects?)
+        }
+    };
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let mut asked = kinds.iter().chain(objects.iter().map(|(kind, _)| kind));
+        let namespace = match asked.next() {
+            _ if args.all_namespaces => None,
+            Some(kind) if asked.all(|other| other == kind) => source.namespace_of(kind),
+            _ => source.namespace("default"),
+        };
+        let options = ListRequest {
+            output: &args.output,
+            watch: args.watch,
+            kinds: vec![EVENT],
+            namespace: namespace.clone(),
+            single: false,
+            nothing: match words.as_slice() {
+                [] => format!("no events of Flux objects{}", place(namespace.as_deref())),
+                words => format!("no events of {}{}", words.join(" "), place(namespace.as_deref())),
+            },
+        };
+        let lacking = RefCell::new(Lacking::of(objects.len()));
+        let exit = show_list(shell, &source, options, async || {
+            let since = args.since.and_then(|since| since.before(source.now()));
+            let mut filter = Filter { types: args.types.clone(), since, ..Filter::default() };
+            filter.kinds = kinds.iter().map(|kind| kind.kind.to_string()).collect();
+            let mut now = Lacking::of(objects.len());
+            for (kind, name) in &objects {
+                let related = related(shell, &source, kind, namespace.as_deref(), name, &filter).await;
+                filter.objects.extend(now.found(related)?.into_iter().flatten());
+            }
+            lacking.replace(now);
+            if filter.objects.is_empty() && !objects.is_empty() {
+                return Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: vec![] });
+            }
+            let viewed = source
+                .view(shell, |snapshot| {
+                    let rows = events::rows(snapshot, namespace.as_deref(), &filter);
+                    rows.into_iter().map(|(row, event)| (row, event.clone())).collect::<Vec<_>>()
+                })
+                .await?;
+            let rows = viewed.or_refusal(Vec::is_empty)?;
+            let items = rows.into_iter().map(|(row, event)| {
+                let mut item = item(&row);
+                item.value = without_managed_fields(event);
+                item
+            });
+            Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: items.collect() })
+        })
+        .await?;
+        lacking.into_inner().told(shell, exit)
+    })
+}
+
+/// The object of a name and its source. One that is gone may have left events.
+async fn related(
+    shell: &Shell,
+    source: &Source<'_>,
+    kind: &ResourceType,
+    namespace: Option<&str>,
+    name: &str,
+    filter: &Filter,
+) -> Result<Vec<ObjectId>, CliError> {
+    let missing = match source.object(shell, kind, namespace, name).await {
+        Ok(object) => return Ok(events::related(&object)),
+        Err(error) if error.exit() == Exit::NotFound => error,
+        Err(error) => return Err(error),
+    };
+    let gone = vec![ObjectId::new(&kind.group, &kind.kind, namespace, name)];
+    let left = Filter { objects: gone.clone(), ..filter.clone() };
+    match source.view(shell, |snapshot| events::rows(snapshot, namespace, &left).len()).await?.value {
+        0 => Err(missing),
+        _ => Ok(gone),
+    }
+}

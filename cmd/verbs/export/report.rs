@@ -1,0 +1,52 @@
+//! `export report`: a FluxReport computed from the cluster.
+
+use flux_operator::inspect::report::{platform, report, stats};
+use flux_operator::inspect::version::operator_version;
+use flux_operator::k8s::fields;
+
+use crate::args::ObjectFormatArgs;
+use crate::args::list::no_namespace;
+use crate::flows::operator::VERSION;
+use crate::session::read_source::{FromArgs, Source, within};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Print a report of the installation, computed from the cluster
+///
+/// The FluxReport an operator would write: distribution, components, reconcilers
+/// and sync. No FluxReport object has to exist.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The report of the installation in flux-system\n  \
+    flux-operator -n flux-system export report\n\n  \
+    # From a dump, as JSON\n  \
+    flux-operator export report --from ./dump -o json")]
+pub struct Args {
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub format: ObjectFormatArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.instance_namespace();
+        let viewed = within(
+            shell,
+            source.view(shell, |snapshot| {
+                let version = operator_version(snapshot).unwrap_or_else(|| VERSION.to_owned());
+                // As the operator writes it, whatever its image is tagged with.
+                let version = format!("v{}", version.trim_start_matches('v'));
+                report(snapshot, stats(snapshot, None, true), &namespace, &version, &platform())
+            }),
+        )
+        .await??;
+        let viewed = viewed.unless_blind(|report| fields::items(report, "/spec/reconcilers").is_empty())?;
+        let is_named = shell.global().namespace().is_some();
+        if is_named && let Some(error) = no_namespace(&source, Some(&namespace)).await {
+            return Err(error);
+        }
+        shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?);
+        Ok(Exit::Done)
+    })
+}

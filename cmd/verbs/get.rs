@@ -1,0 +1,38 @@
+//! `get`: lists.
+
+use clap::Subcommand;
+
+use crate::terminal::{CliError, Exit, Shell};
+
+mod components;
+mod history;
+mod instance;
+mod inventory;
+mod resources;
+mod suspended;
+
+/// Show lists: instances, components, history, inventory, Flux resources
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    #[command(visible_alias = "instances", alias = "fluxinstance", alias = "fluxinstances")]
+    Instance(instance::Args),
+    #[command(alias = "component")]
+    Components(components::Args),
+    History(history::Args),
+    Inventory(inventory::Args),
+    #[command(visible_alias = "all", alias = "resource")]
+    Resources(resources::Args),
+    Suspended(suspended::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+        Command::Components(args) => components::run(args, shell),
+        Command::History(args) => history::run(args, shell),
+        Command::Inventory(args) => inventory::run(args, shell),
+        Command::Resources(args) => resources::run(args, shell),
+        Command::Suspended(args) => suspended::run(args, shell),
+    }
+}

@@ -1,0 +1,138 @@
+//! `get instance`: FluxInstances with their version and readiness.
+
+use std::cell::Cell as Flag;
+
+use flux_operator::inspect::components::labels;
+use flux_operator::inspect::instance::InstanceRow;
+use flux_operator::k8s::fields;
+use serde_json::Value;
+
+use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
+use crate::output::listing::{Item, Listing, Row, item};
+use crate::session::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
+use crate::terminal::output_format::OutputArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show FluxInstances
+///
+/// VERSION is the Flux version that runs, RESOURCES the objects it consists of.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The instance of the context's namespace, or of flux-system\n  \
+    flux-operator get instance\n\n  \
+    # Every instance with its revision and registry\n  \
+    flux-operator get instance -A -o wide\n\n  \
+    # Only the revision\n  \
+    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
+pub struct Args {
+    /// Names of instances; all without
+    #[arg(add = crate::args::complete::instances())]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let selector = selector(args.scope.selector.as_deref())?;
+    shell.run_on_one_thread(async {
+        let source = Source::open(shell, &args.scope.from).await?;
+        let kind = instance_type();
+        let namespace = match (&source, args.scope.all_namespaces) {
+            (_, true) => None,
+            (Source::Dump(_, flag), false) => flag.clone(),
+            (Source::Cluster(..), false) => Some(source.instance_namespace()),
+        };
+        let options = ListRequest {
+            output: &args.output,
+            watch: args.watch,
+            kinds: vec![kind.clone()],
+            namespace: namespace.clone(),
+            single: args.names.len() == 1 && !args.scope.all_namespaces,
+            nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
+        };
+        let is_elsewhere = Flag::new(false);
+        let exit = show_list(shell, &source, options, async || {
+            let mut objects = Vec::new();
+            if args.names.is_empty() {
+                let viewed = source
+                    .view(shell, |snapshot| {
+                        let found = snapshot.list(&kind, namespace.as_deref()).into_iter().cloned().collect::<Vec<_>>();
+                        (found, snapshot.is_not_installed(&kind))
+                    })
+                    .await?;
+                let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
+                if not_installed {
+                    return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
+                }
+                objects = found;
+                is_elsewhere.set(objects.is_empty() && namespace.is_some());
+            } else {
+                for name in &args.names {
+                    let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
+                    if args.scope.all_namespaces {
+                        let all = source.view(shell, |s| named(&s.list(&kind, None), name)).await?;
+                        let found = all.or_refusal(Vec::is_empty)?;
+                        if found.is_empty() {
+                            return Err(source.not_found(shell, &kind, None, name).await);
+                        }
+                        objects.extend(found);
+                    } else {
+                        objects.push(source.object(shell, &kind, namespace.as_deref(), name).await?);
+                    }
+                }
+            }
+            objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches_object(o)));
+            Ok(Listing {
+                kind: "List",
+                columns: InstanceRow::COLUMNS.to_vec(),
+                items: objects.into_iter().map(row).collect(),
+            })
+        })
+        .await?;
+        // After what there is has been said.
+        if is_elsewhere.get() {
+            hint_elsewhere(shell, &source).await?;
+        }
+        Ok(exit)
+    })
+}
+
+/// The API of what was asked for is not there at all.
+pub fn api_missing(source: &Source<'_>, api: &str, hint: &str) -> CliError {
+    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
+        .hint(format!("the API server does not serve {api}: {hint}"))
+}
+
+fn named(objects: &[&Value], name: &str) -> Vec<Value> {
+    objects.iter().filter(|o| fields::name(o) == name).map(|o| (*o).clone()).collect()
+}
+
+fn row(object: Value) -> Item {
+    let mut item = item(&InstanceRow::of(&object));
+    item.labels = labels(&object);
+    item.value = without_managed_fields(object);
+    item
+}
+
+/// Names the namespaces that have an instance when the one looked at has none.
+pub async fn hint_elsewhere(shell: &Shell, source: &Source<'_>) -> Result<(), CliError> {
+    let namespaces = source
+        .view(shell, |snapshot| {
+            let all = snapshot.list(&instance_type(), None);
+            all.into_iter().filter_map(fields::namespace).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .await?
+        .value;
+    if !namespaces.is_empty() {
+        shell.hint(&format!(
+            "there is one in namespace {}; choose it with -n, or list all with -A",
+            namespaces.join(", ")
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! `get resources`: Flux objects of every kind, page by page.
+
+use std::cell::RefCell;
+
+use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
+use flux_operator::cluster::ClusterError;
+use flux_operator::inspect::components::labels;
+use flux_operator::inspect::read::pages;
+use flux_operator::inspect::read::pages::{Listed, Scope};
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::resources::{FluxObject, ResourceRow};
+use flux_operator::k8s::fields;
+use flux_operator::k8s::label_selector::LabelSelector;
+use serde_json::Value;
+
+use super::instance::api_missing;
+use crate::args::kind as parse_kind;
+use crate::args::list::{ListRequest, hint_at_namespace, labelled, place, selector, show_list, without_managed_fields};
+use crate::output::columns_of_kind::{of_kind, row_of_kind};
+use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
+use crate::session::connect::cli_error;
+use crate::session::read_source::{INSTALL_HINT, Lacking, ScopeArgs, Source, install_hint, within};
+use crate::terminal::output_format::{ListPrinter, OutputArgs};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show Flux objects of all kinds, or of some
+///
+/// Kinds are written as with kubectl: gitrepo, GitRepository, gitrepositories.
+/// SINCE is the time since readiness changed last.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything in the namespace\n  \
+    flux-operator -n apps get resources\n\n  \
+    # What fails anywhere\n  \
+    flux-operator get all -A --ready-status False\n\n  \
+    # Two kinds, by label\n  \
+    flux-operator get resources gitrepo,ks -A -l team=web\n\n  \
+    # Objects by name\n  \
+    flux-operator -n apps get resources ks/podinfo hr/podinfo -o yaml")]
+pub struct Args {
+    /// KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
+    #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
+    pub resources: Vec<String>,
+    /// Kinds to list, repeatable or with commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
+    pub kind: Vec<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+/// What was asked for.
+struct Wanted {
+    kinds: Vec<&'static FluxKind>,
+    /// Names of each kind in order; empty means all objects of the kinds.
+    names: Vec<(&'static FluxKind, String)>,
+}
+
+fn wanted(args: &Args) -> Result<Wanted, CliError> {
+    let mut kinds: Vec<&'static FluxKind> = Vec::new();
+    let mut names = Vec::new();
+    let words = args.resources.iter().map(String::as_str);
+    let mut words = words.peekable();
+    for kind in &args.kind {
+        kinds.push(parse_kind(kind)?);
+    }
+    if words.peek().is_some_and(|w| !w.contains('/')) {
+        for kind in words.next().unwrap_or_default().split(',').filter(|k| !k.is_empty()) {
+            kinds.push(parse_kind(kind)?);
+        }
+        for name in words.by_ref() {
+            if name.contains('/') {
+                return Err(CliError::usage(format!("`{name}` mixes KIND/NAME with a kind given first"))
+                    .hint("write every object as KIND/NAME"));
+            }
+            names.extend(kinds.iter().map(|kind| (*kind, name.to_owned())));
+        }
+    }
+    for word in words {
+        match word.split_once('/') {
+            Some((kind, name)) if !name.is_empty() && !name.contains('/') => {
+                names.push((parse_kind(kind)?, name.into()))
+            }
+            _ => {
+                return Err(CliError::usage(format!("`{word}` does not name an object"))
+                    .hint("write KIND/NAME, for example gitrepository/flux-system"));
+            }
+        }
+    }
+    if kinds.is_empty() && names.is_empty() {
+        kinds = FLUX_KINDS.iter().collect();
+    }
+    // In the order of kinds, whatever the order of words, and each once.
+    let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
+    Ok(Wanted { kinds, names })
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = wanted(args)?;
+    let selector = selector(args.scope.selector.as_deref())?;
+    shell.run(async {
+        let source = Source::open(shell, &args.scope.from).await?;
+        let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
+        let kinds: Vec<_> = match wanted.names.is_empty() {
+            true => wanted.kinds.clone(),
+            false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
+        };
+        let view = View::of(&kinds);
+        let options = ListRequest {
+            output: &args.output,
+            watch: args.watch,
+            kinds: kinds.iter().map(|k| k.resource_type()).collect(),
+            namespace: namespace.clone(),
+            single: wanted.names.len() == 1,
+            nothing: format!(
+                "no Flux resources found{}{}",
+                place(namespace.as_deref()),
+                labelled(args.scope.selector.as_deref())
+            ),
+        };
+        if let (Source::Cluster(session), true, false, false) =
+            (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
+        {
+            let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
+            let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
+            return within(shell, streamed).await?;
+        }
+        let lacking = RefCell::new(Lacking::of(wanted.names.len()));
+        let exit = show_list(shell, &source, options, async || {
+            let items = if wanted.names.is_empty() {
+                all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
+            } else {
+                let (mut items, mut now) = (vec![], Lacking::of(wanted.names.len()));
+                for (kind, name) in &wanted.names {
+                    let objects = now.found(named(shell, &source, kind, namespace.as_deref(), name).await)?;
+                    items.extend(objects.into_iter().flatten().map(|object| row(kind, object, view)));
+                }
+                lacking.replace(now);
+                items
+            };
+            Ok(Listing { kind: "List", columns: view.columns(), items })
+        })
+        .await?;
+        lacking.into_inner().told(shell, exit)
+    })
+}
+
+/// The object of a name; in all namespaces every one that is called so.
+async fn named(
+    shell: &Shell,
+    source: &Source<'_>,
+    kind: &'static FluxKind,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Vec<Value>, CliError> {
+    let resource = kind.resource_type();
+    if namespace.is_some() {
+        return Ok(vec![source.object(shell, &resource, namespace, name).await?]);
+    }
+    let view = |snapshot: &Snapshot| -> Vec<Value> {
+        let objects = snapshot.list(&resource, None).into_iter();
+        objects.filter(|object| fields::name(object) == name).cloned().collect()
+    };
+    let found = source.view(shell, view).await?.or_refusal(Vec::is_empty)?;
+    if found.is_empty() { Err(source.not_found(shell, &resource, None, name).await) } else { Ok(found) }
+}
+
+/// Which columns a list has: those of its one kind, or what all kinds have in common.
+#[derive(Clone, Copy)]
+struct View(Option<&'static FluxKind>);
+
+impl View {
+    fn of(kinds: &[&'static FluxKind]) -> Self {
+        let first = kinds.first().copied();
+        View(first.filter(|first| kinds.iter().all(|kind| kind == first)))
+    }
+
+    fn columns(self) -> Vec<Column> {
+        self.0.map_or_else(|| ResourceRow::COLUMNS.to_vec(), of_kind)
+    }
+
+    fn row(self, kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+        if self.0.is_some() {
+            return row_of_kind(kind, object);
+        }
+        let row = ResourceRow::new(kind, object);
+        let cells = row.cells();
+        (row, cells)
+    }
+}
+
+fn row(kind: &'static FluxKind, object: Value, view: View) -> Item {
+    let (row, cells) = view.row(kind, FluxObject::of(&object));
+    let mut item = item(&row);
+    item.cells = cells;
+    item.labels = labels(&object);
+    item.value = without_managed_fields(object);
+    item
+}
+
+/// Whole objects, for formats and orders that need them.
+async fn all(
+    shell: &Shell,
+    source: &Source<'_>,
+    kinds: &[&'static FluxKind],
+    namespace: Option<&str>,
+    selector: Option<&LabelSelector>,
+    args: &Args,
+    view: View,
+) -> Result<Vec<Item>, CliError> {
+    if let Source::Cluster(session) = source
+        && !args.watch
+    {
+        let mut items = Vec::new();
+        let scope = Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone() };
+        let listed = pages::read(&session.cluster, kinds, &scope, |kind, objects: Vec<Value>| {
+            items.extend(objects.into_iter().map(|object| row(kind, object, view)));
+            Ok::<_, Box<ClusterError>>(())
+        });
+        let listed = listed.await.map_err(|error| cli_error(&error))?;
+        tell_gaps(shell, source, listed, items.is_empty())?;
+        return Ok(items);
+    }
+    let viewed = source
+        .view(shell, |snapshot| {
+            let mut objects = Vec::new();
+            for kind in kinds {
+                for object in snapshot.list(&kind.resource_type(), namespace) {
+                    if selector.is_none_or(|s| s.matches_object(object)) {
+                        objects.push((*kind, object.clone()));
+                    }
+                }
+            }
+            objects
+        })
+        .await?;
+    let objects = viewed.or_refusal(Vec::is_empty)?;
+    Ok(objects.into_iter().map(|(kind, object)| row(kind, object, view)).collect())
+}
+
+/// What ends the printing of pages: the cluster or the reader.
+enum Ended {
+    Cluster(Box<ClusterError>),
+    Printing(CliError),
+}
+
+impl From<ClusterError> for Ended {
+    fn from(error: ClusterError) -> Self {
+        Ended::Cluster(Box::new(error))
+    }
+}
+
+/// Prints rows as their pages arrive.
+async fn stream(
+    shell: &Shell,
+    source: &Source<'_>,
+    cluster: &flux_operator::cluster::Cluster,
+    kinds: &[&'static FluxKind],
+    scope: &Scope,
+    options: &ListRequest<'_>,
+    view: View,
+) -> Result<Exit, CliError> {
+    let empty = || Listing { kind: "List", columns: view.columns(), items: vec![] };
+    let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
+    // A wrong column is told before anything is asked of the cluster.
+    options.output.select(&mut empty(), printer.now())?;
+    let mut found = 0;
+    let result = pages::read(cluster, kinds, scope, |kind, objects| {
+        let mut listing = empty();
+        found += objects.len();
+        listing.items = objects.into_iter().map(|object| light(view.row(kind, object))).collect();
+        options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
+        printer.page(&listing).map_err(Ended::Printing)
+    })
+    .await;
+    // Also what came before an error is shown.
+    printer.flush();
+    let listed = result.map_err(|ended| match ended {
+        Ended::Cluster(error) => cli_error(&error),
+        Ended::Printing(error) => error,
+    })?;
+    tell_gaps(shell, source, listed, printer.rows() == 0)?;
+    if printer.rows() == 0 {
+        shell.status(&options.nothing_of(found));
+        if found == 0 {
+            hint_at_namespace(shell, source, options.namespace.as_deref()).await;
+        }
+    }
+    printer.sums().into_iter().for_each(|sums| shell.status(&sums));
+    Ok(Exit::Done)
+}
+
+/// Says which kinds could not be listed: as an error where that is why there is nothing, else as a warning.
+fn tell_gaps(
+    shell: &Shell,
+    source: &Source<'_>,
+    listed: Vec<(&'static FluxKind, Listed)>,
+    nothing: bool,
+) -> Result<(), CliError> {
+    let plurals = |kinds: &[&FluxKind]| kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
+    let all = listed.len();
+    let (mut denied, mut first, mut missing) = (vec![], None, vec![]);
+    for (kind, outcome) in listed {
+        match outcome {
+            Listed::All(_) => {}
+            Listed::NotInstalled => missing.push(kind),
+            Listed::Denied(error) => {
+                denied.push(kind);
+                first = first.or(Some(error));
+            }
+        }
+    }
+    match first {
+        Some(error) if nothing => Err(cli_error(&error)),
+        Some(_) => {
+            shell.warn(&format!("not allowed to list {}", plurals(&denied)));
+            Ok(())
+        }
+        None if missing.len() == all => {
+            let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
+            let only = missing.first().filter(|_| all == 1);
+            let hint = only.map_or(INSTALL_HINT.to_owned(), |kind| install_hint(&kind.resource_type()));
+            Err(api_missing(source, &api, &hint))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A row without the object behind it: what a table needs.
+fn light((row, cells): (ResourceRow, Vec<Cell>)) -> Item {
+    Item {
+        cells,
+        value: Value::Null,
+        name: Row::name(&row),
+        namespace: Some(row.namespace),
+        labels: row.labels,
+        ready: Some(row.ready),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(words: &[&str]) -> Result<(Vec<&'static str>, Vec<String>), String> {
+        let args =
+            Only::try_parse_from(std::iter::once("x").chain(words.iter().copied())).map_err(|e| e.to_string())?;
+        let wanted = wanted(&args.args).map_err(|e| format!("{e:?}"))?;
+        let names = wanted.names.iter().map(|(k, n)| format!("{}/{n}", k.kind)).collect();
+        Ok((wanted.kinds.iter().map(|k| k.kind).collect(), names))
+    }
+
+    #[test]
+    fn kinds_and_names_are_read_as_kubectl_reads_them() {
+        assert_eq!(read(&["gitrepo,ks"]).unwrap().0, ["Kustomization", "GitRepository"]);
+        assert_eq!(read(&["ks", "a", "b"]).unwrap().1, ["Kustomization/a", "Kustomization/b"]);
+        assert_eq!(read(&["ks/a", "hr/b"]).unwrap().1, ["Kustomization/a", "HelmRelease/b"]);
+        assert_eq!(read(&["--kind", "GITREPOSITORIES"]).unwrap().0, ["GitRepository"]);
+        assert_eq!(read(&[]).unwrap().0.len(), FLUX_KINDS.len());
+    }
+
+    #[test]
+    fn an_unknown_kind_suggests_the_nearest() {
+        assert!(read(&["gitrpo"]).unwrap_err().contains("did you mean `gitrepo`?"));
+        assert!(read(&["ks", "hr/b"]).is_err());
+        assert!(read(&["ks/"]).is_err());
+    }
+
+    #[test]
+    fn object_fields_are_not_lost_for_labels() {
+        let item = row(
+            flux_operator::api::kinds::find("ks").unwrap(),
+            serde_json::json!({"metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": []}}),
+            View(None),
+        );
+        assert_eq!(item.labels.get("x").map(String::as_str), Some("y"));
+        assert!(item.value.pointer("/metadata/managedFields").is_none());
+        assert_eq!(fields::name(&item.value), "a");
+    }
+}

@@ -1,0 +1,73 @@
+//! `get suspended`: what sleeps, since when, by whom, why and until when.
+
+use flux_operator::inspect::suspended;
+
+use crate::args::kind as parse_kind;
+use crate::args::list::{ListRequest, labelled, place, selector, show_list};
+use crate::output::listing::listing;
+use crate::session::read_source::{ScopeArgs, Source};
+use crate::terminal::output_format::OutputArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show what is suspended: since when, by whom, why, until when
+///
+/// REASON and UNTIL are what `suspend --reason --until` noted on the object, in
+/// the annotations fluxcd.controlplane.io/suspendReason and suspendUntil. SINCE
+/// and BY are what the API server recorded of the field manager.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Whatever sleeps in the cluster\n  \
+    flux-operator get suspended -A\n\n  \
+    # What should have been resumed\n  \
+    flux-operator get suspended -A -o jsonpath='{.items[?(@.overdue==true)].name}'\n\n  \
+    # Resume it\n  \
+    flux-operator resume --overdue -A")]
+pub struct Args {
+    /// Kinds; all without
+    #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
+    pub kinds: Vec<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Go on and show every change
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let selector = selector(args.scope.selector.as_deref())?;
+    let mut kinds = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    if kinds.is_empty() {
+        kinds = suspended::all_kinds();
+    }
+    shell.run(async {
+        let source = Source::open(shell, &args.scope.from).await?;
+        let namespace = match kinds.as_slice() {
+            _ if args.scope.all_namespaces => None,
+            [kind] => source.namespace_of(&kind.resource_type()),
+            _ => source.namespace("default"),
+        };
+        let options = ListRequest {
+            output: &args.output,
+            watch: args.watch,
+            kinds: kinds.iter().map(|kind| kind.resource_type()).collect(),
+            namespace: namespace.clone(),
+            single: false,
+            nothing: format!(
+                "nothing is suspended{}{}",
+                place(namespace.as_deref()),
+                labelled(args.scope.selector.as_deref())
+            ),
+        };
+        show_list(shell, &source, options, async || {
+            let view =
+                |snapshot: &_| suspended::rows(snapshot, &kinds, namespace.as_deref(), selector.as_ref(), source.now());
+            let viewed = source.view(shell, view).await?.unless_blind(Vec::is_empty)?;
+            // A watch warns of what it may not look at itself, and once.
+            let rows = if args.watch { viewed.value } else { viewed.with_warnings(shell) };
+            Ok(listing(&rows))
+        })
+        .await
+    })
+}

@@ -1,0 +1,65 @@
+//! `impact KIND/NAME`: what deleting an object would take along.
+
+use flux_operator::inspect::impact::impact;
+use serde_json::json;
+
+use crate::flows::impact::impact_text;
+use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
+use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show what deleting an object would take along
+///
+/// What would be pruned or uninstalled, through everything that it applied:
+/// volumes, load balancers, namespaces and definitions first; what is protected
+/// and stays; who waits for it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Before a Kustomization goes\n  \
+    flux-operator -n apps impact kustomization/podinfo\n\n  \
+    # Every object by name\n  \
+    flux-operator -n apps impact hr podinfo -o wide\n\n  \
+    # The volumes alone\n  \
+    flux-operator -n apps impact ks/podinfo \\\n    \
+    -o jsonpath='{.deleted[?(@.concern==\"volume\")].object.name}'")]
+pub struct Args {
+    /// KIND/NAME…, or KIND NAME…
+    #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
+    pub resource: Vec<String>,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let objects = named_objects(&args.resource)?;
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let mut lacking = Lacking::of(objects.len());
+        let viewed = within(shell, async {
+            let mut found = vec![];
+            for (kind, name) in &objects {
+                found.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+            }
+            source.view(shell, |snapshot| found.iter().map(|object| impact(snapshot, object)).collect::<Vec<_>>()).await
+        })
+        .await??;
+        let found = viewed.with_warnings(shell);
+        let whole = match found.as_slice() {
+            [one] if objects.len() == 1 => structured(one, &args.view.output)?,
+            all => structured(&json!({"items": all}), &args.view.output)?,
+        };
+        shell.print(&match whole {
+            Some(text) => text,
+            None if matches!(args.view.output, Format::Name) => {
+                found.iter().flat_map(|impact| &impact.deleted).map(|entry| name_line(&entry.object)).collect()
+            }
+            None => {
+                let all = matches!(args.view.output, Format::Wide);
+                found.iter().map(|impact| impact_text(impact, all)).collect::<Vec<_>>().join("\n")
+            }
+        });
+        lacking.told(shell, Exit::Done)
+    })
+}

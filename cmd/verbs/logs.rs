@@ -1,0 +1,306 @@
+//! `logs`: what Flux's controllers write, as one log.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Reset};
+use clap::ValueEnum;
+use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
+use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
+use flux_operator::k8s::ObjectId;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::args::{When, kind};
+use crate::output::next_step::word as quoted;
+use crate::output::table::clean;
+use crate::session::connect::cli_error;
+use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show the logs of Flux's controllers as one, in the order of time
+///
+/// All controllers of the cluster, or the lines about one object. A pod that is
+/// restarted or replaced goes on in the same stream with --follow.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # The last hour of all controllers\n  \
+    flux-operator logs --since 1h\n\n  \
+    # One object\n  \
+    flux-operator -n apps logs kustomization/podinfo\n\n  \
+    # Errors of one controller as they happen\n  \
+    flux-operator logs --controller helm --level error --follow\n\n  \
+    # The controllers' own JSON, one object a line\n  \
+    flux-operator -n apps logs hr podinfo --tail 100 -o json")]
+pub struct Args {
+    /// KIND/NAME…, or KIND NAME…, of Flux objects; all lines without
+    #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
+    pub resource: Vec<String>,
+    /// Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
+    /// 2026-11-22T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
+    /// The last lines only
+    #[arg(long, value_name = "LINES")]
+    pub tail: Option<usize>,
+    /// Lines that matter at least this much
+    #[arg(long, value_enum, value_name = "LEVEL", ignore_case = true)]
+    pub level: Option<Level>,
+    /// Lines of this controller, with or without -controller, repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub controller: Vec<String>,
+    /// Go on with what is written, until Ctrl-C
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Lines to read, or the controllers' own JSON
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub output: LogFormat,
+    #[command(flatten)]
+    pub from: FromArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    Error,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Level {
+    fn severity(self) -> Severity {
+        match self {
+            Level::Error => Severity::Error,
+            Level::Info => Severity::Info,
+            Level::Debug => Severity::Debug,
+            Level::Trace => Severity::Trace,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Bytes that are printed together.
+const BLOCK: usize = 64 * 1024;
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let named = match args.resource.as_slice() {
+        [] => vec![],
+        words => named_objects(words)?,
+    };
+    let of_flux = |(word, name)| {
+        let hint = format!("for the log of a pod there is `kubectl logs {}`", quoted(&format!("{word}/{name}")));
+        let is_other = kinds::find_resource_type(word).is_some();
+        Ok((kind(word).map_err(|error| if is_other { error.hint(hint) } else { error })?, name))
+    };
+    let named = named.into_iter().map(of_flux).collect::<Result<Vec<_>, CliError>>()?;
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let object = |(kind, name): &(&FluxKind, &str)| {
+            ObjectId::new(kind.group, kind.kind, source.namespace_of(&kind.resource_type()).as_deref(), name)
+        };
+        let objects: Vec<ObjectId> = named.iter().map(object).collect();
+        let lines_about = |object: &ObjectId| LogFilter { objects: vec![object.clone()], least: None };
+        let unseen =
+            named.iter().zip(&objects).map(|((kind, name), object)| (*kind, *name, lines_about(object))).collect();
+        let since = args.since.and_then(|since| since.before(source.now()));
+        let filter = LogFilter { objects, least: args.level.map(Level::severity) };
+        let wanted = Wanted { filter, since, tail: args.tail };
+        let mut printer = Printer { shell, format: args.output, block: String::new(), unseen };
+        match &source {
+            Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
+            Source::Dump(snapshot, _) => {
+                for entry in of_dump(snapshot, &args.controller, &wanted) {
+                    printer.add(&entry);
+                }
+                printer.flush();
+                missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
+            }
+            Source::Cluster(session) => {
+                let started = Timestamp::now();
+                let look = shell.while_waiting("answer", sources_now(&session.cluster, &args.controller));
+                let sources = look.await.map_err(|e| cli_error(&e))?;
+                let place = shell.global().namespace();
+                let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
+                if let Some(place) = in_vain.filter(|_| named.is_empty() || sources.is_empty())
+                    && let Some(error) = session.no_namespace(place).await
+                {
+                    return Err(error);
+                }
+                if sources.is_empty() {
+                    return Err(nobody(args, &source.place()));
+                }
+                let mut last: HashMap<String, Timestamp> = HashMap::new();
+                // Only new lines are wanted where nothing says how many of the old ones.
+                if !args.follow || args.tail.is_some() || args.since.is_some() {
+                    let Ok(problems) = read(&session.cluster, sources.clone(), &wanted, |entry| {
+                        if let Some(at) = entry.at {
+                            last.insert(entry.source.pod.clone(), at);
+                        }
+                        printer.add(&entry);
+                        Ok::<_, Infallible>(())
+                    })
+                    .await;
+                    printer.flush();
+                    for problem in problems {
+                        shell.warn(&problem.sentence());
+                    }
+                }
+                let lacking = missing(shell, &source, &printer.unseen, named.len()).await;
+                if args.follow {
+                    // It may be there later.
+                    lacking.warn(shell);
+                    shell.interruption().looks_on();
+                    let from = (last, since.unwrap_or(started));
+                    let lines = follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
+                        entries.iter().for_each(|entry| printer.add(entry));
+                        printer.flush();
+                        if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
+                    });
+                    // It ends with the time, or with the reader.
+                    let _ = shell.while_wanted(lines).await;
+                    return Ok(Exit::Done);
+                }
+                lacking.told(shell, Exit::Done)
+            }
+        }
+    })
+}
+
+/// Which of the objects that no line is about are not there; who may not look is told of none.
+async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], names: usize) -> Lacking {
+    let mut lacking = Lacking::of(names);
+    for (kind, name, _) in unseen {
+        let resource = kind.resource_type();
+        let namespace = source.namespace_of(&resource);
+        let look = source.object(shell, &resource, namespace.as_deref(), name);
+        let error = within(shell, look).await.and_then(|found| found).err();
+        lacking.add(error.filter(|error| error.exit() == Exit::NotFound));
+    }
+    lacking
+}
+
+/// Nobody writes a log, as far as it can be seen.
+fn nobody(args: &Args, place: &str) -> CliError {
+    let who = match args.controller.as_slice() {
+        [] => "no pod of a Flux controller".to_owned(),
+        names => format!("no pod of {}", names.join(", ")),
+    };
+    CliError::new(Exit::NotFound, format!("cannot read logs in {place}: there is {who}"))
+        .hint("see what is installed with `flux-operator get components -A`")
+}
+
+/// Prints lines in blocks.
+struct Printer<'a> {
+    shell: &'a Shell,
+    format: LogFormat,
+    block: String,
+    unseen: Vec<Unseen<'a>>,
+}
+
+/// Kind and name of an object that no line was about yet, and the lines that are.
+type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
+
+/// Ends following the lines: nothing reads them any more.
+struct OutputLost;
+
+impl Printer<'_> {
+    fn add(&mut self, entry: &Entry) {
+        self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
+        match self.format {
+            LogFormat::Json => self.block.push_str(&as_json(entry)),
+            LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),
+        }
+        self.block.push('\n');
+        if self.block.len() >= BLOCK {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        self.shell.print_in_colour(&block);
+    }
+}
+
+/// The controller's own JSON; a line that is none becomes the message of one.
+fn as_json(entry: &Entry) -> String {
+    let is_json = entry.text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&entry.text).is_ok();
+    if is_json {
+        return entry.text.clone();
+    }
+    let at = entry.at.map_or(Value::Null, |at| at.to_string().into());
+    json!({"ts": at, "msg": entry.text}).to_string()
+}
+
+/// `2026-01-01T00:00:00.000Z error helm-controller HelmRelease/apps/web: what happened key=value`
+fn as_text(entry: &Entry, color: bool) -> String {
+    let line = LogLine::parse(&entry.text, entry.at);
+    let at = line.at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"));
+    let level = line.severity.map_or("-", Severity::as_str);
+    let style = match line.severity {
+        Some(Severity::Error) | None => Some(AnsiColor::Red),
+        Some(Severity::Debug | Severity::Trace) => Some(AnsiColor::BrightBlack),
+        Some(Severity::Info) => None,
+    };
+    let level = match style.filter(|_| color) {
+        Some(style) => format!("{}{level:5}{Reset}", style.on_default()),
+        None => format!("{level:5}"),
+    };
+    let object = line.object.map(|object| format!(" {object}:")).unwrap_or_default();
+    let mut text = format!("{at} {level} {}", clean(&format!("{}{object} {}", entry.source.controller, line.message)));
+    for (key, value) in &line.fields {
+        // Writing to a String cannot fail.
+        let _ = match value.contains([' ', '"']) {
+            true => write!(text, " {}={}", clean(key), Value::from(clean(value))),
+            false => write!(text, " {}={}", clean(key), clean(value)),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flux_operator::inspect::logs::LogSource;
+
+    use super::*;
+
+    fn entry(text: &str) -> Entry {
+        let word = |word: &str| word.to_owned();
+        let source = LogSource {
+            controller: word("source-controller"),
+            namespace: word("fs"),
+            pod: word("sc-1"),
+            container: word("manager"),
+            is_restarted: false,
+        };
+        Entry { at: "2026-01-01T00:00:01.25Z".parse().ok(), source: Arc::new(source), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_line_is_readable_and_cannot_steer_a_terminal() {
+        let text = r#"{"level":"error","ts":"x","msg":"Reconciler error","controllerKind":"GitRepository","namespace":"apps","name":"app","error":"no such \u001b[31mhost"}"#;
+        let line = as_text(&entry(text), false);
+        assert_eq!(
+            line,
+            r#"2026-01-01T00:00:01.250Z error source-controller GitRepository/apps/app: Reconciler error error="no such [31mhost""#
+        );
+        let panic = as_text(&entry("panic: no"), false);
+        assert_eq!(panic, "2026-01-01T00:00:01.250Z -     source-controller panic: no");
+    }
+
+    #[test]
+    fn json_stays_as_it_was_written_and_other_lines_become_json() {
+        let text = r#"{"level":"info",  "msg":"x"}"#;
+        assert_eq!(as_json(&entry(text)), text);
+        assert_eq!(as_json(&entry("panic: \"no\"")), r#"{"ts":"2026-01-01T00:00:01.25Z","msg":"panic: \"no\""}"#);
+    }
+}

@@ -1,0 +1,107 @@
+//! `migrate`: brings what a person keeps in files to the API versions of a Flux version, and an installation to an instance.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::flows::manifest_files;
+use crate::flows::manifest_files::ManifestRequest;
+use crate::terminal::output_format::{Format, ViewArgs, no_names, structured_without_names, without_names};
+use crate::terminal::{CliError, Exit, Shell};
+
+mod bootstrap;
+pub mod owner;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Bootstrap(bootstrap::Args),
+    Owner(owner::Args),
+}
+
+/// Rewrite deprecated API versions of Flux in files
+///
+/// The files are edited in place: comments and layout stay, and owner, rights and
+/// links as well. Texts of patches and the versions of their targets are edited,
+/// too. A line is printed for every change as soon as it is made. What the new
+/// version has no field for, and versions that cannot be edited, are named and left
+/// alone. Hidden folders are not read, and links out of the folder not followed.
+/// Ends with 1 when a dry run would change something, or when something needs a hand.
+#[derive(clap::Args, Debug)]
+#[command(
+    mut_arg("output", without_names),
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  \
+    # What would change, for a pipeline\n  \
+    flux-operator migrate -f ./clusters --dry-run\n\n  \
+    # To what Flux 2.8 stores\n  \
+    flux-operator migrate -f ./apps/web.yaml --to 2.8 --dry-run\n\n  \
+    # Templates as well\n  \
+    flux-operator migrate -f ./apps -e .yaml,.yml,.tpl\n\n  \
+    # From a pipe: the new text on stdout\n  \
+    flux-operator migrate -f - < web.yaml"
+)]
+pub struct Args {
+    /// Folder or file to rewrite; - reads standard input and prints the text
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", visible_alias = "path", required = true)]
+    pub filename: Option<PathBuf>,
+    /// Flux version whose API versions are wanted [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub to: Option<String>,
+    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    ///
+    /// Files that are not YAML, such as templates, are then edited line by line.
+    #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',')]
+    pub extensions: Vec<String>,
+    /// Only say what would be changed
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    match &args.command {
+        Some(Command::Bootstrap(args)) => return bootstrap::run(args, shell),
+        Some(Command::Owner(args)) => return owner::run(args, shell),
+        None => {}
+    }
+    let Some(filename) = &args.filename else { return Err(CliError::usage("no file is given")) };
+    let request = ManifestRequest { place: filename, to: args.to.as_deref(), extensions: &args.extensions };
+    if matches!(args.view.output, Format::Name) {
+        return Err(no_names());
+    }
+    let is_structured = !matches!(args.view.output, Format::Table | Format::Wide);
+    let work = manifest_files::for_each(&request, shell, |one, migration| {
+        let is_edited = !one.migrated.edits.is_empty() && !args.dry_run;
+        if let (true, Some(path)) = (is_edited, &one.path) {
+            shell.interruption().writes();
+            if let Err(error) = manifest_files::write(path, &one.migrated.text) {
+                // The lines of the files before are printed already; a structure comes now or never.
+                migration.files.retain(|file| file.path != one.name());
+                if let Some(text) = structured_without_names(migration, &args.view.output)? {
+                    shell.print(&text);
+                }
+                return Err(error);
+            }
+        }
+        let (edits, others) = one.lines();
+        match one.path {
+            _ if is_structured => {}
+            None if !args.dry_run => shell.print_bytes(one.migrated.text.as_bytes()),
+            _ if edits.is_empty() => {}
+            _ => shell.print(&edits),
+        }
+        others.iter().for_each(|line| shell.warn(line));
+        Ok(())
+    });
+    let migration = shell.run_on_one_thread(work)?;
+    if let Some(text) = structured_without_names(&migration, &args.view.output)? {
+        shell.print(&text);
+    }
+    shell.status(&migration.summary(if args.dry_run { "to change" } else { "changed" }));
+    let is_done = migration.by_hand() == 0 && (migration.edits() == 0 || !args.dry_run);
+    Ok(if is_done { Exit::Done } else { Exit::Failed })
+}

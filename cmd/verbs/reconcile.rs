@@ -1,0 +1,27 @@
+//! `reconcile`: asks a controller to work now, or does its work here.
+
+use clap::Subcommand;
+
+use crate::terminal::{CliError, Exit, Shell};
+
+mod all;
+mod instance;
+mod resource;
+
+/// Reconcile now
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Instance(instance::Args),
+    Resource(resource::Args),
+    #[command(visible_alias = "resources")]
+    All(all::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+        Command::Resource(args) => resource::run(args, shell),
+        Command::All(args) => all::run(args, shell),
+    }
+}

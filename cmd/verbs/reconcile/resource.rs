@@ -1,0 +1,96 @@
+//! `reconcile resource`: asks a Flux controller to look at an object now.
+
+use flux_operator::api::kinds;
+use flux_operator::inspect::trace::source_of;
+use futures::future::try_join_all;
+
+use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
+use crate::flows::follow::request_and_follow;
+use crate::flows::request::RequestKind;
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Reconcile Flux resources now
+///
+/// Waits until the controller has handled the request and the object is ready.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Fetch a repository now\n  \
+    flux-operator -n flux-system reconcile resource GitRepository/flux-system\n\n  \
+    # Several objects of different kinds, by their short names\n  \
+    flux-operator -n apps reconcile resource gitrepo/podinfo ks/podinfo\n\n  \
+    # Fetch the source first, then apply what is new\n  \
+    flux-operator -n apps reconcile ks podinfo --with-source\n\n  \
+    # Everything that is not suspended, in all namespaces\n  \
+    flux-operator reconcile hr --all -A\n\n  \
+    # Run the upgrade of a Helm release again although nothing changed\n  \
+    flux-operator -n apps reconcile resource hr/podinfo --force")]
+pub struct Args {
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+    /// Also ask for what the kind does only when forced
+    #[arg(long)]
+    pub force: bool,
+    /// First reconcile the source of each object, and wait for it
+    #[arg(long)]
+    pub with_source: bool,
+    /// Forget the failures of a Helm release, so that it is tried again
+    #[arg(long)]
+    pub reset: bool,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = args.resources.resolve()?;
+    for kind in wanted.kinds() {
+        must_reconcile(kind, "reconcile")?;
+        if args.reset && kind.kind != "HelmRelease" {
+            return Err(CliError::usage(format!("--reset is for Helm releases, not for {}", kind.plural)));
+        }
+    }
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        // Who asks for all does not mean those that are told to rest.
+        let targets = session.targets(wanted, |target, object| !target.is_suspended(object)).await?;
+        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
+        if args.with_source {
+            let sources = sources(&session, &targets).await?;
+            let act = RequestKind::Reconcile { force: false, reset: false };
+            let fetched = request_and_follow(&session, &sources, act, dry_run, true, mode).await?;
+            if fetched != Exit::Done {
+                return Ok(fetched);
+            }
+        }
+        let act = RequestKind::Reconcile { force: args.force, reset: args.reset };
+        request_and_follow(&session, &targets, act, dry_run, args.wait.wait, mode).await
+    })
+}
+
+/// The sources of objects, each once.
+async fn sources(session: &Session<'_>, targets: &[Target]) -> Result<Vec<Target>, CliError> {
+    let mut sources: Vec<Target> = vec![];
+    let objects = try_join_all(targets.iter().map(|target| session.get(target))).await?;
+    for (target, object) in targets.iter().zip(objects) {
+        let Some((kind, source)) = source_of(&object).and_then(|id| Some((kinds::find(&id.kind)?, id))) else {
+            return Err(CliError::usage(format!(
+                "{} has no source that could be reconciled first",
+                target.reference()
+            ))
+            .object(target.reference())
+            .hint("leave --with-source out"));
+        };
+        let namespace = source.namespace().unwrap_or(&target.namespace).to_owned();
+        let source = Target { kind, namespace, name: source.name };
+        if !sources.iter().any(|known| known.reference() == source.reference()) {
+            sources.push(source);
+        }
+    }
+    Ok(sources)
+}

@@ -1,0 +1,131 @@
+//! `report`: the whole installation as one page to send to someone.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use flux_operator::distribution::Distribution;
+use flux_operator::inspect::page::{PageOptions, page};
+
+use crate::args::list::no_namespace;
+use crate::flows::desired::desired_objects;
+use crate::output::page::html;
+use crate::session::read_source::{FromArgs, Source, instance_type, within};
+use crate::session::registries::SourceArgs;
+use crate::terminal::output_format::{Format, ViewArgs, no_names, structured, without_names};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Write a page about the installation, to be sent to someone
+///
+/// One HTML file that needs nothing else: status, causes, resources by kind,
+/// history, events, components, the inventory with its drift, and the tree. It
+/// works from disk, is readable in light and dark, and prints. What looks like a
+/// credential in a message is masked; `report --from BUNDLE` knows the values of
+/// Secrets as well.
+#[derive(clap::Args, Debug)]
+#[command(mut_arg("output", without_names))]
+#[command(after_help = "Examples:\n  \
+    # The page of an incident\n  \
+    flux-operator report incident.html\n\n  \
+    # From a bundle, without its secrets\n  \
+    flux-operator report incident.html --from flux-bundle.tar.gz\n\n  \
+    # All that is on the page, for scripts\n  \
+    flux-operator report -o json")]
+pub struct Args {
+    /// File to write; - is standard output
+    #[arg(value_name = "FILE.html")]
+    pub file: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub overwrite: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+const CLIENT: &str = env!("CARGO_PKG_VERSION");
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if matches!(args.view.output, Format::Name) {
+        return Err(no_names());
+    }
+    let is_page = matches!(args.view.output, Format::Table | Format::Wide);
+    let path = match (&args.file, is_page) {
+        (None, true) => {
+            return Err(CliError::usage("no file is given").hint("name one: flux-operator report incident.html"));
+        }
+        (Some(_), false) => {
+            return Err(CliError::usage("-o is printed, and writes no file").hint("leave one of them out"));
+        }
+        (path, _) => path.as_deref(),
+    };
+    let to_stdout = path == Some(Path::new("-"));
+    if to_stdout && std::io::stdout().is_terminal() {
+        return Err(CliError::usage("the page would be written to the terminal").hint("name a file"));
+    }
+    if let Some(path) = path.filter(|path| !to_stdout && !args.overwrite && path.exists()) {
+        return Err(CliError::failed(format!("cannot write {}: the file exists", path.display()))
+            .hint("choose another name, or say --overwrite"));
+    }
+    shell.run(async {
+        let source = Source::open_to_judge(shell, &args.from).await?;
+        let named = args.source.open_named(shell).await?;
+        let namespace = source.instance_namespace();
+        let now = source.now();
+        let place = match &args.from.from {
+            Some(path) => path.display().to_string(),
+            None => source.place(),
+        };
+        let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
+        let looked = within(shell, async {
+            let found = source
+                .view(shell, |snapshot| snapshot.list(&instance_type(), Some(&namespace)).into_iter().next().cloned())
+                .await?;
+            let desired = match &found.value {
+                Some(instance) => desired_objects(instance, named.as_ref(), &args.source).await,
+                None => Err("there is no instance".to_owned()),
+            };
+            let options = PageOptions {
+                place: &place,
+                namespace: &namespace,
+                client: CLIENT,
+                known: &known,
+                now,
+                desired: desired.as_deref().map_err(String::as_str),
+            };
+            let viewed = source.view(shell, |snapshot| page(snapshot, options)).await?;
+            Ok::<_, CliError>((viewed, found.value.is_none()))
+        });
+        let (viewed, is_empty) = looked.await??;
+        if is_empty && let Some(error) = no_namespace(&source, shell.global().namespace()).await {
+            return Err(error);
+        }
+        let whereto = source.whereto();
+        let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
+        match (structured(&page, &args.view.output)?, path) {
+            (Some(text), _) => shell.print(&text),
+            (None, Some(_)) if shell.rehearses() => {}
+            (None, Some(path)) if !to_stdout => {
+                write(path, &html(&page), args.overwrite)?;
+                shell.print(&format!("{}\n", path.display()));
+            }
+            (None, _) => shell.print_bytes(html(&page).as_bytes()),
+        }
+        Ok(Exit::Done)
+    })
+}
+
+/// Writes the file as a whole or not at all.
+fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), CliError> {
+    let failed = |error: &(dyn std::error::Error + 'static)| {
+        CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
+    file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
+    let kept = if overwrites { file.persist(path) } else { file.persist_noclobber(path) };
+    kept.map_err(|e| failed(&e.error))?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! `resume --overdue`: whatever was to rest until a time that has passed is taken care of again.
+
+use flux_operator::api::kinds;
+use flux_operator::inspect::suspended;
+
+use crate::args::list::{no_namespace, place};
+use crate::args::{DryRunArgs, WaitArgs, kind as parse_kind};
+use crate::flows::follow::request_and_follow;
+use crate::flows::request::RequestKind;
+use crate::session::read_source::{FromArgs, Source};
+use crate::session::target::Target;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Resume what was suspended until a time that has passed
+///
+/// The same as `resume --overdue`. The times are those of `suspend --until`;
+/// `get suspended` shows them.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Whatever should be awake by now, in the whole cluster\n  \
+    flux-operator resume --overdue -A\n\n  \
+    # Kustomizations of a namespace, without waiting\n  \
+    flux-operator -n apps resume overdue ks --wait=false")]
+pub struct Args {
+    /// Kinds; all without
+    #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
+    pub kinds: Vec<String>,
+    /// Objects of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let mut wanted = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    if wanted.is_empty() {
+        wanted = suspended::all_kinds();
+    }
+    shell.run(async {
+        let source = Source::open(shell, &FromArgs { from: None }).await?;
+        let Source::Cluster(session) = &source else {
+            return Err(CliError::usage("a dump cannot be resumed"));
+        };
+        let namespace = if args.all_namespaces { None } else { source.namespace("default") };
+        let view = |snapshot: &_| suspended::rows(snapshot, &wanted, namespace.as_deref(), None, source.now());
+        let rows = source.view(shell, view).await?.unless_blind(Vec::is_empty)?.with_warnings(shell);
+        let overdue = rows.into_iter().filter(|row| row.overdue);
+        let targets: Vec<Target> = overdue
+            .filter_map(|row| {
+                let kind = kinds::of(row.group, row.kind)?;
+                Some(Target { kind, namespace: row.namespace, name: row.name })
+            })
+            .collect();
+        if targets.is_empty() {
+            if let Some(error) = no_namespace(&source, namespace.as_deref()).await {
+                return Err(error);
+            }
+            shell.status(&format!("nothing is overdue{}", place(namespace.as_deref())));
+            return Ok(Exit::Done);
+        }
+        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
+        request_and_follow(session, &targets, RequestKind::Resume, dry_run, args.wait.wait, mode).await
+    })
+}

@@ -1,0 +1,20 @@
+//! `rollback`: back to what was installed before.
+
+use clap::Subcommand;
+
+use crate::terminal::{CliError, Exit, Shell};
+
+mod instance;
+
+/// Go back to what worked before
+#[derive(Subcommand, Debug)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub enum Command {
+    Instance(instance::Args),
+}
+
+pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
+    match command {
+        Command::Instance(args) => instance::run(args, shell),
+    }
+}

@@ -1,0 +1,166 @@
+//! `trace KIND/NAME`: what manages an object, and where its content comes from.
+
+use anstyle::AnsiColor;
+use flux_operator::format::age::short_age;
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::trace::{self, Trace};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::args::list::{hint_at_namespace, place};
+use crate::session::read_source::{FromArgs, Lacking, Named, Source, named, within};
+use crate::terminal::lines::Lines;
+use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show what manages an object and where its content comes from
+///
+/// Works for every kind the cluster knows: the way goes up the owners to the
+/// Flux object that applied it, and on to its source.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Where a Deployment comes from\n  \
+    flux-operator -n apps trace deployment/podinfo\n\n  \
+    # The same for a pod, in two words\n  \
+    flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q\n\n  \
+    # Several objects, one after the other\n  \
+    flux-operator -n apps trace deploy/podinfo svc/podinfo\n\n  \
+    # Which revision of which repository\n  \
+    flux-operator -n apps trace deploy/podinfo \\\n    \
+    -o jsonpath='{.steps[-1].originRevision}'")]
+pub struct Args {
+    /// KIND/NAME…, KIND NAME…, or KIND for all of them
+    #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
+    pub resource: Vec<String>,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = named(&args.resource)?;
+    let mut lacking = Lacking::of(match &wanted {
+        Named::Kinds(_) => 0,
+        Named::Objects(objects) => objects.len(),
+    });
+    shell.run_on_one_thread(async {
+        let source = Source::open(shell, &args.from).await?;
+        let mut traces = within(shell, async {
+            let mut objects = vec![];
+            match &wanted {
+                Named::Kinds(kinds) => {
+                    for kind in kinds {
+                        objects.extend(all_of(shell, &source, kind).await?);
+                    }
+                }
+                Named::Objects(named) => {
+                    for (kind, name) in named {
+                        objects.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+                    }
+                }
+            }
+            let view = |snapshot: &Snapshot| objects.iter().map(|object| trace::trace(snapshot, object)).collect();
+            Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
+        })
+        .await??;
+        if let Named::Objects(named) = &wanted {
+            let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
+            match others.first() {
+                Some(one) if named.len() == 1 => return Err(unmanaged(one)),
+                _ => lacking.add(others.iter().map(unmanaged)),
+            }
+            traces = managed;
+        }
+        let whole = match traces.as_slice() {
+            [one] if matches!(&wanted, Named::Objects(named) if named.len() == 1) => {
+                structured(one, &args.view.output)?
+            }
+            all => structured(&json!({"items": all}), &args.view.output)?,
+        };
+        let text = match (whole, &args.view.output) {
+            (Some(whole), _) => whole,
+            (None, Format::Name) => {
+                traces.iter().flat_map(|trace| &trace.steps).map(|step| name_line(&step.object)).collect()
+            }
+            (None, _) => {
+                let mut lines = Lines::new(shell);
+                for (index, trace) in traces.iter().enumerate() {
+                    if index > 0 {
+                        lines.whole("", None);
+                    }
+                    text(trace, &mut lines, source.now());
+                }
+                lines.text()
+            }
+        };
+        shell.print_in_colour(&text);
+        lacking.told(shell, Exit::Done)
+    })
+}
+
+/// Every object of a kind in the namespace.
+async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Value>, CliError> {
+    let resource = source.kind(kind).await?;
+    let namespace = source.namespace_of(&resource);
+    let objects = source.objects(shell, &resource, namespace.as_deref()).await?;
+    if objects.is_empty() {
+        shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
+        hint_at_namespace(shell, source, namespace.as_deref()).await;
+    }
+    Ok(objects)
+}
+
+fn unmanaged(trace: &Trace) -> CliError {
+    let object = lower(&trace.object.to_string());
+    CliError::failed(format!("{object} is not managed by Flux"))
+        .object(object)
+        .hint("it carries no owner label of Flux, and neither does any of its owners")
+}
+
+fn lower(reference: &str) -> String {
+    match reference.split_once('/') {
+        Some((kind, rest)) => format!("{}/{rest}", kind.to_lowercase()),
+        None => reference.to_lowercase(),
+    }
+}
+
+fn text(trace: &Trace, lines: &mut Lines, now: Timestamp) {
+    for step in &trace.steps {
+        let role = match step.role.as_str() {
+            "object" => "Object",
+            "source" => "Source",
+            _ => "Managed by",
+        };
+        let mut line =
+            |label: &str, value: &str, style| lines.hanging(&format!("{:<17}", format!("{label}:")), value, style);
+        line(role, &step.object.to_string(), None);
+        if !step.found {
+            line("  Status", "not found", Some(AnsiColor::Red));
+            continue;
+        }
+        if let Some(ready) = &step.ready {
+            let since = step.last_reconciled.map(|at| format!(", for {}", short_age(at, now))).unwrap_or_default();
+            let style = match ready.as_str() {
+                "True" => AnsiColor::Green,
+                "False" => AnsiColor::Red,
+                _ => AnsiColor::Yellow,
+            };
+            line("  Ready", &format!("{ready}{since}"), Some(style));
+        }
+        for (label, value) in [
+            ("  Revision", &step.revision),
+            ("  Path", &step.path),
+            ("  URL", &step.url),
+            ("  Origin URL", &step.origin_url),
+            ("  Origin revision", &step.origin_revision),
+        ] {
+            if let Some(value) = value {
+                line(label, value, None);
+            }
+        }
+        if !step.message.is_empty() {
+            line("  Message", &step.message, None);
+        }
+    }
+}

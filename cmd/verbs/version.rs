@@ -1,0 +1,90 @@
+//! `version`: this program, the operator, Flux, and what its range allows and blocks.
+
+use flux_operator::distribution::Distribution;
+use flux_operator::inspect::version::{VersionView, version};
+
+use crate::args::list::hint_at_namespace;
+use crate::session::read_source::{FromArgs, Source, instance_type, within};
+use crate::terminal::output_format::{Format, ViewArgs, structured};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Show the versions of this program, the operator, Flux and the cluster
+///
+/// Also the newest Flux version the instance's range allows, and the newest one
+/// it keeps away.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Everything\n  \
+    flux-operator version\n\n  \
+    # Without a cluster\n  \
+    flux-operator version --client\n\n  \
+    # For scripts\n  \
+    flux-operator version -o json")]
+pub struct Args {
+    /// Show only the version of this program, without asking the cluster
+    #[arg(long)]
+    pub client: bool,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+const CLIENT: &str = env!("CARGO_PKG_VERSION");
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let client = VersionView { client: CLIENT.into(), ..VersionView::default() };
+    if args.client {
+        return print(&client, args, shell);
+    }
+    match shell.run(whole(args, shell)) {
+        Ok(view) => print(&view, args, shell),
+        Err(error) if error.exit() == Exit::Interrupted => Err(error),
+        Err(error) => {
+            // What is known is said before what failed.
+            print(&client, args, shell)?;
+            Err(error.hint("--client asks no cluster"))
+        }
+    }
+}
+
+async fn whole(args: &Args, shell: &Shell) -> Result<VersionView, CliError> {
+    let source = Source::open(shell, &args.from).await?;
+    let namespace = source.instance_namespace();
+    let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|v| v.name).collect();
+    let viewed = within(
+        shell,
+        source.view(shell, |snapshot| {
+            let instance = snapshot.list(&instance_type(), Some(&namespace)).into_iter().next();
+            (version(snapshot, instance, CLIENT, &known), instance.is_none())
+        }),
+    )
+    .await??;
+    let (view, is_empty) = viewed.with_warnings(shell);
+    if is_empty {
+        hint_at_namespace(shell, &source, shell.global().namespace()).await;
+    }
+    Ok(view)
+}
+
+fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let text = match structured(view, &args.view.output)? {
+        Some(text) => text,
+        None => {
+            let mut lines = vec![("client", Some(&view.client)), ("operator", view.operator.as_ref())];
+            lines.push(("distribution", view.distribution.as_ref()));
+            lines.push(("kubernetes", view.kubernetes.as_ref()));
+            lines.push(("range", view.range.as_ref()));
+            lines.push(("newest allowed", view.newest_allowed.as_ref()));
+            lines.push(("newest, kept away by the range", view.newest_blocked.as_ref()));
+            let plain = matches!(args.view.output, Format::Name);
+            lines
+                .into_iter()
+                .filter_map(|(label, value)| value.map(|value| (label, value)))
+                .map(|(label, value)| if plain { format!("{label}/{value}\n") } else { format!("{label}: {value}\n") })
+                .collect()
+        }
+    };
+    shell.print(&text);
+    Ok(Exit::Done)
+}

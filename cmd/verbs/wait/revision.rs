@@ -1,0 +1,370 @@
+//! `wait revision`: until a commit, tag or digest has arrived everywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use flux_operator::api::kinds::{self, FluxKind, ResourceType};
+use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::{Category, ClusterError, ListOptions};
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::revision::{
+    Member, Progress as Standing, Revision, RevisionRollout, RevisionScope, Stage, rollout,
+};
+use flux_operator::inspect::why::why;
+use flux_operator::k8s::{ObjectId, fields};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::args::unknown_kind;
+use crate::session::Session;
+use crate::session::connect::cli_error;
+use crate::session::read_source::{FromArgs, Source};
+use crate::session::watch::Burst;
+use crate::terminal::output_format::{Format, ViewArgs, structured};
+use crate::terminal::progress::{Progress, ProgressArgs, ProgressMode, State};
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Wait until a revision is fetched, applied and healthy everywhere
+///
+/// Waits for every source that has the revision and every source of the same
+/// address and branch, then for every Kustomization and HelmRelease that takes its
+/// content from them. Ends with a receipt: how long each stage took and who was
+/// last; with 7 and the names of who is late, and why, when time is up or somebody
+/// reports failure.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # What was just pushed\n  \
+    flux-operator wait revision 5394cb7 -A --timeout 10m\n\n  \
+    # A tag of an artifact, and one application\n  \
+    flux-operator -n apps wait revision v1.2.0 ks/podinfo\n\n  \
+    # In a pipeline: progress as JSON lines, the receipt as JSON\n  \
+    flux-operator wait revision 5394cb7 -A --progress json -o json\n\n  \
+    # How far it was when a dump was written; nothing is waited for\n  \
+    flux-operator wait revision 5394cb7 --from incident.tar.gz")]
+pub struct Args {
+    /// Commit or its beginning, tag, digest, or a revision as a status shows it
+    #[arg(value_name = "COMMIT|TAG|DIGEST")]
+    pub revision: String,
+    /// KIND/NAME of sources, Kustomizations and HelmReleases; all without
+    #[arg(value_name = "KIND/NAME", add = crate::args::complete::resources())]
+    pub resources: Vec<String>,
+    /// Everywhere instead of in one namespace
+    #[arg(short = 'A', long, conflicts_with = "resources")]
+    pub all_namespaces: bool,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+    #[command(flatten)]
+    pub from: FromArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// The kinds a revision comes by.
+const KINDS: [&str; 7] =
+    ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact", "HelmChart", "Kustomization", "HelmRelease"];
+/// How many that are late are explained.
+const EXPLAINED: usize = 3;
+
+/// What is printed at the end.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Receipt {
+    revision: String,
+    /// Of the wait; nobody waits for a dump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    stages: Vec<StageReceipt>,
+    objects: Vec<ObjectReceipt>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StageReceipt {
+    stage: Stage,
+    objects: usize,
+    /// From the begin of the wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    last: ObjectId,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectReceipt {
+    #[serde(flatten)]
+    member: Member,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let mut named = vec![];
+    for word in &args.resources {
+        let (kind, name) =
+            word.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty()).ok_or_else(|| {
+                CliError::usage(format!("`{word}` does not name an object"))
+                    .hint("write KIND/NAME, for example ks/podinfo")
+            })?;
+        let found = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
+        if !KINDS.contains(&found.kind) || found.kind == "HelmChart" {
+            return Err(CliError::usage(format!("cannot wait for a revision of {}", found.kind))
+                .hint("revisions come by GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization and HelmRelease"));
+        }
+        named.push((found, name));
+    }
+    shell.run(async {
+        let source = Source::open(shell, &args.from).await?;
+        let namespace = source.namespace("default");
+        let objects = named.iter().map(|(kind, name)| named_in(&source, kind, namespace.as_deref(), name)).collect();
+        let scope = RevisionScope { namespace: namespace.clone().filter(|_| !args.all_namespaces), objects };
+        let mut wait = Wait {
+            revision: Revision::new(&args.revision),
+            scope,
+            objects: BTreeMap::new(),
+            fetched: BTreeSet::new(),
+            done: BTreeMap::new(),
+            started: Instant::now(),
+        };
+        let (found, ended) = match &source {
+            Source::Dump(snapshot, _) => (wait.look_at(snapshot), "when the dump was written".to_owned()),
+            Source::Cluster(session) => wait_in(session, &mut wait, args.progress.progress).await?,
+        };
+        if !found.is_done() {
+            return Err(late(shell, &source, &wait, &found, &ended).await);
+        }
+        let receipt = wait.receipt(&found, matches!(source, Source::Cluster(_)));
+        shell.print(&match structured(&receipt, &args.view.output)? {
+            Some(text) => text,
+            None if matches!(args.view.output, Format::Name) => names(&receipt),
+            None => text(&receipt),
+        });
+        Ok(Exit::Done)
+    })
+}
+
+/// The object that is meant; a dump without `-n` is searched whole.
+fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name: &str) -> ObjectId {
+    let in_dump = match source {
+        Source::Dump(snapshot, _) => {
+            let objects = snapshot.list(&kind.resource_type(), namespace);
+            objects.into_iter().find(|object| fields::name(object) == name).map(ObjectId::of)
+        }
+        Source::Cluster(_) => None,
+    };
+    in_dump.unwrap_or_else(|| ObjectId::new(kind.group, kind.kind, namespace, name))
+}
+
+/// Waits until the revision is everywhere, or will not be; and how the wait ended if it is not.
+async fn wait_in(
+    session: &Session<'_>,
+    wait: &mut Wait,
+    mode: ProgressMode,
+) -> Result<(RevisionRollout, String), CliError> {
+    session.shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
+    let mut progress = Progress::new(session.shell, mode);
+    progress.set("revision", State::Waiting, "waiting for it to be everywhere");
+    let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
+    progress.clear();
+    match ended {
+        Ok(found) => Ok((found?, "not everything takes it".to_owned())),
+        Err(_) => Ok((wait.look(), format!("timed out after {}", session.deadline.length()))),
+    }
+}
+
+struct Wait {
+    revision: Revision,
+    scope: RevisionScope,
+    objects: BTreeMap<ObjectId, Value>,
+    /// Sources that have had the revision: a newer one does not undo it.
+    fetched: BTreeSet<ObjectId>,
+    /// When each object had it, from the begin.
+    done: BTreeMap<ObjectId, Duration>,
+    started: Instant,
+}
+
+type Changes = BoxStream<'static, (&'static str, Result<Change, ClusterError>)>;
+
+impl Wait {
+    fn look(&self) -> RevisionRollout {
+        rollout(&self.objects, &self.revision, &self.scope, &self.fetched)
+    }
+
+    /// How far it is in a dump, which does not change any more.
+    fn look_at(&mut self, snapshot: &Snapshot) -> RevisionRollout {
+        for kind in KINDS.into_iter().filter_map(kinds::find) {
+            let objects = snapshot.list(&kind.resource_type(), None).into_iter();
+            self.objects.extend(objects.map(|object| (ObjectId::of(object), object.clone())));
+        }
+        self.look()
+    }
+
+    /// Follows everything until all have the revision, or none will have it that has not.
+    ///
+    /// # Errors
+    /// There is no such namespace; who may not look at a kind.
+    async fn follow(&mut self, session: &Session<'_>, progress: &mut Progress) -> Result<RevisionRollout, CliError> {
+        let mut changes = changes(session);
+        let mut in_doubt = self.scope.namespace.clone();
+        let mut unseen: BTreeSet<&str> = KINDS.into_iter().collect();
+        while let Some((kind, change)) = changes.next().await {
+            self.take(kind, change.map_err(|e| cli_error(&e))?);
+            unseen.remove(kind);
+            let burst = Burst::begins();
+            while let Some((kind, change)) = burst.following(&mut changes).await {
+                self.take(kind, change.map_err(|e| cli_error(&e))?);
+                unseen.remove(kind);
+            }
+            if !unseen.is_empty() {
+                continue;
+            }
+            // Nothing would ever come to a namespace that does not exist.
+            if let Some(namespace) = in_doubt.take().filter(|one| !self.objects.keys().any(|id| id.namespace == *one))
+                && let Some(error) = session.no_namespace(&namespace).await
+            {
+                return Err(error);
+            }
+            let found = self.look();
+            self.note(&found, progress);
+            if found.is_over() {
+                return Ok(found);
+            }
+        }
+        Ok(self.look())
+    }
+
+    fn take(&mut self, kind: &str, change: Change) {
+        match change {
+            Change::All(objects) => {
+                self.objects.retain(|id, _| id.kind != kind);
+                self.objects.extend(objects.into_iter().map(|object| (ObjectId::of(&object), object)));
+            }
+            Change::Set(object) => _ = self.objects.insert(ObjectId::of(&object), object),
+            Change::Gone(object) => _ = self.objects.remove(&ObjectId::of(&object)),
+        }
+    }
+
+    fn note(&mut self, found: &RevisionRollout, progress: &mut Progress) {
+        let now = self.started.elapsed();
+        for member in &found.members {
+            let state = match member.progress {
+                Standing::Waiting => State::Waiting,
+                Standing::Done => State::Done,
+                Standing::Failed => State::Failed,
+            };
+            if member.progress == Standing::Done {
+                self.done.entry(member.object.clone()).or_insert(now);
+                if member.stage == Stage::Fetched {
+                    self.fetched.insert(member.object.clone());
+                }
+            }
+            progress.set(&member.object.lower_case(), state, &member.says);
+        }
+        if found.members.is_empty() {
+            let says = format!("no source has fetched {} yet", self.revision.as_str());
+            progress.set("sources", State::Waiting, &says);
+        } else if !self.fetched.is_empty() {
+            progress.set("sources", State::Done, &format!("{} is fetched", self.revision.as_str()));
+        }
+    }
+
+    fn receipt(&self, found: &RevisionRollout, has_waited: bool) -> Receipt {
+        let seconds = |time: Duration| has_waited.then(|| (time.as_secs_f64() * 1000.0).round() / 1000.0);
+        let at = |member: &Member| self.done.get(&member.object).copied().unwrap_or_default();
+        let stages = [Stage::Fetched, Stage::Applied].into_iter().filter_map(|stage| {
+            let members: Vec<&Member> = found.members.iter().filter(|member| member.stage == stage).collect();
+            let last = members.iter().max_by_key(|member| at(member))?;
+            Some(StageReceipt { stage, objects: members.len(), seconds: seconds(at(last)), last: last.object.clone() })
+        });
+        Receipt {
+            revision: self.revision.as_str().to_owned(),
+            seconds: seconds(self.started.elapsed()),
+            stages: stages.collect(),
+            objects: found
+                .members
+                .iter()
+                .map(|member| ObjectReceipt { member: member.clone(), seconds: seconds(at(member)) })
+                .collect(),
+        }
+    }
+}
+
+/// The objects of every kind a revision comes by, as they are and as they change.
+fn changes(session: &Session<'_>) -> Changes {
+    let streams = KINDS.into_iter().filter_map(|name| {
+        let kind: ResourceType = kinds::find(name)?.resource_type();
+        // A source may be in another namespace than what applies it.
+        let follower = Follower::new(&session.cluster, kind, None, ListOptions::default(), None);
+        Some(
+            stream::unfold(follower, move |mut follower| async move {
+                let change = next_of(&mut follower).await;
+                Some(((name, change), follower))
+            })
+            .boxed(),
+        )
+    });
+    stream::select_all(streams.collect::<Vec<_>>()).boxed()
+}
+
+/// The next change of a kind. Who may not list and watch it need not wait: nobody could tell whether the revision is there.
+async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
+    match follower.try_next().await {
+        Err(error) if error.is_api_missing() => Ok(Change::All(vec![])),
+        Err(error) if error.category() != Category::Denied => follower.next().await,
+        other => other,
+    }
+}
+
+/// Who is late or failed, each with its cause as far as that can be had.
+async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
+    let revision = wait.revision.as_str();
+    let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != Standing::Done).collect();
+    let (what, who) = match found.members.is_empty() {
+        true => ("no source has fetched it".to_owned(), found.candidates.iter().collect::<Vec<_>>()),
+        false => (format!("{} of {} objects do not have it", late.len(), found.members.len()), late),
+    };
+    let mut error = CliError::new(Exit::Unhealthy, format!("{ended}: {revision} is not everywhere: {what}"));
+    for member in &who {
+        error = error.cause(format!("{}: {}", member.object, member.says));
+    }
+    let mut told = BTreeSet::new();
+    for member in who.iter().take(EXPLAINED) {
+        let Some(object) = wait.objects.get(&member.object) else { continue };
+        let view = source.view(shell, |snapshot| why(snapshot, object, source.now()));
+        // The time is up: an explanation is worth a moment more, and no longer.
+        let Ok(Ok(answer)) = timeout(EXPLAIN_LIMIT, view).await else { continue };
+        let Some(cause) = answer.value.cause else { continue };
+        if told.insert(cause.summary.clone()) {
+            error = error.hint(format!(
+                "{} ({}): {}",
+                cause.summary,
+                cause.object,
+                cause.next.first().map(|step| source.whereto().command(step)).unwrap_or_default()
+            ));
+        }
+    }
+    error
+}
+
+/// How long one explanation may take.
+const EXPLAIN_LIMIT: Duration = Duration::from_secs(5);
+
+fn names(receipt: &Receipt) -> String {
+    receipt.objects.iter().map(|object| format!("{}\n", object.member.object)).collect()
+}
+
+fn text(receipt: &Receipt) -> String {
+    let after = |word: &str, seconds: Option<f64>| seconds.map(|s| format!(" {word} {s:.1}s")).unwrap_or_default();
+    let mut text = format!("{} is everywhere{}\n", receipt.revision, after("after", receipt.seconds));
+    for StageReceipt { stage, objects, seconds, last } in &receipt.stages {
+        let done = match stage {
+            Stage::Fetched => "fetched",
+            Stage::Applied => "applied",
+        };
+        let last = seconds.map(|_| format!(", last by {last}")).unwrap_or_default();
+        text.push_str(&format!("  {done} by {objects}{}{last}\n", after("in", *seconds)));
+    }
+    text
+}
