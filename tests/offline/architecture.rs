@@ -23,31 +23,40 @@ const FLOORS: &[&[&str]] = &[
     &["controller", "operator", "bootstrap", "fleet"],
 ];
 
-/// The floors of the program; a verb stands on `VERBS` and uses no other verb.
-const PROGRAM_FLOORS: &[&[&str]] = &[&["grammar", "render"], &["shell"], &["common"], &[VERBS], &["cli"]];
-const VERBS: &str = "a verb";
+/// The folders that make up the library, with the room that a folder is when it is not a folder of rooms.
+const LIBRARY: &[(&str, Option<&str>)] = &[
+    ("src", None),
+    ("crates/core/src", None),
+    ("crates/cluster/src", Some("cluster")),
+    ("crates/oci/src", Some("oci")),
+];
+
+/// The floors of the program, lowest first.
+const PROGRAM_FLOORS: &[&[&str]] =
+    &[&["output"], &["terminal"], &["session"], &["args"], &["flows"], &["verbs"], &["cli"], &["input"], &["generate"]];
 
 /// Uses that climb or go sideways: room, room it uses, why. They make no circle of files either.
 const CLIMBS: &[(&str, &str, &str)] = &[];
 const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
-    ("completion", "cli", "a script completes the whole tree"),
-    ("kubectl_plugin", "cli", "kubectl sees the whole tree in its own words"),
-    ("rbac", "cli", "a command line may be any of the tree"),
-    ("generate", "cli", "a page is written for every command of the tree"),
-    ("generate", "completion", "writes the scripts that `completion` prints"),
+    ("verbs", "cli", "`completion` and `rbac` read the whole tree"),
+    ("args", "input", "completion knows the words of a line"),
+    ("terminal", "input", "a mistake is explained in the words that were typed"),
+    ("verbs", "input", "`rbac` reads a whole command line"),
 ];
 
 /// Where `kube` may be named: a file or folder, and why.
 const KUBE: &[(&str, &str)] = &[
-    ("src/cluster", "the only room with a client"),
-    ("src/api/crd/derived.rs", "the definitions that the types derive"),
-    ("src/api/flux_instance.rs", "the derive macro of a custom resource"),
-    ("src/api/flux_report.rs", "the derive macro of a custom resource"),
+    ("crates/cluster/src", "the only room with a client"),
+    ("crates/core/src/api/crd/derived.rs", "the definitions that the types derive"),
+    ("crates/core/src/api/flux_instance.rs", "the derive macro of a custom resource"),
+    ("crates/core/src/api/flux_report.rs", "the derive macro of a custom resource"),
 ];
 
 /// Files whose texts name flags or commands, and why.
-const COMMAND_LINES: &[(&str, &str)] =
-    &[("src/secrets/pgp.rs", "how `gpg` exports a key"), ("src/secrets/sops.rs", "how `gpg` exports a key")];
+const COMMAND_LINES: &[(&str, &str)] = &[
+    ("crates/core/src/secrets/pgp.rs", "how `gpg` exports a key"),
+    ("crates/core/src/secrets/sops.rs", "how `gpg` exports a key"),
+];
 
 /// What the library does not do: the environment, the terminal and the end of the process are the program's.
 const NOT_IN_THE_LIBRARY: &[&str] = &[
@@ -65,29 +74,27 @@ const NOT_IN_THE_LIBRARY: &[&str] = &[
 ];
 
 /// Rooms whose texts hold flags of what runs in a cluster: the arguments of Flux's controllers and of operators.
-const FLAGS_OF_CONTROLLERS: &[&str] = &["src/api/operator.rs", "src/bootstrap", "src/build", "src/distribution"];
+const FLAGS_OF_CONTROLLERS: &[&str] =
+    &["crates/core/src/api/operator.rs", "crates/core/src/build", "crates/core/src/distribution", "src/bootstrap"];
 
 struct Source {
     /// From the root of the package.
     path: String,
+    /// The module that the file is, as if the library were one crate: `crates/core/src/api/crd.rs` is `crate::api::crd`, and
+    /// `crates/oci/src/http.rs` is `crate::oci::http`.
+    module: String,
     /// Without comments and without the unit tests at its end.
     code: String,
 }
 
 impl Source {
-    /// The room of a file: `src/api/crd.rs` and `src/api.rs` are `api`.
+    /// The room of a file: `crates/core/src/api/crd.rs` and `crates/core/src/api.rs` are `api`.
     fn room(&self) -> &str {
-        self.path.split(['/', '.']).nth(1).unwrap_or_default()
+        self.module.split("::").nth(1).unwrap_or("lib")
     }
 
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
-    }
-
-    /// The module that a file is: `src/api/crd.rs` is `crate::api::crd`, `src/lib.rs` is `crate`.
-    fn module(&self) -> String {
-        let names = self.path.trim_end_matches(".rs").split('/').skip(1).filter(|name| !["lib", "main"].contains(name));
-        names.fold("crate".to_string(), |module, name| format!("{module}::{name}"))
     }
 
     /// The paths of the `use` lines, one for each name they bring in, and all other paths that begin with a module.
@@ -177,7 +184,7 @@ fn reached<'a>(uses: &'a BTreeMap<&str, BTreeSet<&'a str>>, from: &'a str) -> BT
 /// Fails with the uses that lead back to where they begin. A module and what is below it are one, and so may use each other;
 /// what climbs for a reason is left out.
 fn check_circles(sources: &[Source], climbs: &[(&str, &str, &str)]) {
-    let paths: Vec<_> = sources.iter().map(|source| (source.module(), source, source.paths())).collect();
+    let paths: Vec<_> = sources.iter().map(|source| (source.module.clone(), source, source.paths())).collect();
     let imports: Imports = paths.iter().map(|(module, _, (used, _))| (module.clone(), imports_of(used))).collect();
     let files: BTreeMap<&str, &Source> = paths.iter().map(|(module, source, _)| (module.as_str(), *source)).collect();
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -216,17 +223,26 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The sources below a folder; files of unit tests are none.
-fn sources(folder: &str) -> Vec<Source> {
+/// The sources of the library; files of unit tests are left out.
+fn library() -> Vec<Source> {
+    LIBRARY.iter().flat_map(|(folder, room)| sources(folder, *room)).collect()
+}
+
+/// The sources of the program.
+fn program() -> Vec<Source> {
+    sources("cmd", None)
+}
+
+fn sources(folder: &str, room: Option<&str>) -> Vec<Source> {
     let mut files = Vec::new();
     files_below(&root().join(folder), &mut files);
     files.sort();
     files.retain(|file| !file.ends_with("tests.rs"));
-    assert!(files.len() > 50, "{folder} has only {} sources", files.len());
-    files.into_iter().map(|file| read_source(&file)).collect()
+    assert!(files.len() > 10, "{folder} has only {} sources", files.len());
+    files.into_iter().map(|file| read_source(&file, folder, room)).collect()
 }
 
-fn read_source(file: &Path) -> Source {
+fn read_source(file: &Path, folder: &str, room: Option<&str>) -> Source {
     let text = fs::read_to_string(file).expect("UTF-8");
     let mut code = String::new();
     let mut lines = text.lines().peekable();
@@ -242,7 +258,25 @@ fn read_source(file: &Path) -> Source {
         code.push('\n');
     }
     let path = file.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
-    Source { path, code }
+    let below = path.strip_prefix(folder).expect("below its folder").trim_end_matches(".rs");
+    let names = below.split('/').filter(|name| !["", "lib", "main"].contains(name));
+    let module = ["crate"].into_iter().chain(room).chain(names).collect::<Vec<_>>().join("::");
+    let code = match room {
+        Some(room) => within_one_crate(&code, room),
+        None => code,
+    };
+    Source { path, module, code }
+}
+
+/// The code of a room that is a crate of its own, as it would read if the library were one crate.
+fn within_one_crate(code: &str, room: &str) -> String {
+    let own = Regex::new(r"\bcrate::(\w+)").expect("a pattern");
+    let is_room = |name: &str| FLOORS.concat().contains(&name);
+    let code = own.replace_all(code, |found: &regex::Captures| match &found[1] {
+        name if is_room(name) => format!("crate::{name}"),
+        name => format!("crate::{room}::{name}"),
+    });
+    code.replace("flux_operator_core::", "crate::")
 }
 
 /// Fails with the lines that break a rule.
@@ -307,11 +341,11 @@ fn check_lines(rule: &str, sources: &[Source], exceptions: &[(&str, &str)], matc
 
 #[test]
 fn the_rooms_of_the_library_use_only_lower_floors() {
-    let sources = sources("src");
+    let sources = library();
     let rooms: BTreeSet<&str> = sources.iter().map(Source::room).filter(|room| *room != "lib").collect();
     let floor_of = |room: &str| FLOORS.iter().position(|floor| floor.contains(&room));
     for room in rooms {
-        assert!(floor_of(room).is_some(), "src/{room} stands on no floor: put it into FLOORS and docs/architecture.md");
+        assert!(floor_of(room).is_some(), "{room} stands on no floor: put it into FLOORS and docs/architecture.md");
     }
     let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "lib");
     check_floors(&sources, floor_of, room_of, CLIMBS);
@@ -326,8 +360,9 @@ fn the_map_shows_every_room_on_its_floor_and_names_files_that_exist() {
         .filter(|floor| !floor.trim().is_empty())
         .map(|floor| floor.lines().filter_map(|line| line.split_whitespace().next()).collect())
         .collect();
+    let library = library();
     let rooms = |floor: &&[&'static str]| -> Vec<&'static str> {
-        floor.iter().copied().filter(|room| root().join(format!("src/{room}.rs")).is_file()).collect()
+        floor.iter().copied().filter(|room| library.iter().any(|source| source.room() == *room)).collect()
     };
     let mut floors: Vec<Vec<&str>> = FLOORS.iter().rev().map(rooms).filter(|floor| !floor.is_empty()).collect();
     floors.insert(0, vec!["cmd"]);
@@ -336,35 +371,41 @@ fn the_map_shows_every_room_on_its_floor_and_names_files_that_exist() {
     };
     let drawn: Vec<BTreeSet<&str>> = drawn.into_iter().map(BTreeSet::from_iter).collect();
     assert_eq!(drawn, sorted(floors), "docs/architecture.md draws other floors than FLOORS");
-    let file = Regex::new(r"`((?:src|cmd|tests|tools|examples|benches|docs)/[a-z_/.]+)`").expect("a pattern");
+    let file = Regex::new(r"`((?:src|cmd|crates|tests|tools|examples|benches|docs)/[a-z_/.-]+)`").expect("a pattern");
     for found in file.captures_iter(&map) {
         assert!(root().join(&found[1]).exists(), "docs/architecture.md names {}, which is not there", &found[1]);
     }
 }
 
 #[test]
-fn the_verbs_of_the_program_use_no_other_verb() {
-    let sources = sources("cmd");
-    let floor_of = |room: &str| {
-        let name = if PROGRAM_FLOORS.concat().contains(&room) { room } else { VERBS };
-        PROGRAM_FLOORS.iter().position(|floor| floor.contains(&name))
-    };
-    let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "main");
-    check_floors(&sources, floor_of, room_of, PROGRAM_CLIMBS);
+fn the_rooms_of_the_program_use_only_lower_floors() {
+    let floor_of = |room: &str| PROGRAM_FLOORS.iter().position(|floor| floor.contains(&room));
+    let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "lib");
+    check_floors(&program(), floor_of, room_of, PROGRAM_CLIMBS);
+}
+
+#[test]
+fn a_verb_uses_no_other_verb() {
+    let other = Regex::new(r"\bcrate::verbs::([a-z_0-9]+)").expect("a pattern");
+    let own = |source: &Source| source.module.split("::").nth(2).unwrap_or_default().to_owned();
+    let verbs: Vec<Source> = program().into_iter().filter(|source| source.room() == "verbs").collect();
+    check_lines("a verb uses another verb", &verbs, &[], |source, line| {
+        other.captures_iter(line).any(|found| found[1] != own(source))
+    });
 }
 
 #[test]
 fn no_file_uses_one_that_uses_it() {
-    check_circles(&sources("src"), CLIMBS);
-    check_circles(&sources("cmd"), PROGRAM_CLIMBS);
+    check_circles(&library(), CLIMBS);
+    check_circles(&program(), PROGRAM_CLIMBS);
 }
 
 #[test]
 fn only_the_cluster_knows_the_kubernetes_client() {
     let client = Regex::new(r"\bkube::").expect("a pattern");
-    let mut all = sources("src");
-    all.extend(sources("cmd"));
-    check_lines("`kube::` outside of src/cluster", &all, KUBE, |_, line| client.is_match(line));
+    let mut all = library();
+    all.extend(program());
+    check_lines("`kube::` outside of crates/cluster", &all, KUBE, |_, line| client.is_match(line));
 }
 
 #[test]
@@ -380,7 +421,7 @@ fn the_library_knows_no_terminal_and_no_process() {
         .chain(NOT_IN_THE_LIBRARY.iter().copied())
         .map(|text| Regex::new(&format!(r"\b{}", regex::escape(text))).expect("a pattern"))
         .collect();
-    check_lines("the environment, the terminal and its crates belong to cmd", &sources("src"), &[], |_, line| {
+    check_lines("the environment, the terminal and its crates belong to cmd", &library(), &[], |_, line| {
         patterns.iter().any(|pattern| pattern.is_match(line))
     });
 }
@@ -395,8 +436,8 @@ fn the_library_words_no_command_lines() {
     let verbs: Vec<&str> = verbs.into_iter().collect();
     let command = Regex::new(&format!(r#""[^"]*\bflux-operator ({})\b"#, verbs.join("|"))).expect("a pattern");
     let flag = Regex::new(r#""[^"]*(^|[ `"(])--[a-z][a-z-]+"#).expect("a pattern");
-    let rule = "the library returns what to do next as values; cmd/render words them";
-    check_lines(rule, &sources("src"), COMMAND_LINES, |source, line| {
+    let rule = "the library returns what to do next as values; cmd/output words them";
+    check_lines(rule, &library(), COMMAND_LINES, |source, line| {
         let has_flags_of_others = FLAGS_OF_CONTROLLERS.iter().any(|room| source.path.starts_with(room));
         command.is_match(line) || (!has_flags_of_others && flag.is_match(line))
     });

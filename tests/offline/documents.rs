@@ -24,7 +24,7 @@ fn every_promise_names_a_test_that_exists() {
     assert!(promises.len() >= 12, "{document}");
 
     let mut code = String::new();
-    for folder in ["src", "cmd", "tests"] {
+    for folder in ["src", "crates", "cmd", "tests"] {
         read_rust_files(&root.join(folder), &mut code);
     }
     let name = Regex::new("`([a-z0-9_]+)`").expect("a pattern");
