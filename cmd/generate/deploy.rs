@@ -4,9 +4,7 @@
 
 use std::sync::LazyLock;
 
-use flux_operator::api::crd;
 use flux_operator::format::{json, yaml};
-use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{OperatorParams, manifest_text, manifests};
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
@@ -181,23 +179,13 @@ fn schema() -> Value {
     })
 }
 
-/// The definitions, which outlive the release. One that another operator serves is not touched.
+/// The definitions, which outlive the release.
 fn definitions(params: &OperatorParams) -> Result<String, CliError> {
     let mut file = format!("{HEAD}{{{{- if .Values.definitions.install }}}}\n");
     let all = manifests(params).into_iter().filter(|object| object["kind"] == "CustomResourceDefinition");
     for mut definition in all {
-        let name = ObjectId::of(&definition).name;
         definition["metadata"]["annotations"]["helm.sh/resource-policy"] = "keep".into();
-        let document = text(&[definition.clone()], "")?;
-        if !crd::is_placeholder(&definition) {
-            file.push_str(&document);
-            continue;
-        }
-        file.push_str(&format!(
-            "{{{{- $there := lookup \"apiextensions.k8s.io/v1\" \"CustomResourceDefinition\" \"\" \"{name}\" }}}}\n\
-             {{{{- if or (not $there) (eq (dig \"metadata\" \"annotations\" \"fluxcd.controlplane.io/served\" \"\" $there) \"false\") }}}}\n\
-             {document}{{{{- end }}}}\n"
-        ));
+        file.push_str(&text(&[definition], "")?);
     }
     file.push_str("{{- end }}\n");
     Ok(file)

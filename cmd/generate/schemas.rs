@@ -1,4 +1,4 @@
-//! `generate schemas`: the FluxInstance, the configuration file, and what `-o json` of each view holds. Lists of real objects have
+//! `generate schemas`: the kinds that people write, the configuration file, and what `-o json` of each view holds. Lists of real objects have
 //! the schema of their kind instead.
 
 use flux_operator::api::crd;
@@ -61,11 +61,16 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     ];
     // The others are what is written; this is what is read.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
-    let instance = ("fluxinstance", json::to_string(&crd::flux_instance_schema()));
+    let kinds = [
+        ("fluxinstance", crd::flux_instance_schema()),
+        ("resourceset", crd::resource_set_schema()),
+        ("resourcesetinputprovider", crd::input_provider_schema()),
+    ];
+    let kinds = kinds.map(|(name, schema)| (name, json::to_string(schema)));
     let written =
         schemas.into_iter().chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
     written
-        .chain([instance])
+        .chain(kinds)
         .map(|(name, text)| {
             let text =
                 text.map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;

@@ -837,7 +837,7 @@ mod tests {
             json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
             "metadata": {"name": name, "namespace": "apps"}})
         };
-        let definition = crd::not_served().remove(0);
+        let definition = crd::resource_set();
         let mut theirs = operator_deployment(1);
         theirs["spec"]["template"] =
             json!({"spec": {"containers": [{"name": "manager", "args": ["--log-level=info"]}]}});

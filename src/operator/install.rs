@@ -15,7 +15,6 @@ use super::bindings::{admin_bindings, is_own};
 use super::manifests::{OperatorParams, manifests, obsolete};
 use super::resource_sets::{UnservedObject, unserved_objects};
 use super::{Kept, OperatorError};
-use crate::api::crd;
 use crate::api::operator::{is_operator, runs_this_program};
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::{ObjectId, fields};
@@ -107,13 +106,12 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let mut keeps = vec![];
     desired.retain(|object| {
         let id = ObjectId::of(object);
-        let Some(there) = live.get(&id).filter(|_| !is_leaving(&id)) else { return true };
+        if live.get(&id).is_none() || is_leaving(&id) {
+            return true;
+        }
         let reason = match id.kind.as_str() {
             // It may hold what is not the operator's, and Flux labels it.
             "Namespace" => "it is there already",
-            "CustomResourceDefinition" if crd::is_placeholder(object) && !crd::is_placeholder(there) => {
-                "another operator has defined it"
-            }
             _ => return true,
         };
         keeps.push(Kept { object: id, reason: reason.to_owned() });

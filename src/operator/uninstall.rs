@@ -149,9 +149,6 @@ async fn why_definition_stays(
 ) -> Result<Option<String>, ClusterError> {
     let kind = fields::text(definition, "/spec/names/kind");
     if crd::NOT_SERVED.contains(&kind) {
-        if !crd::is_placeholder(definition) {
-            return Ok(Some("another operator has defined it".to_owned()));
-        }
         let stored = unserved.iter().filter(|one| one.object.kind == kind).count();
         return Ok((stored > 0).then(|| format!("{stored} {kind} would go with it")));
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::api::FluxInstance;
+use crate::api::Reconciled;
 use crate::api::well_known::{API_VERSION, OPERATOR_NAME, REVISION_ANNOTATION};
 use crate::cluster::events::{self, Event};
 use crate::cluster::{self, Cluster, ClusterError, Reason};
@@ -69,11 +69,11 @@ impl Announcer {
         Announcer { cluster: cluster.clone(), involved, events, worker, notifications, posts: JoinSet::new() }
     }
 
-    /// The same about an instance.
-    pub(crate) fn about(cluster: &Cluster, instance: &FluxInstance, notifications: Option<Notifications>) -> Self {
-        let mut involved = json!({"apiVersion": API_VERSION, "kind": "FluxInstance"});
+    /// The same about an object that was read as its type.
+    pub(crate) fn about<K: Reconciled>(cluster: &Cluster, object: &K, notifications: Option<Notifications>) -> Self {
+        let mut involved = json!({"apiVersion": API_VERSION, "kind": K::KIND});
         // The type has a JSON form; without it events would name nothing.
-        involved["metadata"] = serde_json::to_value(&instance.metadata).unwrap_or_default();
+        involved["metadata"] = serde_json::to_value(object.metadata()).unwrap_or_default();
         Announcer::new(cluster, involved, notifications)
     }
 

@@ -28,7 +28,7 @@ use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATI
 use crate::api::{FluxInstance, InventoryEntry, conditions};
 use crate::build::{Build, WarningReason};
 use crate::cluster::Cluster;
-use crate::k8s::ObjectId;
+use crate::k8s::{ObjectId, fields};
 
 mod ending;
 mod lease;
@@ -389,10 +389,10 @@ impl<'a> Run<'a> {
                     make_definition(self.cluster, self.progress).await?;
                 }
                 let stored = draft::apply_written(self.cluster, written, *force_conflicts, false).await?;
-                let version = FluxInstance::version_of(&stored);
+                let version = fields::resource_version(&stored);
                 let action = match live {
                     None => Action::Created,
-                    Some(live) if FluxInstance::version_of(live) == version => Action::Unchanged,
+                    Some(live) if fields::resource_version(live) == version => Action::Unchanged,
                     Some(_) => Action::Configured,
                 };
                 let object = instance_id(&self.instance).to_string();

@@ -1,4 +1,6 @@
-//! Writing the instance's status: one merge patch per step, with exactly what changed.
+//! Writing the status of what is reconciled: one merge patch per step, with exactly what changed.
+
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -9,17 +11,17 @@ use super::outcome::ReconcileError;
 use crate::api::conditions::{self, ConditionStatus, Moment};
 use crate::api::history::{self, Attempt};
 use crate::api::well_known::{
-    self, FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason,
+    FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason,
 };
-use crate::api::{FluxInstance, FluxInstanceStatus, inventory};
+use crate::api::{FluxInstance, Reconciled, RunStatus, inventory};
 use crate::cluster::Cluster;
 use crate::k8s::{ObjectId, fields};
 
 /// The message of a run that is under way.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
 
-/// The status of the instance a run works on: what is stored, and what the next write will store.
-pub struct StatusWriter {
+/// The status of the object a run works on: what is stored, and what the next write will store.
+pub struct StatusWriter<K: Reconciled = FluxInstance> {
     id: ObjectId,
     uid: Option<String>,
     /// Of the object when it was last read or written; every write is guarded by it.
@@ -29,20 +31,21 @@ pub struct StatusWriter {
     /// Somebody has deleted it since it was read; finalizers hold it.
     is_leaving: bool,
     stored: Value,
-    pub status: FluxInstanceStatus,
+    pub status: K::Status,
 }
 
-impl StatusWriter {
-    /// Opens the book of an instance as it was read. Tokens and generation are those of the reading: what is asked for
+impl<K: Reconciled> StatusWriter<K> {
+    /// Opens the status of an object as it was read. Tokens and generation are those of the reading: what is asked for
     /// later is the next run's business.
-    pub fn open(instance: &FluxInstance) -> Self {
-        let status = instance.status.clone().unwrap_or_default();
+    pub fn open(object: &K) -> Self {
+        let status = object.status().cloned().unwrap_or_default();
+        let metadata = object.metadata();
         StatusWriter {
-            id: instance_id(instance),
-            uid: instance.metadata.uid.clone(),
-            version: instance.metadata.resource_version.clone(),
-            generation: instance.metadata.generation,
-            requested_at: instance.annotation(REQUESTED_AT_ANNOTATION).map(str::to_owned),
+            id: object.id(),
+            uid: metadata.uid.clone(),
+            version: metadata.resource_version.clone(),
+            generation: metadata.generation,
+            requested_at: object.annotation(REQUESTED_AT_ANNOTATION).map(str::to_owned),
             is_leaving: false,
             stored: json_of(&status),
             status,
@@ -57,7 +60,7 @@ impl StatusWriter {
     /// move with every stage.
     pub fn progressing(&mut self, stage: &str) {
         let moment = self.moment();
-        let conditions = &mut self.status.conditions;
+        let conditions = self.status.conditions();
         conditions::mark_reconciling(conditions, reason::PROGRESSING, IN_PROGRESS, moment);
         conditions::set(conditions, condition::RECONCILING, ConditionStatus::True, reason::PROGRESSING, stage, moment);
     }
@@ -65,7 +68,7 @@ impl StatusWriter {
     /// Says that the run failed and will be tried again.
     pub fn failed(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
-        let conditions = &mut self.status.conditions;
+        let conditions = self.status.conditions();
         conditions::remove(conditions, condition::STALLED);
         conditions::set(
             conditions,
@@ -81,58 +84,49 @@ impl StatusWriter {
     /// Says that trying again is of no use until the spec changes.
     pub fn stalled(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
-        conditions::mark_stalled(&mut self.status.conditions, reason, message.trim_end(), moment);
+        conditions::mark_stalled(self.status.conditions(), reason, message.trim_end(), moment);
     }
 
     /// Says that the run succeeded.
     pub fn ready(&mut self, message: &str) {
         let moment = self.moment();
-        conditions::mark_ready(&mut self.status.conditions, reason::RECONCILIATION_SUCCEEDED, message, moment);
+        conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_SUCCEEDED, message, moment);
     }
 
     /// Says that the instance is known, and not worked on before somebody resumes it.
     pub fn initialized_suspended(&mut self) {
         let message = "Initialized with reconciliation suspended";
         let moment = self.moment();
-        conditions::mark_ready(&mut self.status.conditions, reason::RECONCILIATION_DISABLED, message, moment);
-    }
-
-    /// Says whether a newer version of Flux is known, and what keeps it away: `range` is `spec.distribution.version`.
-    pub fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
-        let (status, reason, message) = match newer {
-            None => {
-                (ConditionStatus::True, reason::UP_TO_DATE, format!("Flux {version} is the latest version known here"))
-            }
-            Some(newer) => (
-                ConditionStatus::False,
-                reason::NEW_VERSION_AVAILABLE,
-                format!("Flux {newer} is available, and spec.distribution.version {range} does not allow it"),
-            ),
-        };
-        let moment = self.moment();
-        conditions::set(&mut self.status.conditions, condition::UP_TO_DATE, status, reason, &message, moment);
+        conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_DISABLED, message, moment);
     }
 
     /// Records that the request of the reading has been handled.
     pub fn handle_request(&mut self) {
         if let Some(token) = &self.requested_at {
-            self.status.last_handled_reconcile_at = Some(token.clone());
+            *self.status.last_handled_reconcile_at() = Some(token.clone());
         }
     }
 
-    /// Puts the end of a run on top of the history.
-    pub fn record(&mut self, digest: String, version: Option<&str>, duration: std::time::Duration) {
-        let ready = conditions::get(&self.status.conditions, condition::READY);
+    /// Puts the end of a run on top of the history, with more about what was reconciled.
+    pub fn record(
+        &mut self,
+        digest: String,
+        metadata: Option<BTreeMap<String, String>>,
+        duration: std::time::Duration,
+    ) {
+        let ready = conditions::get(self.status.conditions(), condition::READY);
         let attempt = Attempt {
             digest,
             status: ready.map_or_else(String::new, |ready| ready.reason.clone()),
             duration: SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX),
-            metadata: version.map(|version| [("flux".to_owned(), version.to_owned())].into()),
+            metadata,
         };
         // The API stores whole seconds.
         let now = Timestamp::now();
         let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        history::record(&mut self.status.history, attempt, now);
+        if let Some(kept) = self.status.history() {
+            history::record(kept, attempt, now);
+        }
     }
 
     /// Writes what changed since the last write; nothing when nothing did.
@@ -157,7 +151,7 @@ impl StatusWriter {
                 let patch = json!({"metadata": {"resourceVersion": writer.version}, "status": patch});
                 let written = cluster.merge_patch(id, Some("status"), &patch, RECONCILER_FIELD_MANAGER).await?;
                 writer.stored = wanted;
-                writer.version = FluxInstance::version_of(&written);
+                writer.version = fields::resource_version(&written);
             }
             Ok(Ok(()))
         };
@@ -185,7 +179,7 @@ impl StatusWriter {
                 return Ok(());
             }
             let all: Vec<Value> = there.into_iter().chain([name.into()]).collect();
-            let version = FluxInstance::version_of(&live);
+            let version = fields::resource_version(&live);
             let patch = json!({"metadata": {"finalizers": all, "resourceVersion": version}});
             cluster.merge_patch(id, None, &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
         };
@@ -217,19 +211,19 @@ impl StatusWriter {
 
     /// Takes in what somebody else wrote.
     fn take_in(&mut self, live: Value) -> Result<(), ReconcileError> {
-        let version = FluxInstance::version_of(&live);
-        let live = FluxInstance::from_object(live)
+        let version = fields::resource_version(&live);
+        let live: K = serde_json::from_value(live)
             .map_err(|source| ReconcileError::InstanceUnreadable { instance: self.id.clone(), source })?;
-        if self.uid.is_some() && live.metadata.uid != self.uid {
+        if self.uid.is_some() && live.metadata().uid != self.uid {
             return Err(ReconcileError::InstanceReplaced { instance: self.id.clone() });
         }
         self.version = version;
-        self.is_leaving = live.metadata.deletion_timestamp.is_some();
-        let theirs = live.status.unwrap_or_default();
+        self.is_leaving = live.metadata().deletion_timestamp.is_some();
+        let theirs = live.status().cloned().unwrap_or_default();
         let stored = json_of(&theirs);
         if stored != self.stored && stored != json_of(&self.status) {
-            let known: FluxInstanceStatus = serde_json::from_value(self.stored.clone()).unwrap_or_default();
-            self.keep_theirs(&known, theirs);
+            let known: K::Status = serde_json::from_value(self.stored.clone()).unwrap_or_default();
+            self.keep_theirs(known, theirs);
             self.stored = stored;
         }
         Ok(())
@@ -237,35 +231,53 @@ impl StatusWriter {
 
     /// Takes over what a run has no word in: conditions of other types, tokens that somebody else has handled, and objects that
     /// are on record. The rest of the status is the run's to write.
-    fn keep_theirs(&mut self, known: &FluxInstanceStatus, theirs: FluxInstanceStatus) {
+    fn keep_theirs(&mut self, mut known: K::Status, mut theirs: K::Status) {
         let ours = &mut self.status;
-        if theirs.inventory != known.inventory
-            && let Some(added) = theirs.inventory
+        if let (Some(known), Some(theirs), Some(ours)) = (known.inventory(), theirs.inventory(), ours.inventory())
+            && theirs != known
+            && let Some(added) = theirs.take()
         {
-            let entries = ours.inventory.take().unwrap_or_default();
-            ours.inventory = Some(inventory::merge(entries, &added.entries));
+            let entries = ours.take().unwrap_or_default();
+            *ours = Some(inventory::merge(entries, &added.entries));
         }
         let is_ours = |one: &Condition| condition::OURS.contains(&one.type_.as_str());
-        ours.conditions.retain(is_ours);
-        ours.conditions.extend(theirs.conditions.into_iter().filter(|one| !is_ours(one)));
-        if ours.last_handled_reconcile_at == known.last_handled_reconcile_at {
-            ours.last_handled_reconcile_at = theirs.last_handled_reconcile_at;
+        ours.conditions().retain(is_ours);
+        ours.conditions().extend(theirs.conditions().drain(..).filter(|one| !is_ours(one)));
+        let keep = |known: &Option<String>, theirs: &Option<String>, ours: &mut Option<String>| {
+            if ours == known {
+                ours.clone_from(theirs);
+            }
+        };
+        keep(known.last_handled_reconcile_at(), theirs.last_handled_reconcile_at(), ours.last_handled_reconcile_at());
+        if let (Some(known), Some(theirs), Some(ours)) =
+            (known.last_handled_force_at(), theirs.last_handled_force_at(), ours.last_handled_force_at())
+        {
+            keep(known, theirs, ours);
         }
-        if ours.last_handled_force_at == known.last_handled_force_at {
-            ours.last_handled_force_at = theirs.last_handled_force_at;
-        }
+    }
+}
+
+impl StatusWriter {
+    /// Says whether a newer version of Flux is known, and what keeps it away: `range` is `spec.distribution.version`.
+    pub fn up_to_date(&mut self, version: &str, newer: Option<&str>, range: &str) {
+        let (status, reason, message) = match newer {
+            None => {
+                (ConditionStatus::True, reason::UP_TO_DATE, format!("Flux {version} is the latest version known here"))
+            }
+            Some(newer) => (
+                ConditionStatus::False,
+                reason::NEW_VERSION_AVAILABLE,
+                format!("Flux {newer} is available, and spec.distribution.version {range} does not allow it"),
+            ),
+        };
+        let moment = self.moment();
+        conditions::set(self.status.conditions(), condition::UP_TO_DATE, status, reason, &message, moment);
     }
 }
 
 /// Returns where an instance lives.
 pub fn instance_id(instance: &FluxInstance) -> ObjectId {
-    ObjectId {
-        group: well_known::GROUP.into(),
-        version: well_known::VERSION.into(),
-        kind: "FluxInstance".into(),
-        namespace: instance.namespace_or_default().to_owned(),
-        name: instance.metadata.name.clone().unwrap_or_else(|| well_known::INSTANCE_NAME.to_owned()),
-    }
+    instance.id()
 }
 
 /// Reports whether the instance asks for a forced run that has not been completed yet.
@@ -277,7 +289,7 @@ pub fn is_forced(instance: &FluxInstance) -> bool {
     instance.annotation(REQUESTED_AT_ANNOTATION) == Some(forced) && handled != Some(forced)
 }
 
-fn json_of(status: &FluxInstanceStatus) -> Value {
+fn json_of(status: &impl serde::Serialize) -> Value {
     // The type holds text, numbers, times and lists only, which always have a JSON form.
     serde_json::to_value(status).unwrap_or_default()
 }
@@ -307,6 +319,7 @@ pub fn merge_diff(from: &Value, to: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::FluxInstanceStatus;
 
     fn instance(annotations: &[(&str, &str)], handled_force: Option<&str>) -> FluxInstance {
         let mut instance = FluxInstance::new("flux", Default::default());

@@ -25,7 +25,7 @@ pub fn tests() -> Vec<ClusterTest> {
     let tests = cluster_tests![
         the_chart_has_the_objects_of_the_manifests_whatever_its_values,
         values_that_the_chart_does_not_know_are_refused,
-        the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_its_own,
+        the_chart_is_installed_upgraded_and_leaves_its_definitions,
         what_the_program_has_installed_is_adopted_by_a_release_that_takes_ownership,
     ];
     tests.into_iter().map(|test| test.where_possible(unavailable_because)).collect()
@@ -139,16 +139,13 @@ async fn values_that_the_chart_does_not_know_are_refused(_: TestCluster) {
     }
 }
 
-async fn the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_its_own(cluster: TestCluster) {
+async fn the_chart_is_installed_upgraded_and_leaves_its_definitions(cluster: TestCluster) {
     let helm = helm().await;
     let plane = cluster.fresh(Options::default()).await;
     let kubeconfig = plane.admin("me").unwrap();
     let chart = deploy("chart");
     let chart = chart.to_str().unwrap();
     let theirs = crate::reconcile::world::connected(kubeconfig.path()).await;
-    let mut definition = flux_operator::api::crd::not_served().remove(0);
-    definition["metadata"].as_object_mut().unwrap().remove("annotations");
-    theirs.apply(&definition, "theirs").await.unwrap();
     let release = ["flux-operator", chart, "--set", IMAGE_VALUES];
     let install =
         [&["upgrade", "--install", "--create-namespace", "--wait", "--timeout", "60s"][..], &release].concat();
@@ -160,11 +157,6 @@ async fn the_chart_is_installed_beside_definitions_of_somebody_else_and_leaves_i
     // Again, with other values: the definitions are its own now.
     let notes = text(&run(&helm, &[&install[..], &["--set", "replicas=2"]].concat(), Some(kubeconfig.path())));
     assert!(notes.contains("WARNING: 1 ResourceSet stored here, which this operator does not serve"), "{notes}");
-    let left = theirs.read(&ObjectId::of(&definition)).await.unwrap().unwrap();
-    assert!(
-        left["metadata"].get("annotations").is_none_or(|all| all.get("meta.helm.sh/release-name").is_none()),
-        "{left}"
-    );
 
     // Who has installed it with Helm hears so.
     let run_own = |arguments: &'static str| {

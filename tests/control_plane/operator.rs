@@ -330,8 +330,8 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
         .into_iter()
         .find(|one| one["metadata"]["name"] == "resourcesets.fluxcd.controlplane.io")
         .unwrap();
-    definition["metadata"].as_object_mut().unwrap().remove("annotations");
-    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = json!("theirs");
+    let ours = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"];
+    let description = std::mem::replace(ours, json!("theirs"));
     world.apply_as("helm", definition).await;
     let labels = json!({"app.kubernetes.io/name": "flux-operator", "app.kubernetes.io/instance": "flux-operator"});
     world
@@ -384,15 +384,11 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
         world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"][0]["image"],
         "ghcr.io/theirs:v1"
     );
-    let kept = run(&world, &format!("install --image {IMAGE} --ignore-resourcesets --dry-run")).await.exits(0);
-    kept.stdout_has(
-        "keep       CustomResourceDefinition/resourcesets.fluxcd.controlplane.io: another operator has defined it",
-    );
     run(&world, &format!("install --image {IMAGE} --ignore-resourcesets")).await.exits(0);
     let definition =
         id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "resourcesets.fluxcd.controlplane.io");
     let definition = world.cluster.read(&definition).await.unwrap().unwrap();
-    assert_eq!(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"], "theirs");
+    assert_eq!(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"], description);
 
     let checked = run(&world, "check").await;
     assert!(checked.stdout.contains("ResourceSet"), "{}", checked.stdout);
@@ -407,7 +403,7 @@ async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCl
     assert_eq!(other["metadata"]["finalizers"], json!(["example.com/mine"]));
     assert!(world.get("v1", "ConfigMap", "default", "workload").await.is_some());
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
-    gone.stdout_has("resourcesets.fluxcd.controlplane.io: another operator has defined it");
+    gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would go with it");
 }
 
 /// Answers every request with this text, until the test ends.

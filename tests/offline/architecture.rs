@@ -50,6 +50,8 @@ const KUBE: &[(&str, &str)] = &[
     ("crates/core/src/api/crd/derived.rs", "the definitions that the types derive"),
     ("crates/core/src/api/flux_instance.rs", "the derive macro of a custom resource"),
     ("crates/core/src/api/flux_report.rs", "the derive macro of a custom resource"),
+    ("crates/core/src/api/input_provider.rs", "the derive macro of a custom resource"),
+    ("crates/core/src/api/resource_set.rs", "the derive macro of a custom resource"),
 ];
 
 /// Files whose texts name flags or commands, and why.

@@ -141,7 +141,11 @@ impl Run<'_> {
             (Some(Failure::Artifact(_)), _) | (_, None) => {}
             // The run that follows at once is the attempt (spec, semantics §3.7).
             (Some(Failure::Interrupted(Interrupt::Superseded(_))), _) => {}
-            (_, Some(digest)) => self.writer.record(digest.to_owned(), self.version.as_deref(), duration),
+            (_, Some(digest)) => {
+                let version = self.version.clone();
+                let metadata = version.map(|version| [("flux".to_owned(), version)].into());
+                self.writer.record(digest.to_owned(), metadata, duration);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flux_operator::api::manifest::{self, NamespaceChoice};
-use flux_operator::api::{CheckedInstance, FluxInstance, crd};
+use flux_operator::api::{CheckedInstance, FluxInstance, ResourceSet, ResourceSetInputProvider, crd};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml;
@@ -23,7 +23,8 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         the_api_server_the_rules_and_the_build_agree,
         the_name_of_a_sync_cannot_be_changed,
-        the_definitions_of_all_four_kinds_keep_what_other_programs_write
+        the_definitions_of_all_four_kinds_keep_what_other_programs_write,
+        the_rules_of_resource_sets_and_their_providers_are_those_of_the_reference
     ]
 }
 
@@ -120,7 +121,7 @@ async fn the_definitions_of_all_four_kinds_keep_what_other_programs_write(cluste
     let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "apps"},
         "spec": {"inputs": [{"tenant": "a", "n": 1}], "resourcesTemplate": "---"}, "status": {"inventory": {"entries": []}}});
     let provider = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider", "metadata": {"name": "prs"},
-        "spec": {"type": "GitHubPullRequest", "filter": {"limit": 10}}});
+        "spec": {"type": "GitHubPullRequest", "url": "https://github.com/a/b", "filter": {"limit": 10}}});
     for object in [&report, &set, &provider] {
         let kind = object["kind"].as_str().expect("a kind");
         let version = kube::api::GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", kind);
@@ -151,5 +152,114 @@ async fn the_definitions_of_all_four_kinds_keep_what_other_programs_write(cluste
         let patched =
             objects.patch_status("flux", &PatchParams::default(), &Patch::Merge(&status)).await.expect("stored");
         assert_eq!(patched.data["status"], status["status"]);
+    }
+}
+
+/// Spec, and the words of the refusal; nothing for a spec that is accepted.
+const RESOURCE_SETS: &[(&str, &str)] = &[
+    ("{resources: []}", ""),
+    ("{resourcesTemplate: \"\"}", ""),
+    ("{steps: [{name: a, resources: []}, {name: b-1, resourcesTemplate: x, timeout: 1m30s}]}", ""),
+    ("{resources: [], inputs: [{a: {b: null}}], inputsFrom: [{name: a}, {selector: {}}]}", ""),
+    ("{wait: true}", "at least one of steps, resources or resourcesTemplate must be set"),
+    (
+        "{resources: [], steps: [{name: a, resources: []}]}",
+        "steps is mutually exclusive with resources and resourcesTemplate",
+    ),
+    (
+        "{resources: [], inputStrategy: {name: Flatten, includeEmptyProviders: false}}",
+        "includeEmptyProviders only applies when name is Permute",
+    ),
+    ("{resources: [], inputStrategy: {name: Other}}", "Unsupported value: \"Other\""),
+    (
+        "{resources: [], inputsFrom: [{kind: ResourceSetInputProvider}]}",
+        "at least one of name or selector must be set for input provider references",
+    ),
+    (
+        "{resources: [], inputsFrom: [{name: a, selector: {}}]}",
+        "cannot set both name and selector for input provider references",
+    ),
+    ("{steps: []}", "should have at least 1 items"),
+    ("{steps: [{name: a, resources: []}, {name: a, resources: []}]}", "step names must be unique"),
+    ("{steps: [{name: A, resources: []}]}", "should match"),
+    ("{steps: [{name: a}]}", "at least one of resources or resourcesTemplate must be set"),
+    ("{steps: [{name: a, resources: [], timeout: 1d}]}", "should match"),
+    ("{resources: [null]}", "must be of type object"),
+    ("{resources: [], inputs: [null]}", "must be of type object"),
+];
+const PROVIDERS: &[(&str, &str)] = &[
+    ("{type: Static, defaultValues: {a: 1, b: {c: null}}}", ""),
+    ("{type: GitHubPullRequest, url: \"https://github.com/a/b\", filter: {}, skip: {labels: [\"!x\"]}}", ""),
+    ("{type: OCIArtifactTag, url: \"oci://r.example/a\", insecure: true, schedule: [{cron: \"@daily\"}]}", ""),
+    ("{type: ExternalArtifact, selectors: [{name: a, namespace: \"*\"}, {matchLabels: {a: b}}]}", ""),
+    ("{}", "type: Required value"),
+    ("{type: Other}", "Unsupported value"),
+    ("{type: Static, url: \"https://a\"}", "spec.url must be empty when spec.type is 'Static'"),
+    (
+        "{type: ExternalArtifact, url: \"https://a\", selectors: [{}]}",
+        "spec.url must be empty when spec.type is 'ExternalArtifact'",
+    ),
+    ("{type: GitLabTag}", "spec.url must not be empty when spec.type is not 'Static' or 'ExternalArtifact'"),
+    (
+        "{type: GiteaTag, url: \"oci://a/b\"}",
+        "must start with 'http://' or 'https://' when spec.type is a Git provider",
+    ),
+    (
+        "{type: OCIArtifactTag, url: \"https://a/b\"}",
+        "spec.url must start with 'oci://' when spec.type is an OCI provider",
+    ),
+    ("{type: OCIArtifactTag, url: \"oci://a\"}", "must include the repository path after the registry host"),
+    ("{type: ExternalService, url: \"http://a\"}", "spec.url must use 'https://' unless spec.insecure is true"),
+    ("{type: GitHubTag, url: \"https://a\", insecure: true}", "spec.insecure can only be set when"),
+    ("{type: GitHubTag, url: \"https://a\", serviceAccountName: x}", "cannot specify spec.serviceAccountName when"),
+    ("{type: Static, secretRef: {name: x}}", "cannot specify spec.secretRef when"),
+    ("{type: Static, certSecretRef: {name: x}}", "cannot specify spec.certSecretRef when"),
+    ("{type: ExternalArtifact}", "spec.selectors must be set when spec.type is 'ExternalArtifact'"),
+    ("{type: Static, selectors: [{}]}", "spec.selectors must not be set when spec.type is not 'ExternalArtifact'"),
+    (
+        "{type: ExternalArtifact, selectors: [{name: a, matchLabels: {}}]}",
+        "name is mutually exclusive with matchLabels and matchExpressions",
+    ),
+    ("{type: GitHubTag, url: \"https://a\", filter: {limit: 10001}}", "should be less than or equal to 10000"),
+    ("{type: GitHubTag, url: \"ftp://a\"}", "should match"),
+];
+
+async fn the_rules_of_resource_sets_and_their_providers_are_those_of_the_reference(cluster: TestCluster) {
+    let own = cluster.fresh(Options::api_server_only()).await;
+    let definitions = Api::<CustomResourceDefinition>::all(own.client().clone());
+    let kinds = [
+        ("ResourceSet", crd::resource_set(), RESOURCE_SETS),
+        ("ResourceSetInputProvider", crd::input_provider(), PROVIDERS),
+    ];
+    for (kind, definition, specs) in kinds {
+        let definition = serde_json::from_value(definition).expect("a definition");
+        definitions.create(&PostParams::default(), &definition).await.expect("the definition is valid");
+        let version = kube::api::GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", kind);
+        let resource = ApiResource::from_gvk_with_plural(&version, &format!("{}s", kind.to_lowercase()));
+        let objects: Api<DynamicObject> = Api::namespaced_with(own.client().clone(), "default", &resource);
+        eventually("the kind to be served", SOON, || async { objects.list(&Default::default()).await.ok() })
+            .await
+            .expect("served");
+        for (index, (spec, refusal)) in specs.iter().enumerate() {
+            let spec = yaml::parse_one(spec).expect("YAML");
+            let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": kind,
+                "metadata": {"name": format!("a-{index}")}, "spec": spec});
+            match create(&objects, &object).await {
+                Ok(stored) => {
+                    assert!(refusal.is_empty(), "{spec} is accepted");
+                    // The types read what the server gives back, with its defaults.
+                    let stored = serde_json::to_value(&stored).expect("JSON");
+                    let again = match kind {
+                        "ResourceSet" => {
+                            serde_json::from_value::<ResourceSet>(stored.clone()).map(|set| json!(set.spec))
+                        }
+                        _ => serde_json::from_value::<ResourceSetInputProvider>(stored.clone())
+                            .map(|one| json!(one.spec)),
+                    };
+                    assert_eq!(again.expect("read"), stored["spec"], "{spec}");
+                }
+                Err(error) => assert!(!refusal.is_empty() && error.contains(refusal), "{spec}: {error}"),
+            }
+        }
     }
 }

@@ -229,12 +229,12 @@ async fn what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance
 async fn what_the_reference_has_reported_goes_and_what_nobody_serves_is_told(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
-    for definition in flux_operator::api::crd::not_served() {
+    for definition in [flux_operator::api::crd::resource_set(), flux_operator::api::crd::input_provider()] {
         world.apply_as("test-author", definition).await;
     }
     let of_reference = |kind: &str| {
         json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": kind, "metadata": {"name": "one", "namespace": "default"},
-            "spec": {"resources": []}})
+            "spec": {"resources": [], "type": "Static"}})
     };
     let create = async |object: Value| {
         let created =

@@ -1,24 +1,20 @@
-//! The custom resource definitions of the operator's kinds: of those that are served here derived from the types, of the
-//! others such that they keep whatever is stored.
+//! The custom resource definitions of the operator's kinds, derived from the types.
 
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
-
-use super::kinds::{self, FluxKind};
-use super::well_known;
-use crate::k8s::fields;
+use serde_json::Value;
 
 pub mod derived;
 
-/// Says on a definition that no program of ours reads objects of the kind.
-const NOT_SERVED_ANNOTATION: &str = "fluxcd.controlplane.io/served";
-/// Kinds of the reference operator that this one does not serve.
+/// Kinds whose objects nothing reconciles yet.
 pub const NOT_SERVED: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
 
 /// Derived from the types by `flux-operator generate definitions`, and kept as text: to derive them takes longer than a build.
 static FLUX_INSTANCE: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxinstance.json")));
 static FLUX_REPORT: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxreport.json")));
+static RESOURCE_SET: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/resourceset.json")));
+static INPUT_PROVIDER: LazyLock<Value> =
+    LazyLock::new(|| parsed(include_str!("crd/definitions/resourcesetinputprovider.json")));
 
 /// A test holds that the texts are what is derived.
 fn parsed(definition: &str) -> Value {
@@ -35,74 +31,37 @@ pub fn flux_report() -> Value {
     FLUX_REPORT.clone()
 }
 
-/// Returns definitions of the kinds that this operator does not serve. They keep whatever is stored, so that manifests can be
-/// applied and handed over; [`is_placeholder`] tells them from those of an operator that serves the kinds.
-pub fn not_served() -> Vec<Value> {
-    NOT_SERVED.iter().filter_map(|kind| kinds::of(well_known::GROUP, kind)).map(placeholder).collect()
+/// Returns the definition of the ResourceSet kind, as it is applied to a cluster.
+pub fn resource_set() -> Value {
+    RESOURCE_SET.clone()
+}
+
+/// Returns the definition of the ResourceSetInputProvider kind, as it is applied to a cluster.
+pub fn input_provider() -> Value {
+    INPUT_PROVIDER.clone()
 }
 
 /// Returns the definitions of all kinds of the operator.
 pub fn all() -> Vec<Value> {
-    [flux_instance(), flux_report()].into_iter().chain(not_served()).collect()
-}
-
-/// Reports whether a definition is one of [`not_served`], in this version or another.
-pub fn is_placeholder(definition: &Value) -> bool {
-    fields::annotation(definition, NOT_SERVED_ANNOTATION) == Some("false")
-}
-
-fn placeholder(kind: &FluxKind) -> Value {
-    let description = format!(
-        "A {} is not served by this operator: objects are stored as they are, and nothing acts on them.",
-        kind.kind
-    );
-    let anything = |description: &str| json!({"type": "object", "description": description, "x-kubernetes-preserve-unknown-fields": true});
-    let column = |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": format!("{}.{}", kind.plural, kind.group),
-            "annotations": {NOT_SERVED_ANNOTATION: "false"},
-        },
-        "spec": {
-            "group": kind.group,
-            "names": {
-                "categories": ["fluxcd"],
-                "kind": kind.kind,
-                "plural": kind.plural,
-                "shortNames": kind.short_names,
-                "singular": kind.kind.to_lowercase(),
-            },
-            "scope": "Namespaced",
-            "versions": [{
-                "name": well_known::VERSION,
-                "served": true,
-                "storage": true,
-                "subresources": {"status": {}},
-                "additionalPrinterColumns": [
-                    column("Age", "date", ".metadata.creationTimestamp"),
-                    column("Ready", "string", r#".status.conditions[?(@.type=="Ready")].status"#),
-                    column("Status", "string", r#".status.conditions[?(@.type=="Ready")].message"#),
-                ],
-                "schema": {"openAPIV3Schema": {
-                    "type": "object",
-                    "description": description,
-                    "properties": {
-                        "apiVersion": {"type": "string", "description": "Version of this kind's schema: fluxcd.controlplane.io/v1."},
-                        "kind": {"type": "string", "description": format!("Kind of this object: {}.", kind.kind)},
-                        "metadata": {"type": "object"},
-                        "spec": anything("What an operator that serves the kind should do."),
-                        "status": anything("What such an operator said last."),
-                    },
-                }},
-            }],
-        },
-    })
+    vec![flux_instance(), flux_report(), resource_set(), input_provider()]
 }
 
 /// Returns the OpenAPI schema of FluxInstance v1, by which objects are completed and checked.
 pub fn flux_instance_schema() -> &'static Value {
+    schema(&FLUX_INSTANCE)
+}
+
+/// Returns the OpenAPI schema of ResourceSet v1.
+pub fn resource_set_schema() -> &'static Value {
+    schema(&RESOURCE_SET)
+}
+
+/// Returns the OpenAPI schema of ResourceSetInputProvider v1.
+pub fn input_provider_schema() -> &'static Value {
+    schema(&INPUT_PROVIDER)
+}
+
+fn schema(definition: &'static Value) -> &'static Value {
     static NONE: Value = Value::Null;
-    FLUX_INSTANCE.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&NONE)
+    definition.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap_or(&NONE)
 }

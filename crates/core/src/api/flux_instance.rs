@@ -391,7 +391,7 @@ pub struct HistoryEntry {
 }
 
 /// Reads an empty text as "not set": that is what it means to every program that writes this kind with Go's types.
-fn unset_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(super) fn unset_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }
 

@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use super::flux_instance::{FluxInstance, FluxInstanceSpec, ShardingSpec};
+use super::reconciled::Reconciled;
 use super::well_known::{
-    DEFAULT_NAMESPACE, DISABLED, ENABLED, RECONCILE_ANNOTATION, RECONCILE_ARTIFACT_EVERY_ANNOTATION,
-    RECONCILE_EVERY_ANNOTATION, RECONCILE_ON_DRIFT_ANNOTATION, RECONCILE_TIMEOUT_ANNOTATION, ROLLBACK_ANNOTATION,
+    DEFAULT_NAMESPACE, ENABLED, RECONCILE_ARTIFACT_EVERY_ANNOTATION, RECONCILE_ON_DRIFT_ANNOTATION, ROLLBACK_ANNOTATION,
 };
-use crate::format::go_duration;
 
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_ARTIFACT_INTERVAL: Duration = Duration::from_secs(10 * 60);
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 impl FluxInstance {
     /// Returns the instance of an object as the API server returns it.
@@ -22,11 +19,6 @@ impl FluxInstance {
         serde_json::from_value(object)
     }
 
-    /// Returns the resource version of an object as the API server returns it.
-    pub fn version_of(object: &serde_json::Value) -> Option<String> {
-        object.pointer("/metadata/resourceVersion")?.as_str().map(str::to_owned)
-    }
-
     /// Returns the namespace of the instance, which is where Flux is installed.
     pub fn namespace_or_default(&self) -> &str {
         self.metadata.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(DEFAULT_NAMESPACE)
@@ -34,7 +26,7 @@ impl FluxInstance {
 
     /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
     pub fn is_suspended(&self) -> bool {
-        self.annotation(RECONCILE_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED))
+        Reconciled::is_suspended(self)
     }
 
     /// Tells whether foreign changes to what is installed are corrected when they happen (`Enabled`, in any case).
@@ -54,7 +46,7 @@ impl FluxInstance {
     /// Returns how often to reconcile: one hour unless an annotation says otherwise, nothing while suspended and for
     /// durations of zero or less.
     pub fn interval(&self) -> Option<Duration> {
-        self.repetition(RECONCILE_EVERY_ANNOTATION, DEFAULT_INTERVAL)
+        Reconciled::interval(self)
     }
 
     /// Returns how often to look for a new distribution artifact: ten minutes unless an annotation says otherwise,
@@ -70,7 +62,7 @@ impl FluxInstance {
 
     /// Returns how long to wait for health: five minutes unless an annotation gives another positive duration.
     pub fn timeout(&self) -> Duration {
-        self.duration(RECONCILE_TIMEOUT_ANNOTATION).flatten().unwrap_or(DEFAULT_TIMEOUT)
+        Reconciled::timeout(self)
     }
 
     /// Returns the name of the sync objects: `spec.sync.name`, else the namespace. Nothing without sync.
@@ -81,20 +73,7 @@ impl FluxInstance {
 
     /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
-    }
-
-    fn repetition(&self, key: &str, default: Duration) -> Option<Duration> {
-        if self.is_suspended() {
-            return None;
-        }
-        self.duration(key).unwrap_or(Some(default))
-    }
-
-    /// The duration of an annotation: nothing when it is missing or not a duration, `Some(None)` when it is not positive.
-    fn duration(&self, key: &str) -> Option<Option<Duration>> {
-        let duration = go_duration::parse(self.annotation(key)?).ok()?;
-        Some(Duration::try_from(duration).ok().filter(|duration| !duration.is_zero()))
+        Reconciled::annotation(self, key)
     }
 }
 

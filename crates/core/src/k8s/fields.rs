@@ -71,6 +71,11 @@ pub fn version(object: &Value) -> &str {
     api_version.split_once('/').map_or(api_version, |(_, version)| version)
 }
 
+/// Returns the resource version of an object as the API server returns it.
+pub fn resource_version(object: &Value) -> Option<String> {
+    object.pointer("/metadata/resourceVersion")?.as_str().map(str::to_owned)
+}
+
 pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }

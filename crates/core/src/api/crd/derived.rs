@@ -6,11 +6,18 @@ use serde_json::{Value, json};
 
 use crate::api::flux_instance::FluxInstance;
 use crate::api::flux_report::FluxReport;
+use crate::api::input_provider::ResourceSetInputProvider;
+use crate::api::resource_set::ResourceSet;
 use crate::api::{rules, well_known};
 
 /// The definitions of the kinds that are served, with the names of the files that hold them.
-pub fn all() -> [(&'static str, Value); 2] {
-    [("fluxinstance.json", flux_instance()), ("fluxreport.json", flux_report())]
+pub fn all() -> [(&'static str, Value); 4] {
+    [
+        ("fluxinstance.json", flux_instance()),
+        ("fluxreport.json", flux_report()),
+        ("resourceset.json", resource_set()),
+        ("resourcesetinputprovider.json", input_provider()),
+    ]
 }
 
 fn flux_instance() -> Value {
@@ -24,6 +31,16 @@ fn flux_report() -> Value {
         "message": "the only accepted name for a FluxReport is 'flux'",
     }]);
     generate(FluxReport::crd(), "What the operator has found out about Flux in its cluster.", only_name)
+}
+
+fn resource_set() -> Value {
+    let description = "Objects that are made of templates and inputs, and what became of them.";
+    generate(ResourceSet::crd(), description, Value::Null)
+}
+
+fn input_provider() -> Value {
+    let description = "A source of inputs for ResourceSets, and what it exported last.";
+    generate(ResourceSetInputProvider::crd(), description, Value::Null)
 }
 
 fn generate(definition: CustomResourceDefinition, description: &str, validations: Value) -> Value {
@@ -83,5 +100,7 @@ fn complete_root(schema: &mut Value, kind: &str, description: &str, validations:
     root.remove("required");
     root.insert("description".into(), description.into());
     root.insert("properties".into(), properties);
-    root.insert("x-kubernetes-validations".into(), validations);
+    if !validations.is_null() {
+        root.insert("x-kubernetes-validations".into(), validations);
+    }
 }

@@ -1,0 +1,235 @@
+//! What the kinds that the operator reconciles have in common: annotations with settings, and a status that runs write.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::flux_instance::{FluxInstance, FluxInstanceStatus, HistoryEntry, Inventory};
+use super::input_provider::{ResourceSetInputProvider, ResourceSetInputProviderStatus};
+use super::resource_set::{ResourceSet, ResourceSetStatus};
+use super::well_known::{
+    DISABLED, GROUP, RECONCILE_ANNOTATION, RECONCILE_EVERY_ANNOTATION, RECONCILE_TIMEOUT_ANNOTATION, VERSION,
+};
+use crate::format::go_duration;
+use crate::k8s::ObjectId;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A kind whose objects are reconciled by the operator.
+pub trait Reconciled: DeserializeOwned {
+    type Status: RunStatus;
+    const KIND: &'static str;
+    /// Time between two runs where the annotation `reconcileEvery` does not say it.
+    const INTERVAL: Duration;
+    /// Limit where the annotation `reconcileTimeout` does not say it.
+    const TIMEOUT: Duration;
+
+    fn metadata(&self) -> &ObjectMeta;
+
+    fn status(&self) -> Option<&Self::Status>;
+
+    /// Returns where the object lives.
+    fn id(&self) -> ObjectId {
+        let ObjectMeta { namespace, name, .. } = self.metadata();
+        let name = name.as_deref().unwrap_or_default();
+        ObjectId::new(GROUP, Self::KIND, namespace.as_deref(), name).at(VERSION)
+    }
+
+    /// Returns the value of an annotation.
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
+    fn is_suspended(&self) -> bool {
+        self.annotation(RECONCILE_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED))
+    }
+
+    /// Returns how often to reconcile: nothing while suspended and for durations of zero or less.
+    fn interval(&self) -> Option<Duration> {
+        self.repetition(RECONCILE_EVERY_ANNOTATION, Self::INTERVAL)
+    }
+
+    /// Returns how long the object may take: another positive duration than the usual one where an annotation gives it.
+    fn timeout(&self) -> Duration {
+        self.duration(RECONCILE_TIMEOUT_ANNOTATION).flatten().unwrap_or(Self::TIMEOUT)
+    }
+
+    /// Returns the interval of an annotation: nothing while suspended and for durations of zero or less.
+    fn repetition(&self, key: &str, default: Duration) -> Option<Duration> {
+        if self.is_suspended() {
+            return None;
+        }
+        self.duration(key).unwrap_or(Some(default))
+    }
+
+    /// The duration of an annotation: nothing when it is missing or not a duration, `Some(None)` when it is not positive.
+    fn duration(&self, key: &str) -> Option<Option<Duration>> {
+        let duration = go_duration::parse(self.annotation(key)?).ok()?;
+        Some(Duration::try_from(duration).ok().filter(|duration| !duration.is_zero()))
+    }
+}
+
+/// The status of such a kind, as far as every run writes it.
+pub trait RunStatus: Clone + Default + Serialize + DeserializeOwned + Send + Sync {
+    fn conditions(&mut self) -> &mut Vec<Condition>;
+
+    /// The request that was honoured last.
+    fn last_handled_reconcile_at(&mut self) -> &mut Option<String>;
+
+    /// The forced request that was honoured last; nothing for kinds that cannot be forced.
+    fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+
+    /// The objects that were applied; nothing for kinds that apply none.
+    fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
+        None
+    }
+
+    /// The last runs; nothing for kinds that do not keep them.
+    fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
+        None
+    }
+}
+
+impl Reconciled for FluxInstance {
+    type Status = FluxInstanceStatus;
+    const KIND: &'static str = "FluxInstance";
+    const INTERVAL: Duration = MINUTE.saturating_mul(60);
+    const TIMEOUT: Duration = MINUTE.saturating_mul(5);
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn status(&self) -> Option<&FluxInstanceStatus> {
+        self.status.as_ref()
+    }
+
+    fn id(&self) -> ObjectId {
+        let name = self.metadata.name.as_deref().unwrap_or(super::well_known::INSTANCE_NAME);
+        ObjectId::new(GROUP, Self::KIND, Some(self.namespace_or_default()), name).at(VERSION)
+    }
+}
+
+impl RunStatus for FluxInstanceStatus {
+    fn conditions(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
+        &mut self.last_handled_reconcile_at
+    }
+
+    fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.last_handled_force_at)
+    }
+
+    fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
+        Some(&mut self.inventory)
+    }
+
+    fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
+        Some(&mut self.history)
+    }
+}
+
+impl Reconciled for ResourceSet {
+    type Status = ResourceSetStatus;
+    const KIND: &'static str = "ResourceSet";
+    const INTERVAL: Duration = MINUTE.saturating_mul(60);
+    const TIMEOUT: Duration = MINUTE.saturating_mul(5);
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn status(&self) -> Option<&ResourceSetStatus> {
+        self.status.as_ref()
+    }
+}
+
+impl RunStatus for ResourceSetStatus {
+    fn conditions(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
+        &mut self.last_handled_reconcile_at
+    }
+
+    fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
+        Some(&mut self.inventory)
+    }
+
+    fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
+        Some(&mut self.history)
+    }
+}
+
+impl Reconciled for ResourceSetInputProvider {
+    type Status = ResourceSetInputProviderStatus;
+    const KIND: &'static str = "ResourceSetInputProvider";
+    const INTERVAL: Duration = MINUTE.saturating_mul(10);
+    const TIMEOUT: Duration = MINUTE.saturating_mul(2);
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn status(&self) -> Option<&ResourceSetInputProviderStatus> {
+        self.status.as_ref()
+    }
+}
+
+impl RunStatus for ResourceSetInputProviderStatus {
+    fn conditions(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
+    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
+        &mut self.last_handled_reconcile_at
+    }
+
+    fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.last_handled_force_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_own_interval_and_timeout_and_annotations_change_them() {
+        let provider = |annotations| -> ResourceSetInputProvider {
+            serde_json::from_value(json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+                "metadata": {"name": "a", "namespace": "apps", "annotations": annotations}, "spec": {"type": "Static"}}))
+            .unwrap()
+        };
+        let usual = provider(json!({}));
+        assert_eq!((usual.interval(), usual.timeout()), (Some(MINUTE * 10), MINUTE * 2));
+        assert_eq!(usual.id().to_string(), "ResourceSetInputProvider/apps/a");
+        let set = provider(json!({RECONCILE_EVERY_ANNOTATION: "0", RECONCILE_TIMEOUT_ANNOTATION: "1m"}));
+        assert_eq!((set.interval(), set.timeout()), (None, MINUTE));
+        assert_eq!(provider(json!({RECONCILE_ANNOTATION: "Disabled"})).interval(), None);
+    }
+
+    #[test]
+    fn a_spec_is_written_with_its_fields_in_the_order_of_the_reference() {
+        let set: ResourceSet =
+            serde_json::from_value(json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+            "metadata": {"name": "a"}, "spec": {"wait": true, "resources": [{"b": 1, "a": 2}], "inputs": [{"x": null}],
+            "dependsOn": [{"name": "n", "kind": "K", "apiVersion": "v1"}]}}))
+            .unwrap();
+        assert_eq!(
+            serde_json::to_string(&set.spec).unwrap(),
+            r#"{"inputs":[{"x":null}],"resources":[{"b":1,"a":2}],"dependsOn":[{"apiVersion":"v1","kind":"K","name":"n"}],"wait":true}"#
+        );
+    }
+}
