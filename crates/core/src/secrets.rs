@@ -42,7 +42,7 @@ pub use tls::Tls;
 
 /// Type of Secrets that follow no convention of Kubernetes.
 pub const OPAQUE: &str = "Opaque";
-/// What the API server accepts: 1 MiB of data in one Secret.
+/// Maximum size of the data in one Secret that the API server accepts: 1 MiB.
 pub const MAX_BYTES: usize = 1_048_576;
 
 /// Credentials of one kind.
@@ -66,7 +66,7 @@ pub struct Content {
     pub data: BTreeMap<String, SecretText>,
 }
 
-/// Why credentials make no Secret. No variant ever holds a secret.
+/// Why credentials cannot become a Secret. No variant holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// A value without which there is nothing to write.
@@ -75,7 +75,7 @@ pub enum SecretError {
     /// A value the API server would refuse.
     #[error("{what}: {problem}")]
     Invalid { what: String, problem: String },
-    /// A check that failed; whoever knows better can skip it.
+    /// A failed check, which the user can skip.
     #[error("{what}: {problem}")]
     Check { what: String, problem: String, hint: Option<String> },
 }
@@ -98,7 +98,7 @@ impl SecretError {
     }
 }
 
-/// What is legal but odd, each in a sentence for the user.
+/// Legal but unusual input, each described in a sentence for the user.
 pub type Warnings = Vec<String>;
 
 impl Credentials {
@@ -125,7 +125,7 @@ impl Credentials {
         Ok(content)
     }
 
-    /// Looks for what would not work, as of `now`, and for what looks odd.
+    /// Checks the credentials as of `now`, and returns what looks unusual.
     ///
     /// # Errors
     /// The first [`SecretError::Check`] that fails.
@@ -157,7 +157,7 @@ fn required_text(what: &'static str, value: &str) -> Result<SecretText, SecretEr
     if value.is_empty() { Err(SecretError::Missing(what)) } else { Ok(value.into()) }
 }
 
-/// Space around a value and control characters within it are legal, and nearly always a slip of the clipboard.
+/// Space around a value and control characters in it are legal, but nearly always a copy-and-paste mistake.
 fn odd_characters(what: &str, value: &str) -> Warnings {
     let mut warnings = vec![];
     if value.trim() != value {

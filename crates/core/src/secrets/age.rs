@@ -4,12 +4,12 @@
 
 const CHARSET: &str = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
-/// Checks a file of identities, one per line, comments and empty lines aside. Returns whether a plugin is needed.
+/// Checks a file of identities, one per line; comments and empty lines are skipped. Returns whether a plugin is needed.
 pub(super) fn check(text: &str) -> Result<bool, &'static str> {
     let mut plugin = false;
     let mut keys = 0;
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        // The reader of age, which Flux uses, takes neither blanks around an identity nor a comment behind some.
+        // Flux's reader of age accepts neither blanks around an identity nor a comment after it.
         if line.trim() != line {
             return Err("a line begins or ends with blanks, which Flux does not read: take them out");
         }

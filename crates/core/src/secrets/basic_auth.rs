@@ -23,7 +23,7 @@ impl BasicAuth {
     }
 }
 
-/// RFC 7617 §2: a user name with a colon cannot be told from the password.
+/// RFC 7617 §2: the first colon separates user name and password, so a user name cannot contain one.
 pub(super) fn check_user(username: &str) -> Result<Warnings, SecretError> {
     if username.contains(':') {
         return Err(SecretError::check("username", "a colon ends the user name in HTTP basic authentication"));

@@ -1,4 +1,4 @@
-//! The `known_hosts` file: every line that is no comment must name hosts and hold a key.
+//! The `known_hosts` file: every line that is not a comment must name hosts and hold a key.
 //!
 //! Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
 
@@ -9,7 +9,8 @@ use ssh_key::known_hosts::Marker;
 
 use super::{SecretError, Warnings};
 
-/// Types of keys that Go's SSH library reads (golang.org/x/crypto/ssh 0.41); Flux refuses a whole file for one of another type.
+/// Types of keys that Go's SSH library reads (golang.org/x/crypto/ssh 0.41). Flux refuses a file that contains any
+/// other type.
 const GO_TYPES: [&str; 8] = [
     "ecdsa-sha2-nistp256",
     "ecdsa-sha2-nistp384",
@@ -20,7 +21,7 @@ const GO_TYPES: [&str; 8] = [
     "ssh-ed25519",
     "ssh-rsa",
 ];
-/// The ending of the type of a certificate, after the type of its key.
+/// Suffix that turns the type of a key into the type of its certificate.
 const CERTIFICATE: &str = "-cert-v01@openssh.com";
 /// Length of the salt and of the HMAC-SHA1 in a hashed host name.
 const HASH_BYTES: usize = 20;
@@ -77,7 +78,7 @@ fn read_line(line: &str) -> Result<Line, String> {
     let revoked = marker == Some("@revoked");
     let mut notes = odd_hosts(hosts);
     let blob = STANDARD.decode(key).map_err(|_| "the host key does not parse")?;
-    // Flux goes by the type inside of the key, whatever the line says.
+    // Flux uses the type inside the key and ignores the type on the line.
     let type_ = type_of(&blob).ok_or("the host key does not parse")?;
     if !GO_TYPES.contains(&type_.strip_suffix(CERTIFICATE).unwrap_or(type_)) {
         return Err(format!("Flux does not know keys of type {type_}, and refuses the whole file"));
@@ -96,7 +97,7 @@ fn read_line(line: &str) -> Result<Line, String> {
     Ok(Line { revoked, notes })
 }
 
-/// The type that a key says it has (RFC 4253 §6.6).
+/// Returns the type recorded inside a key (RFC 4253 §6.6).
 fn type_of(blob: &[u8]) -> Option<&str> {
     let (length, rest) = blob.split_first_chunk::<4>()?;
     let name = rest.get(..u32::from_be_bytes(*length) as usize)?;
@@ -126,7 +127,7 @@ fn check_hosts(hosts: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What is odd about the names of a line that no host has.
+/// Returns warnings about host names that can never match.
 fn odd_hosts(hosts: &str) -> Vec<String> {
     let mut notes = vec![];
     for host in hosts.split(',').map(|host| host.trim_start_matches('!')).filter(|host| !host.starts_with('|')) {

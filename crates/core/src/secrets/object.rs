@@ -26,7 +26,7 @@ pub struct SecretObject {
 pub struct Manifest(Value);
 
 impl Manifest {
-    /// Takes care of a Secret that was read.
+    /// Wraps a Secret that exists already.
     pub fn of(secret: Value) -> Self {
         Manifest(secret)
     }
@@ -59,14 +59,14 @@ impl Drop for Manifest {
     }
 }
 
-/// Whether a Secret that exists has to be replaced to become another one.
+/// Whether an existing Secret can be changed in place or has to be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplaceNeed {
-    /// None: it can be changed in place.
+    /// The API server accepts the change.
     InPlace,
-    /// Its type differs, and the API server never changes a type.
+    /// The type differs, and the API server never changes a type.
     OtherType(String),
-    /// It is immutable, and the new one differs from it.
+    /// The existing Secret is immutable and differs from the new one.
     Immutable,
 }
 
@@ -112,7 +112,7 @@ impl SecretObject {
         Manifest(object.into())
     }
 
-    /// Says whether an existing Secret can become this one in place.
+    /// Determines whether the API server would accept this Secret as a change of an existing one.
     pub fn replace_need(&self, live: &Value) -> ReplaceNeed {
         let live_type = live.get("type").and_then(Value::as_str).unwrap_or(super::OPAQUE);
         if live_type != self.content.type_ {
@@ -120,7 +120,7 @@ impl SecretObject {
         }
         let is_immutable = live.get("immutable").and_then(Value::as_bool).unwrap_or(false);
         let same_data = live.get("data").unwrap_or(&Value::Null) == &self.manifest()["data"];
-        // Metadata of an immutable Secret may change; data may not, and immutability may not be taken back.
+        // Metadata of an immutable Secret may change. Its data may not, and it cannot become mutable again.
         if is_immutable && !(same_data && self.immutable) { ReplaceNeed::Immutable } else { ReplaceNeed::InPlace }
     }
 

@@ -11,16 +11,16 @@ use x509_cert::der::asn1::AnyRef;
 use x509_cert::der::{Decode, SliceReader, Tag};
 use zeroize::Zeroizing;
 
-/// What a marker begins with.
+/// Start of the marker that opens a block.
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// One block of a PEM file.
+/// A block of a PEM file.
 pub(super) struct Block {
     pub label: String,
     pub bytes: Zeroizing<Vec<u8>>,
-    /// OpenSSL's old way to encrypt, announced in a header.
+    /// Whether a header announces OpenSSL's legacy encryption.
     pub old_encryption: bool,
     pub has_headers: bool,
 }
@@ -33,7 +33,7 @@ enum Form {
     Sec1,
 }
 
-/// Why a file is no usable private key. Nothing of the file is repeated.
+/// Why a file is not a usable private key. It never repeats content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     #[error("the file is empty")]
@@ -73,7 +73,7 @@ impl PrivateKey {
     }
 }
 
-/// Reads the blocks of a file that Go reads, in order; what does not decode is skipped.
+/// Reads the blocks of a file in order, as Go does: blocks that do not decode are skipped.
 pub(super) fn blocks(file: &[u8]) -> Blocks<'_> {
     Blocks { rest: file, at_line_start: true }
 }
@@ -92,7 +92,7 @@ impl Iterator for Blocks<'_> {
                 Some(after) => after,
                 None => after_line_with(self.rest, BEGIN)?.1,
             };
-            // A block that is none ends where it began: another one may begin inside of it.
+            // Continue right behind the marker of an invalid block: another block may begin inside it.
             self.rest = after;
             self.at_line_start = false;
             if let Some((block, rest)) = block(after) {
@@ -104,7 +104,7 @@ impl Iterator for Blocks<'_> {
     }
 }
 
-/// Reads what follows `-----BEGIN `, and returns what is behind the block.
+/// Reads what follows `-----BEGIN `. Returns the block and the text behind it.
 fn block(text: &[u8]) -> Option<(Block, &[u8])> {
     let (label, mut rest) = line(text);
     let label = std::str::from_utf8(label).ok()?.strip_suffix(DASHES)?;
@@ -140,7 +140,7 @@ fn line(text: &[u8]) -> (&[u8], &[u8]) {
     (&line[..length], rest)
 }
 
-/// What stands before and after the next line break with this marker behind it.
+/// Splits at the next line break that is followed by this marker.
 fn after_line_with<'a>(text: &'a [u8], marker: &str) -> Option<(&'a [u8], &'a [u8])> {
     let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     breaks
@@ -153,7 +153,7 @@ pub(super) fn first_block(file: &[u8]) -> Result<Block, Problem> {
     blocks(file).next().ok_or_else(|| problem(file))
 }
 
-/// Why Go finds no block, or fewer than there are, in a file.
+/// Explains why Go finds no block in a file, or fewer than it contains.
 pub(super) fn problem(file: &[u8]) -> Problem {
     let text = String::from_utf8_lossy(file);
     if text.trim().is_empty() {
@@ -170,7 +170,7 @@ pub(super) fn problem(file: &[u8]) -> Problem {
             return Problem::OneLine;
         }
         for (part, marker) in [(BEGIN, "-----BEGIN"), (END, "-----END")] {
-            // Behind the label stand five dashes, and nothing else.
+            // Five dashes follow the label, and nothing else.
             let is_alone = line
                 .strip_prefix(part)
                 .and_then(|rest| rest.split_once(DASHES))
@@ -183,12 +183,12 @@ pub(super) fn problem(file: &[u8]) -> Problem {
     Problem::Damaged
 }
 
-/// Reads a private key in PKCS#1, PKCS#8 or SEC1, whatever its label says.
+/// Reads a private key in PKCS#1, PKCS#8 or SEC1 form, regardless of its label.
 pub(super) fn read_private_key(file: &[u8]) -> Result<PrivateKey, Problem> {
     key_of(&first_block(file)?)
 }
 
-/// Like [`read_private_key`], for a block that was read already.
+/// Reads the private key of a block, like [`read_private_key`].
 pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
     let (der, form) = der_of(block)?;
     // rustls takes owned keys only.
@@ -197,12 +197,12 @@ pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
             public: key.public_key().map(|spki| spki.as_ref().to_vec()),
             rsa: key.algorithm() == rustls::SignatureAlgorithm::RSA,
         }),
-        // A whole structure of an unknown kind is left to the program that uses the key.
+        // The structure is complete but of a kind unknown here. The program that uses the key decides.
         Err(_) => Ok(PrivateKey { public: None, rsa: form == Form::Pkcs1 }),
     }
 }
 
-/// Like [`key_of`], for SSH, where the label has to say what the key is.
+/// Reads the SSH private key of a block. Unlike for [`key_of`], the label must state the format.
 pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, Problem> {
     let key = key_of(block)?;
     let said = match block.label.as_str() {
@@ -235,7 +235,7 @@ fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), Problem> {
     Ok((der, form))
 }
 
-/// Tells the forms apart as Go's `crypto/tls` does, by content: after the version comes a number, an algorithm or the key.
+/// Detects the form as Go's `crypto/tls` does, by content: after the version comes a number, an algorithm or the key.
 fn form_of(der: &[u8]) -> Option<Form> {
     let key = AnyRef::from_der(der).ok().filter(|key| x509_cert::der::Tagged::tag(key) == Tag::Sequence)?;
     let mut fields = SliceReader::new(key.value()).ok()?;
@@ -300,7 +300,7 @@ mod tests {
         let lines: Vec<&str> = key.lines().collect();
         let (first, body, last) = (lines[0], lines[1..lines.len() - 1].join("\n"), lines[lines.len() - 1]);
         let each = |wrap: &dyn Fn(&str) -> String| lines.iter().map(|line| wrap(line)).collect::<String>();
-        // Each of them was shown to pem.Decode of Go 1.26.
+        // Each case was checked with pem.Decode of Go 1.26.
         for (text, is_read) in [
             (key.to_owned(), true),
             (key.trim_end().to_owned(), true),

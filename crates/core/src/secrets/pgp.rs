@@ -10,22 +10,22 @@ const BEGIN: &str = "-----BEGIN PGP PRIVATE KEY BLOCK-----";
 const END: &str = "-----END PGP PRIVATE KEY BLOCK-----";
 const SECRET_KEY_PACKET: u8 = 5;
 const SECRET_SUBKEY_PACKET: u8 = 7;
-/// GnuPG's own kind of S2K: it stands for a secret part that is elsewhere (`doc/DETAILS` of GnuPG).
+/// GnuPG's own S2K type: the secret part is stored elsewhere (`doc/DETAILS` of GnuPG).
 const GNU_S2K: u8 = 101;
 
-/// What is known about a key that is whole.
+/// How the secret part of a complete key is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
     None,
-    /// The secret part is not there: the primary key is kept offline, or the key is on a card.
+    /// The secret part is missing: the primary key is kept offline, or the key is on a card.
     Absent,
     Passphrase,
-    /// A version or algorithm not understood here.
+    /// A version or algorithm that this reader does not know.
     Unknown,
 }
 
-/// Checks every key and subkey of every block of a file. The first one that needs a passphrase or is not understood counts; a
-/// primary key without its secret part is fine as long as a subkey has one.
+/// Checks every key and subkey in a file. The first one that needs a passphrase or is of an unknown kind decides. A
+/// primary key without its secret part is accepted if a subkey has one.
 pub(super) fn check(text: &str) -> Result<Protection, &'static str> {
     // gpg, which kustomize-controller runs, finds the block only where a line begins with it.
     if text.contains(BEGIN) && !text.lines().any(|line| line.starts_with(BEGIN)) {
@@ -144,7 +144,7 @@ fn packet(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, body, rest))
 }
 
-/// What follows the public part of a version 4 key; its first octet says how the secret part is protected.
+/// Returns the secret part of a version 4 key; its first octet says how it is protected.
 fn secret_part(body: &[u8]) -> Option<&[u8]> {
     let (&version, _) = body.split_first()?;
     if version != 4 {
@@ -165,7 +165,7 @@ fn secret_part(body: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What follows `count` multi-precision integers, each with its length in bits.
+/// Skips `count` multi-precision integers, each with its length in bits.
 fn integers(bytes: &[u8], count: usize) -> Option<&[u8]> {
     (0..count).try_fold(bytes, |rest, _| {
         let bits = u16::from_be_bytes(*rest.first_chunk::<2>()?);
@@ -173,7 +173,7 @@ fn integers(bytes: &[u8], count: usize) -> Option<&[u8]> {
     })
 }
 
-/// What follows a field with a length of one octet.
+/// Skips a field with a length of one octet.
 fn counted(bytes: &[u8]) -> Option<&[u8]> {
     let (&length, rest) = bytes.split_first()?;
     rest.get(usize::from(length)..)

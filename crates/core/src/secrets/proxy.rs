@@ -1,4 +1,4 @@
-//! An HTTP proxy that Flux's sources go through.
+//! An HTTP proxy for Flux's sources.
 
 use super::basic_auth::check_user_and_password;
 use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, required_text};
@@ -64,7 +64,7 @@ fn check_address(address: &str) -> Result<Warnings, SecretError> {
     // An IPv6 address has colons of its own; the port is what follows its bracket.
     let port = host_and_port.rsplit_once(']').map_or(host_and_port, |(_, after)| after).rsplit_once(':');
     if port.is_some_and(|(_, port)| !port.parse::<u16>().is_ok_and(|p| p > 0)) {
-        return Err(wrong("the port is no number from 1 to 65535"));
+        return Err(wrong("the port is not a number from 1 to 65535"));
     }
     Ok(warnings)
 }

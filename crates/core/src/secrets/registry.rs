@@ -11,7 +11,7 @@ use super::basic_auth::{check_user, check_user_and_password};
 use super::{Content, SecretError, SecretText, Warnings, content, required, required_text};
 
 const TYPE: &str = "kubernetes.io/dockerconfigjson";
-/// The address Docker Hub's credentials are kept under for historical reasons.
+/// The address under which clients store credentials of Docker Hub, for historical reasons.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
 /// `kubernetes.io/dockerconfigjson`: key `.dockerconfigjson`.
@@ -47,7 +47,7 @@ impl Registry {
     pub(super) fn check(&self) -> Result<Warnings, SecretError> {
         let mut warnings = check_server(&self.server)?;
         warnings.extend(match self.password.expose_text() {
-            // The line breaks in a key file of Google's are no slip.
+            // A key file of Google contains line breaks, so control characters are expected.
             Some(text) if serde_json::from_str::<HashMap<String, IgnoredAny>>(text).is_ok() => {
                 check_user(&self.username)?
             }
@@ -80,7 +80,7 @@ fn check_server(server: &str) -> Result<Warnings, SecretError> {
         None => (authority, None),
     };
     if port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|p| p > 0)) {
-        return Err(wrong("the port is no number from 1 to 65535"));
+        return Err(wrong("the port is not a number from 1 to 65535"));
     }
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '[' | ']' | ':' | '*');
     if host.is_empty() || !host.chars().all(is_host) {

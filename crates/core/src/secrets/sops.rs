@@ -1,4 +1,4 @@
-//! Keys that decrypt what SOPS encrypted.
+//! Keys that decrypt files encrypted by SOPS.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Sops {
     pub keys: Vec<SopsKey>,
 }
 
-/// One key file, kept as it is.
+/// A key file, stored unchanged.
 #[derive(Clone, Debug)]
 pub struct SopsKey {
     pub kind: KeyKind,
@@ -73,7 +73,8 @@ impl Sops {
     }
 }
 
-/// RFC 1950 §8.2; names entries so that equal keys collapse and the order of the flags does not matter.
+/// Checksum of RFC 1950 §8.2. It names the entries, so that equal keys collapse and the order of the flags does not
+/// matter.
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     let (low, high) = bytes.iter().fold((1, 0), |(low, high), byte| {

@@ -47,7 +47,7 @@ impl Ssh {
     }
 }
 
-/// Whether a private key file is encrypted, so that it needs a passphrase; false for what is no key at all.
+/// Whether a private key file is encrypted and needs a passphrase. Returns false for a file that is not a key.
 pub fn needs_passphrase(private_key: &[u8]) -> bool {
     match pem::first_block(private_key) {
         Ok(block) if block.label == OPENSSH => {
@@ -113,7 +113,8 @@ fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(Pub
             Some(public) => Ok((PublicHalf::Pkix(public), false, vec![])),
             None => Ok((PublicHalf::Unknown, false, vec!["this kind of private key is not checked".to_owned()])),
         },
-        // Go opens the old encryption, and only that; what it is made of (MD5, DES) is not worth having here.
+        // Go decrypts OpenSSL's legacy encryption and no other. Its algorithms (MD5, DES) are not worth a dependency
+        // here.
         Err(Problem::Encrypted) if block.old_encryption => match password.filter(|p| !p.is_empty()) {
             Some(_) => {
                 let note = "the key is encrypted in OpenSSL's old way; whether the password opens it is not checked";
@@ -147,7 +148,7 @@ fn check_public_key(file: &[u8], half: &PublicHalf) -> Result<Warnings, SecretEr
     }
 }
 
-/// Compares a SubjectPublicKeyInfo with an OpenSSH key; None for kinds not compared here.
+/// Compares a SubjectPublicKeyInfo with an OpenSSH key. Returns `None` for kinds that it cannot compare.
 fn same_key(public: &[u8], key: &KeyData) -> Option<bool> {
     let info = SubjectPublicKeyInfoRef::from_der(public).ok()?;
     let bits = info.subject_public_key.raw_bytes();

@@ -1,4 +1,4 @@
-//! A client certificate with its key, and the authority that vouches for the other side.
+//! A client certificate with its key, and the CA that verifies the server.
 
 use jiff::{SignedDuration, Timestamp};
 use rustls::sign::CertifiedKey;
@@ -15,7 +15,7 @@ const CERTIFICATE: &str = "tls-crt-file";
 const KEY: &str = "tls-key-file";
 const AUTHORITY: &str = "ca-crt-file";
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
-/// A certificate that ends sooner is worth a word.
+/// A certificate that expires within this time causes a warning.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// `kubernetes.io/tls` with a pair, else `Opaque`: keys `tls.crt`, `tls.key`, `ca.crt`. Files are kept as they are.
@@ -69,15 +69,15 @@ impl Tls {
     }
 }
 
-/// A certificate that parsed.
+/// A parsed certificate.
 struct Parsed {
     der: CertificateDer<'static>,
     certificate: Certificate,
-    /// `the certificate`, or where there are several `certificate 2 (CN=example)`.
+    /// `the certificate`, or `certificate 2 (CN=example)` where a file has several.
     name: String,
 }
 
-/// Whether a certificate is valid, and in which words it is not.
+/// Whether a certificate is valid, and if not, why.
 enum Validity {
     Now,
     Ending(String),
@@ -105,16 +105,16 @@ impl Parsed {
     }
 }
 
-/// Reads the certificates that Flux finds in a file, and says which it skips.
+/// Reads the certificates that Flux finds in a file, with a warning for each block that Flux skips.
 ///
 /// # Errors
-/// It finds none, or does not see one that is there because its markers are misplaced.
+/// The file has no certificate, or one is hidden because its markers are misplaced.
 fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings), SecretError> {
     let written = file.windows(BEGIN.len()).filter(|window| *window == BEGIN).count();
     if written == 0 {
         return Err(SecretError::check(what, "it holds no certificate in PEM"));
     }
-    // Go skips what has headers, too.
+    // Go also skips blocks with headers.
     let found: Vec<_> = pem::blocks(file).filter(|block| block.label == "CERTIFICATE" && !block.has_headers).collect();
     if found.len() < written {
         let problem = match pem::problem(file) {
@@ -142,7 +142,7 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings),
     Ok((all, skipped))
 }
 
-/// An authority that expired does not spoil a bundle: Flux goes by the others.
+/// An expired CA does not spoil a bundle, because Flux uses the other ones.
 fn check_authorities(certificates: &[Parsed], now: Timestamp) -> Result<Warnings, SecretError> {
     let (mut warnings, mut invalid) = (vec![], None);
     let mut valid = 0;
@@ -170,7 +170,7 @@ fn check_authorities(certificates: &[Parsed], now: Timestamp) -> Result<Warnings
 }
 
 fn check_pair(chain: Vec<Parsed>, key: &[u8]) -> Result<Warnings, SecretError> {
-    // Go takes the first block with a key, whatever stands before it.
+    // Go takes the first block with a key and skips any block before it.
     let block = pem::blocks(key).find(|block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY"));
     let key = match block.as_ref().map(pem::private_key_of) {
         Some(Ok(key)) => key,
