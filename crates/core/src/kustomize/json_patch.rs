@@ -13,7 +13,7 @@ pub struct JsonPatch {
     pub operations: Vec<Operation>,
 }
 
-/// One change.
+/// A single change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     Add { path: Pointer, value: Value },
@@ -55,7 +55,7 @@ impl JsonPatch {
     /// Reads a list of operations.
     ///
     /// # Errors
-    /// Unknown operations, missing fields, pointers that are none.
+    /// Unknown operations, missing fields, invalid pointers.
     pub fn from_operations(operations: &[Value]) -> Result<Self, JsonPatchError> {
         let operations = operations
             .iter()
@@ -136,7 +136,7 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
 /// requests of 1.5 MiB). Each copy of a value into itself doubles it, so thirty lines could ask for gigabytes.
 const MAX_COPIED: usize = 8 << 20;
 
-/// About the bytes a value takes when it is written.
+/// Estimates the bytes that a value takes in JSON.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
@@ -184,7 +184,7 @@ impl Operation {
         }
     }
 
-    /// `left` is what may still be copied.
+    /// Applies one operation. `left` is the number of bytes that may still be copied.
     fn apply(&self, document: &mut Value, left: &mut usize) -> Applied {
         match self {
             Operation::Add { path, value } => add(document, path, value.clone()),
@@ -217,7 +217,7 @@ impl Operation {
                 add(document, path, value)
             }
             Operation::Test { path, value } => {
-                // The value found stays out of the message: it may be a secret.
+                // The current value stays out of the message because it may be a secret.
                 let found = get(document, path)?;
                 if found.unwrap_or(&Value::Null) == value {
                     Ok(())
@@ -282,7 +282,7 @@ enum Container<'a> {
     Array(&'a mut Vec<Value>),
 }
 
-/// What holds the last token of the pointer.
+/// Finds the container of the pointer's last token.
 fn parent<'a>(document: &'a mut Value, path: &Pointer) -> Result<Container<'a>, (Pointer, String)> {
     let mut value = document;
     for (depth, token) in path.parents.iter().enumerate() {
@@ -303,7 +303,7 @@ fn parent<'a>(document: &'a mut Value, path: &Pointer) -> Result<Container<'a>, 
     }
 }
 
-/// The value at the pointer; `None` for a missing member of an existing mapping.
+/// Returns the value at the pointer; `None` for a missing member of an existing mapping.
 fn get<'a>(document: &'a Value, path: &Pointer) -> Result<Option<&'a Value>, (Pointer, String)> {
     let mut value = document;
     for (depth, token) in path.parents.iter().enumerate() {
@@ -331,7 +331,7 @@ fn add(document: &mut Value, path: &Pointer, value: Value) -> Applied {
         }
         Container::Array(items) if path.last == "-" => items.push(value),
         Container::Array(items) => {
-            // One more place than there are items: behind the last one.
+            // An index one past the end appends.
             let index = index(items.len() + 1, &path.last)
                 .map_err(|_| (path.clone(), index_problem(items.len(), &path.last)))?;
             items.insert(index, value);
@@ -351,7 +351,7 @@ fn remove(document: &mut Value, path: &Pointer) -> Result<Value, (Pointer, Strin
     }
 }
 
-/// The place in a list of that length; negative numbers count from the end.
+/// Parses an index for a list of this length; negative numbers count from the end.
 fn index(length: usize, token: &str) -> Result<usize, String> {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let plain =
@@ -536,8 +536,8 @@ mod tests {
         }
     }
 
-    /// Cases of <https://github.com/json-patch/json-patch-tests> (Apache-2.0) that the tests above do not have, in our own
-    /// documents, and where kustomize or this engine goes another way the reason.
+    /// Cases of <https://github.com/json-patch/json-patch-tests> (Apache-2.0) that the tests above do not cover, on our
+    /// own documents. Where kustomize or this engine deviates from the suite, a comment gives the reason.
     #[test]
     fn cases_of_the_common_suite_hold_but_for_the_deviations() {
         let document = json!({"": 1, " ": 2, "1e0": "f", "i\\j": 3, "k\"l": 4, "a": [1, 2], "n": null, "o": {"x": 1, "y": [{"p": 1, "q": 2}]}});
@@ -566,7 +566,7 @@ mod tests {
             (json!({"op": "move", "from": "/a/0", "path": "/a/1"}), "/a", json!([2, 1])),
             (json!({"op": "move", "from": "/o/y/0/q", "path": "/o/y/1"}), "/o/y", json!([{"p": 1}, 2])),
             (json!({"op": "copy", "from": "/a", "path": "/a/0"}), "/a", json!([[1, 2], 1, 2])),
-            // The suite wants an error: kustomize counts negative indexes from the end.
+            // The suite expects an error, but kustomize counts negative indexes from the end.
             (json!({"op": "add", "path": "/a/-1", "value": 9}), "/a", json!([1, 2, 9])),
         ] {
             let changed = patch(json!([operation.clone()]), document.clone()).unwrap();
@@ -582,7 +582,7 @@ mod tests {
             json!({"op": "add", "path": "/a/8", "value": 1}),
             json!({"op": "test", "path": "/o/x", "value": "1"}),
             json!({"op": "test", "path": "/a", "value": [1]}),
-            // The suite wants the whole document replaced or compared: a patch cannot make another object of one.
+            // The suite replaces or compares the whole document, but a patch cannot turn an object into another one.
             json!({"op": "add", "path": "", "value": []}),
             json!({"op": "replace", "path": "", "value": {"baz": "qux"}}),
             json!({"op": "test", "path": "", "value": document.clone()}),

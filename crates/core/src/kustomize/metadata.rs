@@ -1,17 +1,17 @@
-//! Labels and annotations of patched objects, which are text and nothing else.
+//! Labels and annotations of patched objects: their values must be text.
 
 use serde_json::{Map, Value};
 
 use super::resource::child_mut;
 use crate::format::yaml;
 
-/// Metadata of objects and of what workloads make.
+/// Paths of metadata in objects and in the pod templates of workloads.
 const PLACES: [&str; 4] =
     ["/metadata", "/spec/template/metadata", "/spec/jobTemplate/metadata", "/spec/jobTemplate/spec/template/metadata"];
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
-/// Makes text of the numbers and booleans among labels and annotations, with the letters they were written with: `1.10` stays
-/// `1.10`. Text that is not a list of partial objects is left alone.
+/// Turns numbers and booleans among labels and annotations into text as they were written: `1.10` stays `1.10`. A text
+/// that is not a list of partial objects is not changed.
 pub(super) fn keep_written_text(documents: &mut [Value], text: &str) {
     let mut positions = None;
     for (index, document) in documents.iter_mut().enumerate() {
@@ -39,14 +39,14 @@ pub(super) fn add_annotations(object: &mut Value) {
     }
 }
 
-/// Makes text of what a patch left as a number or boolean, and removes nulls and empty annotations.
+/// Turns numbers and booleans left by a patch into text, and removes nulls and empty annotations.
 ///
 /// # Errors
-/// A label or annotation of the object is a mapping or a list, or all of them are something else than a mapping.
+/// A label or annotation is a mapping or a list, or the labels or annotations themselves are not a mapping.
 pub(super) fn settle(object: &mut Value) -> Result<(), String> {
     for (place, field) in PLACES.into_iter().flat_map(|place| FIELDS.map(|field| (place, field))) {
         let Some(entries) = object.pointer_mut(&format!("{place}/{field}")) else { continue };
-        // Of custom resources only the metadata of the object itself has a shape that is known.
+        // A custom resource has a known shape only in its own metadata.
         let is_own = place == "/metadata";
         match entries {
             Value::Object(entries) => {

@@ -1,4 +1,4 @@
-//! Applying patches to a list of objects, and saying what each of them did.
+//! Applies patches to a list of objects and reports the effect of each.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,22 +13,22 @@ use crate::format::yaml::YamlError;
 use crate::k8s::ObjectId;
 use crate::k8s::diff::changed_paths;
 
-/// A patch as written: a text (JSON 6902 list or strategic merge, as YAML or JSON) and perhaps a target.
+/// A patch as the user wrote it: text (JSON 6902 list or strategic merge, as YAML or JSON) and an optional target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     pub target: Option<Selector>,
     pub patch: String,
 }
 
-/// A patch text, read.
+/// A parsed patch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PatchBody {
     Json6902(JsonPatch),
-    /// One or more partial objects.
+    /// Partial objects, at least one.
     StrategicMerge(Vec<Value>),
 }
 
-/// Which language a patch is written in.
+/// The language of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PatchKind {
@@ -36,20 +36,20 @@ pub enum PatchKind {
     StrategicMerge,
 }
 
-/// What one patch did.
+/// The effect of one patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchReport {
     /// Position in the list of patches, from 0.
     pub index: usize,
     pub kind: PatchKind,
-    /// The target in `field=value` form; without a target the object the patch names.
+    /// The target in `field=value` form; without a target, the object that the patch names.
     pub target: String,
     /// Empty when the target selects nothing.
     pub objects: Vec<PatchedObject>,
 }
 
-/// One object a patch was applied to.
+/// An object to which a patch was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchedObject {
@@ -58,7 +58,7 @@ pub struct PatchedObject {
     pub object: ObjectId,
     /// Whether the patch removed the object.
     pub deleted: bool,
-    /// Paths of the changed fields; empty when the object already was as the patch wants it.
+    /// Paths of the changed fields; empty when the object already had the wanted values.
     pub changes: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct PatchError {
     pub kind: PatchErrorKind,
 }
 
-/// What is wrong with a patch.
+/// Why a patch cannot be read or applied.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchErrorKind {
     #[error("must specify a patch: the text is empty")]
@@ -107,7 +107,7 @@ pub enum PatchErrorKind {
     Merge(#[from] MergeError),
     #[error("the patch takes away {0}, which every object needs")]
     IdentityLost(&'static str),
-    /// Something other than text as a label or annotation.
+    /// A label or annotation whose value is not text.
     #[error("{0}, and the values of labels and annotations are text")]
     NotText(String),
 }
@@ -122,18 +122,19 @@ fn known(candidates: &[String]) -> String {
 }
 
 impl Patch {
-    /// Reads the text.
+    /// Parses the text.
     ///
     /// # Errors
-    /// It is empty, not YAML, neither a list of operations nor partial objects, or it lacks a target it needs.
+    /// The text is empty, not YAML, or neither a list of operations nor partial objects, or the patch lacks a target
+    /// that it needs.
     pub fn read(&self) -> Result<PatchBody, PatchErrorKind> {
         if self.patch.trim().is_empty() {
             return Err(PatchErrorKind::Empty);
         }
-        // The text as written is what line and column of an error refer to.
+        // Parse the text as written, because errors refer to its lines and columns.
         let mut documents = yaml::parse_patch_documents(&self.patch).map_err(PatchErrorKind::Yaml)?;
         if documents.is_empty() {
-            // Comments only. A patch that somebody commented out must not stop a build.
+            // Only comments are left. A patch that is commented out must not stop a build.
             return Ok(PatchBody::Json6902(JsonPatch { operations: Vec::new() }));
         }
         if let [Value::Array(operations)] = documents.as_slice() {
@@ -148,7 +149,7 @@ impl Patch {
             check_partial_object(document).map_err(PatchErrorKind::Shape)?;
         }
         metadata::keep_written_text(&mut documents, &self.patch);
-        // kubectl writes several objects as one List, and kustomize takes it for them.
+        // kubectl writes several objects as one List, and kustomize accepts that form.
         documents = documents.into_iter().flat_map(flatten_list).collect();
         match (documents.len(), &self.target) {
             (0 | 1, _) | (_, None) => Ok(PatchBody::StrategicMerge(documents)),
@@ -157,7 +158,7 @@ impl Patch {
     }
 }
 
-/// The error says what a strategic merge patch needs and this document lacks.
+/// Checks that a document has the fields of a strategic merge patch.
 fn check_partial_object(document: &Value) -> Result<(), String> {
     let Some(fields) = document.as_object() else {
         return Err("want a list of operations (JSON patch) or a partial object (strategic merge patch)".to_string());
@@ -189,11 +190,11 @@ fn flatten_list(document: Value) -> Vec<Value> {
     }
 }
 
-/// Applies the patches in order and reports what each did. A target that selects nothing is no error here; its report has no
-/// objects.
+/// Applies the patches in order and reports the effect of each. A target that selects nothing is not an error here; its
+/// report has no objects.
 ///
 /// # Errors
-/// The first patch that cannot be read, or does not apply to one of its objects. The list is then half patched.
+/// The first patch that cannot be read or does not apply to one of its objects. The list is then half patched.
 pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<PatchReport>, PatchError> {
     patches
         .iter()
@@ -224,7 +225,7 @@ fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Appli
     for resource in list.0.iter_mut().filter(|resource| selector.matches(resource)) {
         let id = resource.current_id();
         let before = resource.object.clone();
-        // A patch may rename: references follow by the name it had.
+        // A patch may rename the object, and references to it follow by the old name.
         resource.remember_id();
         metadata::add_annotations(&mut resource.object);
         body.apply(&mut resource.object)
@@ -287,7 +288,7 @@ fn indexes(list: &ResourceList, mut wanted: impl FnMut(&Resource) -> bool) -> Ve
     list.0.iter().enumerate().filter(|(_, resource)| wanted(resource)).map(|(index, _)| index).collect()
 }
 
-/// The index of the one object a patch without target names, by any name it has or had.
+/// Finds the one object that a patch without a target names, by any name that the object has or had.
 fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchErrorKind> {
     let wanted = ObjectId::of(document);
     let place = effective_namespace(&wanted.group, &wanted.kind, &wanted.namespace);
@@ -312,7 +313,7 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
         [index] => Ok(*index),
         [] => {
             let mut candidates = indexes(list, same_type);
-            // A wrong apiVersion is the usual mistake: then the objects of this kind or name are what was meant.
+            // A wrong apiVersion is the usual mistake, so suggest the objects of the same kind or name.
             if candidates.is_empty() {
                 candidates = indexes(list, |resource| {
                     kind(&resource.object) == wanted.kind || name(&resource.object) == wanted.name
@@ -324,7 +325,7 @@ fn the_one_named(list: &ResourceList, document: &Value) -> Result<usize, PatchEr
     }
 }
 
-/// kustomize's way to write an identity, which people find when they search for the message.
+/// Formats an identity as kustomize does, so that a search for the message finds kustomize's documentation.
 fn kustomize_id(id: &ObjectId) -> String {
     let or = |text: &str, none: &str| if text.is_empty() { none.to_string() } else { text.to_string() };
     format!(
@@ -337,7 +338,8 @@ fn kustomize_id(id: &ObjectId) -> String {
     )
 }
 
-/// Merges a partial object into a resource; what says which object it is stays. `false`: the patch deletes the object.
+/// Merges a partial object into a resource and keeps the resource's identity. Returns `false` if the patch deletes the
+/// object.
 fn merge_keeping_identity(resource: &mut Resource, patch: &Value) -> Result<bool, MergeError> {
     let (group, _) = group_version(&resource.object);
     let (group, object_kind) = (group.to_string(), kind(&resource.object).to_string());
@@ -544,7 +546,7 @@ mod tests {
         let listed = format!("kind: XList\nitems:\n- {}", text.replace('\n', "\n  ").trim_end());
         assert_eq!(patched("Deployment", &listed)["metadata"]["labels"]["c"], json!("1.10"));
 
-        // kustomize makes JSON of a JSON patch before it writes the annotation.
+        // kustomize converts a JSON patch to JSON before it writes the annotation.
         let text = "- {op: add, path: /metadata/annotations, value: {a: 0644, b: 1.10, c: yes}}\n\
                     - {op: add, path: /metadata/labels, value: {a: 1}}\n";
         let object = patched("Deployment", text);

@@ -8,8 +8,8 @@ use crate::k8s::fields::text;
 pub(crate) use crate::k8s::fields::{kind, name};
 use crate::k8s::{ObjectId, split_api_version};
 
-/// Kinds of Kubernetes' own API groups that live outside namespaces; every other kind is taken as namespaced, as kustomize
-/// does. (Kubernetes 1.37 API reference.)
+/// Kinds of Kubernetes' own API groups that are cluster-scoped. Every other kind counts as namespaced, as in kustomize.
+/// (Kubernetes 1.37 API reference.)
 const CLUSTER_SCOPED: [(&str, &str); 32] = [
     ("", "ComponentStatus"),
     ("", "Namespace"),
@@ -45,25 +45,25 @@ const CLUSTER_SCOPED: [(&str, &str); 32] = [
     ("storagemigration.k8s.io", "StorageVersionMigration"),
 ];
 
-/// The namespace kustomize takes an object without one to be in, for selectors.
+/// The namespace that selectors assume for an object without one, as in kustomize.
 const DEFAULT_NAMESPACE: &str = "default";
-/// Stands for "no namespace possible" in selectors, as in kustomize.
+/// The namespace of cluster-scoped objects in selectors, as in kustomize.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
-/// Whether objects of this group and kind live outside namespaces.
+/// Whether objects of this group and kind are cluster-scoped.
 pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     CLUSTER_SCOPED.binary_search(&(group, kind)).is_ok()
 }
 
-/// Two objects of one build have the same group, version, kind, namespace and name.
+/// Two objects of one build with the same group, version, kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("may not add resource with an already registered id: {0}")]
 pub struct DuplicateObject(pub ObjectId);
 
-/// An object and the names it had.
+/// An object and its former names.
 ///
-/// A patch may select an object by the name and namespace it came with as well as by its current ones, so a name suffix does
-/// not hide it.
+/// A patch may select an object by its original name and namespace as well as by the current ones, so a name suffix
+/// does not hide it.
 #[derive(Clone, Debug)]
 pub struct Resource {
     pub object: Value,
@@ -88,12 +88,12 @@ impl Resource {
         }
     }
 
-    /// The name the object came with.
+    /// The name before any change.
     pub fn original_name(&self) -> &str {
         self.previous.first().map_or_else(|| name(&self.object), |(name, _)| name.as_str())
     }
 
-    /// The namespace the object came with; empty for none.
+    /// The namespace before any change; empty for none.
     pub fn original_namespace(&self) -> &str {
         self.previous.first().map_or_else(|| namespace(&self.object), |(_, namespace)| namespace.as_str())
     }
@@ -120,10 +120,10 @@ impl ResourceList {
         Ok(list)
     }
 
-    /// Appends another list, as a nested kustomization's result is.
+    /// Appends another list, such as the result of a nested kustomization.
     ///
     /// # Errors
-    /// Some object is in both. The list is then unusable.
+    /// An object is in both. The list is then unusable.
     pub fn append(&mut self, other: ResourceList) -> Result<(), DuplicateObject> {
         self.0.extend(other.0);
         self.check_unique()
@@ -145,7 +145,7 @@ impl ResourceList {
         Ok(())
     }
 
-    /// The objects without their history.
+    /// The objects without their former names.
     pub fn into_objects(self) -> Vec<Value> {
         self.0.into_iter().map(|resource| resource.object).collect()
     }
@@ -170,7 +170,8 @@ pub(crate) fn namespace(object: &Value) -> &str {
     text(object, "/metadata/namespace")
 }
 
-/// The mapping below a mapping, made (or made a mapping) if need be. `None` only when the value itself is no mapping.
+/// Returns the mapping below a key. A missing one is created, and another value is replaced by an empty mapping. `None`
+/// only when `value` itself is not a mapping.
 pub(crate) fn child_mut<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
     let child = value.as_object_mut()?.entry(key).or_insert_with(|| Value::Object(Map::new()));
     if child.is_null() {

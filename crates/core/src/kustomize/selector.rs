@@ -1,4 +1,4 @@
-//! Patch targets: which objects a patch is for.
+//! Patch targets: they select the objects of a patch.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ pub enum SelectorError {
     },
 }
 
-/// A target ready to be compared with objects.
+/// A target that is ready to be matched with objects.
 #[derive(Clone, Debug)]
 pub struct CompiledSelector {
     group: Pattern,
@@ -69,7 +69,7 @@ pub struct CompiledSelector {
 #[derive(Clone, Debug)]
 enum Pattern {
     Any,
-    /// A plain word, compared without the cost of compiling an expression.
+    /// A plain word, compared directly to save the compilation of an expression.
     Exactly(String),
     Expression(Box<Regex>),
 }
@@ -84,7 +84,7 @@ impl Pattern {
         }
         // Anchored as kustomize does, so that `source` does not select `source-controller`.
         Regex::new(&format!("^(?:{pattern})$")).map(|regex| Pattern::Expression(Box::new(regex))).map_err(|error| {
-            // The error of the crate repeats the pattern over several lines; its last line says what is wrong.
+            // The crate's error repeats the pattern over several lines; only its last line says what is wrong.
             let text = error.to_string();
             let problem = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
             SelectorError::Pattern { field, pattern: pattern.to_string(), problem }
@@ -101,10 +101,10 @@ impl Pattern {
 }
 
 impl Selector {
-    /// Prepares the target.
+    /// Compiles the expressions and label selectors.
     ///
     /// # Errors
-    /// A field that is not a regular expression, or not a label selector.
+    /// A field is not a regular expression or not a label selector.
     pub fn compile(&self) -> Result<CompiledSelector, SelectorError> {
         let labels = |field, text: &str| text.parse().map_err(|source| SelectorError::Labels { field, source });
         Ok(CompiledSelector {
@@ -120,7 +120,7 @@ impl Selector {
 }
 
 impl CompiledSelector {
-    /// Whether the object is selected. Name and namespace count as they are or as they originally were; an object without a
+    /// Whether the object is selected. Current and original names and namespaces both count; an object without a
     /// namespace is in `default`.
     pub fn matches(&self, resource: &Resource) -> bool {
         let object = &resource.object;

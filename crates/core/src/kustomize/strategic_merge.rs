@@ -13,7 +13,7 @@ const DIRECTIVE: &str = "$patch";
 /// The protocol of a container or Service port that names none (Kubernetes API default).
 const DEFAULT_PROTOCOL: &str = "TCP";
 
-/// Why a strategic merge patch does not fit.
+/// Why a strategic merge patch does not fit the object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at {}: {problem}", if .path.is_empty() { "the top" } else { .path })]
 pub struct MergeError {
@@ -27,7 +27,7 @@ impl MergeError {
         MergeError { path: String::new(), problem }
     }
 
-    /// Paths are put together on the way out, so that the usual, successful way costs nothing.
+    /// The path is built while the error returns, so that a successful merge costs nothing.
     fn below(mut self, parent: &str) -> Self {
         self.path = match (self.path.is_empty(), self.path.starts_with('[')) {
             (true, _) => parent.to_string(),
@@ -67,20 +67,20 @@ pub fn merge(object: &mut Value, patch: &Value, group: &str, kind: &str) -> Resu
     }
 }
 
-/// The value that a field has after the patch; `None` when it is gone.
+/// Returns the field's value after the patch; `None` when the patch removes it.
 fn merge_value(
     current: Option<Value>,
     patch: &Value,
     schema: Schema,
     list: (ListKind, Schema),
 ) -> Result<Option<Value>, MergeError> {
-    // A field that is null is one that is not there.
+    // A null field counts as missing.
     let current = current.filter(|value| !value.is_null());
     match (current, patch) {
         (_, Value::Null) => Ok(None),
         (current, Value::Object(fields)) => match (directive(fields)?, current) {
             (Directive::Delete, _) => Ok(None),
-            // What is new is merged with nothing: it may hold directives and nulls of its own, which must not stay.
+            // Merge a new field with nothing: it may contain directives and nulls, which must not end up in the object.
             (Directive::Replace, _) | (Directive::Merge, None) => {
                 merge_mapping(Map::new(), fields, schema).map(|fields| Some(Value::Object(fields)))
             }
@@ -113,7 +113,7 @@ fn merge_mapping(
                 "the directive {key} is not supported; use $patch: delete, replace or merge"
             )));
         }
-        // Taken out and put back: the place in the mapping stays, the value is moved, not copied.
+        // Take the value out and put it back: it keeps its position in the mapping and is not copied.
         let old = current.get_mut(key).map(Value::take);
         match merge_value(old, value, schema.mapping(key), schema.list(key)).map_err(|error| error.below(key))? {
             Some(merged) => {
@@ -135,7 +135,7 @@ fn merge_list(
     let (directive, patch) = list_directive(patch)?;
     let current = match directive {
         Directive::Delete if patch.is_empty() => return Ok(None),
-        // Beside items `delete` says what `replace` says.
+        // With items beside it, `delete` means the same as `replace`.
         Directive::Delete | Directive::Replace => Vec::new(),
         Directive::Merge => current,
     };
@@ -180,7 +180,8 @@ fn merge_keyed(
             return Err(at(MergeError::new("the patch lists this item twice".to_string()), &wanted));
         }
         let found = current.iter().position(|candidate| same_item(&key_values(candidate, keys, &tcp), &wanted));
-        // Only in a list with two keys, see the module: elsewhere what is merged goes to the front.
+        // Only lists with two merge keys keep the position (see the module); in other lists merged items go to the
+        // front.
         let stays = found.filter(|_| keys.len() > 1);
         let old = match stays {
             Some(index) => current.get_mut(index).map(Value::take),
@@ -214,7 +215,7 @@ fn key_values<'a>(item: &'a Value, keys: &[&str], tcp: &'a Value) -> Vec<Option<
         .collect()
 }
 
-/// Whether two items are the same one: the first key agrees, and so does every other key that both have.
+/// Whether two items are the same: their first key is equal, and so is every other key that both have.
 fn same_item(candidate: &[Option<&Value>], wanted: &[Option<&Value>]) -> bool {
     candidate.first().copied().flatten().is_some()
         && candidate.iter().zip(wanted).all(|(a, b)| match (a, b) {
@@ -235,7 +236,7 @@ fn directive(fields: &Map<String, Value>) -> Result<Directive, MergeError> {
     }
 }
 
-/// Splits a lone `$patch` item off a list.
+/// Splits a `$patch` item without other fields off a list.
 fn list_directive(items: &[Value]) -> Result<(Directive, Vec<&Value>), MergeError> {
     let mut found = Directive::Merge;
     let mut rest = Vec::with_capacity(items.len());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::resource::{Resource, ResourceList, child_mut, group_version, is_cluster_scoped, kind, name};
 
-/// A new image for containers that run `name`, whatever their tag.
+/// A new image for containers that run `name` with any tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageReplacement {
     /// The image to replace, without tag and digest.
@@ -16,12 +16,12 @@ pub struct ImageReplacement {
     pub digest: Option<String>,
 }
 
-/// Kinds a name suffix leaves alone, because their name is more than a name.
+/// Kinds that get no name suffix because other objects depend on their exact name.
 const UNSUFFIXED: [&str; 3] = ["CustomResourceDefinition", "APIService", "Namespace"];
 
 impl ResourceList {
-    /// Puts everything that lives in a namespace into this one, and renames Namespace objects to it. Binding subjects follow
-    /// only when they are the ServiceAccount `default`, and conversion webhooks of CRDs follow, as in kustomize.
+    /// Sets the namespace of all namespaced objects, and renames Namespace objects to it. As in kustomize, binding
+    /// subjects follow only if they are the ServiceAccount `default`, and conversion webhooks of CRDs follow too.
     pub fn set_namespace(&mut self, namespace: &str) {
         for resource in &mut self.0 {
             let (group, _) = group_version(&resource.object);
@@ -58,7 +58,7 @@ impl ResourceList {
         }
     }
 
-    /// Appends to every name but those of CustomResourceDefinitions, APIServices and Namespaces.
+    /// Appends a suffix to every name except those of CustomResourceDefinitions, APIServices and Namespaces.
     pub fn add_name_suffix(&mut self, suffix: &str) {
         for resource in &mut self.0 {
             if UNSUFFIXED.contains(&kind(&resource.object)) {
@@ -72,10 +72,10 @@ impl ResourceList {
         }
     }
 
-    /// Lets references follow objects that were renamed: role references, subjects, service accounts and volume claims.
+    /// Updates references to renamed objects: role references, subjects, service accounts and volume claims.
     ///
-    /// A reference is rewritten when no object of that kind has the name any more and exactly one had it; names of objects
-    /// outside of the list (`cluster-admin`) stay.
+    /// A reference is rewritten if no object of its kind still has the name and exactly one had it before. Names of
+    /// objects outside the list (`cluster-admin`) are kept.
     pub fn fix_references(&mut self) {
         let mut renamed: HashMap<(String, String), Option<String>> = HashMap::new();
         for resource in &self.0 {
@@ -85,7 +85,7 @@ impl ResourceList {
                 renamed
                     .entry((kind.to_string(), previous.to_string()))
                     .and_modify(|target| {
-                        // Two objects had this name: whom a reference means cannot be told.
+                        // Two objects had this name, so the reference is ambiguous.
                         if target.as_deref() != Some(current) {
                             *target = None;
                         }
@@ -93,7 +93,7 @@ impl ResourceList {
                     .or_insert_with(|| Some(current.to_string()));
             }
         }
-        // A name that somebody has again means that one.
+        // A name in use again refers to its current object.
         for resource in &self.0 {
             renamed.remove(&(kind(&resource.object).to_string(), name(&resource.object).to_string()));
         }
@@ -129,12 +129,12 @@ impl ResourceList {
         }
     }
 
-    /// Sets annotations on every object, overwriting.
+    /// Sets annotations on every object and overwrites existing ones.
     pub fn set_annotations<'a>(&mut self, annotations: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
         self.set_metadata("annotations", annotations);
     }
 
-    /// Sets labels on every object, overwriting; selectors and pod templates stay.
+    /// Sets labels on every object and overwrites existing ones. Selectors and pod templates are not changed.
     pub fn set_labels<'a>(&mut self, labels: impl IntoIterator<Item = (&'a str, &'a str)> + Clone) {
         self.set_metadata("labels", labels);
     }
@@ -165,7 +165,7 @@ impl ResourceList {
     }
 }
 
-/// Inserts a key right behind another one, for manifests that read as usual.
+/// Inserts a key right behind another one, so that the manifest has the usual order.
 fn set_after(fields: &mut Map<String, Value>, before: &str, key: &str, value: &str) {
     if let Some(existing) = fields.get_mut(key) {
         *existing = value.into();
@@ -223,11 +223,11 @@ pub(crate) fn pod_spec_mut(object: &mut Value) -> Option<&mut Value> {
     if kind(object) == "Pod" { object.get_mut("spec") } else { pod_template_mut(object)?.get_mut("spec") }
 }
 
-/// Whether an image reference is the image of that name, with or without tag and digest.
+/// Whether a reference is to the image of that name, with or without tag and digest.
 fn runs(image: &str, name: &str) -> bool {
     image
         .strip_prefix(name)
-        // After a colon and a slash it was the port of a registry.
+        // Followed by a slash, the colon belongs to the port of a registry.
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('@') || (rest.starts_with(':') && !rest.contains('/')))
 }
 
