@@ -1,4 +1,4 @@
-//! What Flux is, per version: its controllers, CRDs, permissions, network policies and images.
+//! The content of each Flux version: controllers, CRDs, permissions, network policies and images.
 //!
 //! A [`Distribution`] is either the one embedded in the program or one that was packaged elsewhere. Both answer the same
 //! questions; the embedded one computes its answers from these facts, which are the only places to edit:
@@ -11,7 +11,7 @@
 //! | RBAC, quota, network policies | `rbac_and_policies.rs` |
 //!
 //! # The notation
-//! One file per API group, after `common.notation`, which defines what several kinds share. One line is one thing, two
+//! Each API group has a file, after `common.notation`, which defines what several kinds share. One line is one thing, two
 //! spaces of indentation mean "belongs to the line above".
 //!
 //! ```text
@@ -89,10 +89,10 @@ use crate::format::tarball::{Files, Limits, TarballError, read_tarball};
 
 use crate::api::{Component, Variant};
 
-/// The registry of images in the manifests, before a build puts the real one in its place.
+/// The registry of images in the manifests. A build replaces it by the real one.
 pub const PLACEHOLDER_REGISTRY: &str = "fluxcd";
 
-/// The notation files in reading order: what others use comes first.
+/// The notation files in reading order: shared definitions come first.
 const NOTATION: &[(&str, &str)] = &[
     ("common.notation", include_str!("distribution/notation/common.notation")),
     ("source.notation", include_str!("distribution/notation/source.notation")),
@@ -103,10 +103,10 @@ const NOTATION: &[(&str, &str)] = &[
     ("source-extensions.notation", include_str!("distribution/notation/source-extensions.notation")),
 ];
 
-/// Reads a notation text that stands for itself; for fuzzing, which wants every parser in reach.
+/// Reads a self-contained notation text. Fuzzing needs the parser to be public.
 ///
 /// # Errors
-/// The first mistake, with its place.
+/// The first mistake, with its position.
 #[doc(hidden)]
 pub fn check_notation(text: &'static str) -> Result<(), NotationError> {
     Notation::parse(&[("text", text)]).map(drop)
@@ -140,19 +140,19 @@ pub enum DistributionError {
 #[derive(Debug, Clone)]
 pub struct Distribution {
     source: Source,
-    /// Of the artifact it came from.
+    /// Digest of the artifact that holds it.
     digest: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 enum Source {
     Embedded,
-    /// And where it came from.
+    /// The files, and the digest or path of their origin.
     Packaged(Arc<Packaged>, String),
 }
 
 impl Distribution {
-    /// Returns the distribution that is part of this program. Nothing is read until it is asked for.
+    /// Returns the distribution that is part of this program. Its tables are read on demand.
     pub fn embedded() -> Self {
         Self { source: Source::Embedded, digest: None }
     }
@@ -182,16 +182,16 @@ impl Distribution {
         Self::from_files(origin, files)
     }
 
-    /// Takes files that were read already.
+    /// Opens files that are in memory already.
     ///
     /// # Errors
-    /// They hold no version, or an image file that is malformed.
+    /// They hold no version, or an image file is malformed.
     pub fn from_files(origin: &str, files: Files) -> Result<Self, DistributionError> {
         let tree = FilesTree { origin: origin.to_owned(), files };
         Self::from_tree(origin.to_owned(), Box::new(tree))
     }
 
-    /// Takes any tree of files. `origin` names it in errors.
+    /// Opens any tree of files. `origin` names it in errors.
     ///
     /// # Errors
     /// It holds no version.
@@ -200,13 +200,13 @@ impl Distribution {
         Ok(Self { source: Source::Packaged(Arc::new(packaged), origin), digest: None })
     }
 
-    /// The same, known to come from the artifact with this digest.
+    /// Records the digest of the artifact that holds this distribution.
     #[must_use]
     pub fn with_digest(self, digest: String) -> Self {
         Self { digest: Some(digest), ..self }
     }
 
-    /// The digest of the artifact it came from; None for the embedded one, folders and files.
+    /// The digest of the artifact that holds it; `None` for the embedded distribution, folders and files.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }

@@ -1,13 +1,13 @@
-//! Flux objects in files, brought to the API version that a version of Flux stores: edited in place, so that comments, order
-//! and layout stay.
+//! Upgrades Flux objects in files to the API version that a version of Flux stores. Files are edited in place, so that
+//! comments, order and layout stay.
 //!
 //! ```text
 //! text ─► objects, targets of patches, texts of patches ─► edits (a place of the text and what it becomes) ─► text
 //!                                                       ├► fields that the new version does not have
 //!                                                       └► versions that stay, with the reason
 //! ```
-//! Which versions and fields there are is read from the definitions of the distribution; how a field is written in the new
-//! version is a table (<https://fluxcd.io/flux/components/>, "What's new in v1" and "Migration" of each kind).
+//! Versions and fields come from the definitions of the distribution. How a field is written in the new version is a
+//! table (<https://fluxcd.io/flux/components/>, "What's new in v1" and "Migration" of each kind).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -26,15 +26,15 @@ use source_text::SourceText;
 mod lines;
 mod source_text;
 
-/// Deepest place that is looked at, and most texts inside texts; files nest less.
+/// Limit for nested values and for texts inside texts; real files nest far less.
 const MAX_DEPTH: usize = 64;
 const MAX_TEXTS: usize = 4;
 
-/// Fields that older versions spell otherwise: kind, where the field stands, what it is called now.
+/// Renamed fields: kind, path of the parent, new name.
 const RENAMED_TO_LIST: [(&str, &str, &str); 2] =
     [("HelmRelease", "/spec/chart/spec/valuesFile", "valuesFiles"), ("HelmChart", "/spec/valuesFile", "valuesFiles")];
 
-/// What to do about a field that is no more, where it can be said.
+/// Advice for fields that the new version no longer has.
 const ADVICE: [(&str, &str); 7] = [
     ("/patchesStrategicMerge", "write each as an item of patches, with the text as patch"),
     ("/patchesJson6902", "write each as an item of patches, with the text as patch and its target"),
@@ -45,7 +45,7 @@ const ADVICE: [(&str, &str); 7] = [
     ("/summary", "write it as eventMetadata.summary"),
 ];
 
-/// Kinds whose name other projects use for kinds of their own: a target without a group may mean those.
+/// Kinds whose name other projects use as well: a target without a group may mean one of theirs.
 const SHARED_NAMES: [&str; 4] = ["Alert", "Bucket", "Provider", "Receiver"];
 
 /// The API version of every kind in one version of Flux, with the schema of that version.
@@ -56,19 +56,19 @@ struct Stored {
     schema: Value,
 }
 
-/// One edit, and where the text had what it replaces.
+/// An edit, with the position of the replaced text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
     /// Counts from 1.
     pub line: u64,
-    /// `KIND/NAMESPACE/NAME`, as the file has it.
+    /// `KIND/NAMESPACE/NAME`, as written in the file.
     pub object: String,
     pub from: String,
     pub to: String,
 }
 
-/// A field that the new version does not have, and that no edit here brings into it.
+/// A field that the new version does not have and that no edit replaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LostField {
@@ -82,7 +82,7 @@ pub struct LostField {
     pub advice: Option<&'static str>,
 }
 
-/// A version other than the stored one that stays as it is written.
+/// An API version other than the stored one that is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UneditedVersion {
@@ -92,11 +92,11 @@ pub struct UneditedVersion {
     pub from: String,
     pub to: String,
     pub reason: &'static str,
-    /// Whether somebody has to change it; otherwise it may be right already.
+    /// Whether a person has to change it; otherwise it may be right already.
     pub by_hand: bool,
 }
 
-/// A text and what was done to it.
+/// A migrated text with its edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Migrated {
     pub text: String,
@@ -130,14 +130,14 @@ impl StoredVersions {
         Ok(StoredVersions(stored))
     }
 
-    /// Rewrites the Flux objects of a YAML or JSON text, and what patches in it say about such objects.
+    /// Migrates the Flux objects in a YAML or JSON text, and patches in it that change such objects.
     ///
     /// A text that does not mention Flux is not parsed.
     ///
     /// # Errors
     /// The text is not YAML: a template, for example.
     pub fn migrate(&self, text: &str) -> Result<Migrated, YamlError> {
-        // Editors of Windows write a byte order mark. It stays, and does not count as a column.
+        // Editors on Windows write a byte order mark. It is kept and does not count as a column.
         let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
         if !may_concern_flux(body) {
             return Ok(Migrated { text: text.to_owned(), ..Migrated::default() });
@@ -148,15 +148,15 @@ impl StoredVersions {
         Ok(Migrated { text, edits, lost: plan.lost, unedited: plan.unedited })
     }
 
-    /// Rewrites the versions of a text that is not YAML, such as a template: lines `apiVersion: …` that have a line `kind: …`
-    /// beside them.
+    /// Migrates the versions in a text that is not YAML, such as a template: lines `apiVersion: …` with a line `kind:
+    /// …` beside them.
     pub fn migrate_lines(&self, text: &str) -> Migrated {
         let edits = lines::plan(text, self);
         let text = edited(text, &edits);
         Migrated { text, edits: edits.into_iter().map(|planned| planned.edit).collect(), ..Migrated::default() }
     }
 
-    /// The old versions that a text names which is not read otherwise.
+    /// Finds the old versions in a text that cannot be migrated.
     pub fn old_versions(&self, text: &str) -> Vec<UneditedVersion> {
         let unedited = |PlannedEdit { edit: Edit { line, object, from, to }, .. }| UneditedVersion {
             line,
@@ -169,7 +169,8 @@ impl StoredVersions {
         lines::plan(text, self).into_iter().map(unedited).collect()
     }
 
-    /// The edits of a text; `target` is that of the patch whose text it is, and `owner` the object that holds it.
+    /// Plans the edits of a text. If it is the text of a patch, `target` is the patch's target and `owner` the object
+    /// that holds the patch.
     fn plan(&self, text: &str, target: Option<&Value>, texts_left: usize, owner: &str) -> Result<EditPlan, YamlError> {
         let documents = yaml::parse_documents(text)?;
         let positions = yaml::parse_positions(text);
@@ -178,13 +179,13 @@ impl StoredVersions {
             ObjectWalk { stored: self, source, target, texts_left, plan: EditPlan::default(), aliases: vec![] };
         if documents.len() == positions.len() {
             for (document, positions) in documents.iter().zip(&positions) {
-                // A kustomization file may lack everything that names an object.
+                // A kustomization file may lack every field that names an object.
                 let kind = document.get("kind").and_then(Value::as_str).unwrap_or("kustomization");
                 let owner = if owner.is_empty() { kind } else { owner };
                 walk.look(document, String::new(), positions, owner, 0);
             }
         } else {
-            // Where the two readings differ no place can be trusted.
+            // If the two readings differ, no position can be trusted.
             walk.plan.unedited = self.old_versions(text);
         }
         Ok(walk.finish())
@@ -194,7 +195,7 @@ impl StoredVersions {
         self.0.get(&(group.to_owned(), kind.to_owned()))
     }
 
-    /// The stored versions of the kinds that are chosen by group and kind.
+    /// Returns the stored versions of the kinds that a predicate selects by group and kind.
     fn versions_of(&self, is_chosen: impl Fn(&str, &str) -> bool) -> BTreeSet<&str> {
         let chosen = self.0.iter().filter(|((group, kind), _)| is_chosen(group, kind));
         chosen.map(|(_, stored)| stored.version.as_str()).collect()
@@ -205,12 +206,12 @@ impl StoredVersions {
     }
 }
 
-/// Whether a text can name a Flux kind: objects by their group, targets of patches perhaps by their kind alone.
+/// Whether a text can name a Flux kind: objects name its group, but the target of a patch may name only its kind.
 fn may_concern_flux(text: &str) -> bool {
     text.contains("fluxcd") || ["target", "version", "patch"].iter().all(|word| text.contains(word))
 }
 
-/// The version of a definition that is stored, by group and kind.
+/// Returns the stored version of a definition, by group and kind.
 fn stored_version(object: &Value) -> Option<((String, String), Stored)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let is_stored = |version: &&Value| version.get("storage").and_then(Value::as_bool) == Some(true);
@@ -234,14 +235,14 @@ fn rank(version: &str) -> Option<(u32, u32, u32)> {
     Some((number(rest)?, 2, 0))
 }
 
-/// Whether a version is one that the kind has or had. Versions before the oldest supported Flux stand in no table, so all that are
-/// older than the newest count.
+/// Whether the kind has or had this version. Versions older than the oldest supported Flux are in no table, so every
+/// version older than the newest counts.
 fn is_known(group: &str, kind: &str, version: &str, stored: &str) -> bool {
     let newest = kinds::of(group, kind).and_then(|kind| kind.versions.first().copied()).unwrap_or(stored);
     rank(version).is_some_and(|version| Some(version) <= rank(newest).max(rank(stored)))
 }
 
-/// The default of `${NAME:-default}` and its like.
+/// Returns the default of `${NAME:-default}` and similar forms.
 fn default_of(variable: &str) -> Option<&str> {
     let (_, rest) = variable.strip_prefix("${")?.strip_suffix('}')?.split_once(['-', '='])?;
     Some(rest)
@@ -251,7 +252,7 @@ fn is_variable(version: &str) -> bool {
     ["$", "{{", "<<", "[["].iter().any(|mark| version.contains(mark))
 }
 
-/// A place of the text in bytes, what stands there afterwards, and how that is told.
+/// A byte range of the text, its replacement, and the reported edit.
 struct PlannedEdit {
     range: Range<usize>,
     new: String,
@@ -260,13 +261,13 @@ struct PlannedEdit {
 
 #[derive(Default)]
 struct EditPlan {
-    /// In the order of the text, none over another.
+    /// In the order of the text, without overlaps.
     edits: Vec<PlannedEdit>,
     lost: Vec<LostField>,
     unedited: Vec<UneditedVersion>,
 }
 
-/// Replaces places of a text, in their order.
+/// Replaces ranges of a text, in order.
 fn edited(text: &str, edits: &[PlannedEdit]) -> String {
     let mut result = String::with_capacity(text.len());
     let mut from = 0;
@@ -283,17 +284,18 @@ struct ObjectWalk<'a> {
     stored: &'a StoredVersions,
     source: SourceText<'a>,
     target: Option<&'a Value>,
-    /// How many texts inside texts are still read.
+    /// How many levels of texts inside texts may still be read.
     texts_left: usize,
     plan: EditPlan,
-    /// Versions that are written as an alias, with the place of the anchor.
+    /// Versions written as an alias, with the range of the anchor.
     aliases: Vec<(Range<usize>, UneditedVersion)>,
 }
 
 impl ObjectWalk<'_> {
-    /// Looks at a value and at everything in it: lists, templates of a ResourceSet and health checks name versions as well.
+    /// Plans the edits of a value and everything in it: lists, templates of a ResourceSet and health checks contain
+    /// versions too.
     ///
-    /// `owner` is the object around it, for what has no name of its own.
+    /// `owner` names the surrounding object, for values without a name.
     fn look(&mut self, value: &Value, pointer: String, positions: &Positions, owner: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
@@ -349,7 +351,7 @@ impl ObjectWalk<'_> {
             self.replace(at, api_version, &now, object);
         }
         if value.get("metadata").is_none() {
-            // A reference has no fields of the kind.
+            // A reference has none of the kind's fields.
             return;
         }
         let mut unknown = vec![];
@@ -365,7 +367,7 @@ impl ObjectWalk<'_> {
         }
     }
 
-    /// Looks at an operation of a JSON patch that sets or tests the version of an object.
+    /// Plans the edit of a JSON patch operation that sets or tests an object's version.
     fn look_at_operation(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let (Some(_), Some(path), Some(api_version)) = (text("op"), text("path"), text("value")) else { return };
@@ -373,7 +375,7 @@ impl ObjectWalk<'_> {
         if !path.ends_with("/apiVersion") || !self.stored.has_group(group) {
             return;
         }
-        // Deeper in the object the patch is for, the kind beside the version is not known.
+        // Below the root of the patched object, the kind that belongs to the version is unknown.
         let kind = self.target.filter(|_| path == "/apiVersion").and_then(|target| target.get("kind"));
         let kind = TargetPattern::of(kind.and_then(Value::as_str));
         let versions = self.stored.versions_of(|of, name| of == group && kind.matches(name));
@@ -382,7 +384,7 @@ impl ObjectWalk<'_> {
         self.replace_by_one_of(&versions, at, version, api_version, full, object);
     }
 
-    /// Looks at the target of a patch, or at a selector of a replacement: group, version and kind are expressions
+    /// Plans the edits of a patch target or of a replacement's selector: group, version and kind are expressions
     /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>).
     fn look_at_target(&mut self, target: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| target.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -400,7 +402,7 @@ impl ObjectWalk<'_> {
         self.replace_by_one_of(&versions, at, version, version, str::to_owned, object);
     }
 
-    /// Replaces a version by the one at which all chosen kinds are stored, or says why not.
+    /// Replaces a version if all selected kinds are stored at the same one; otherwise records why not.
     fn replace_by_one_of(
         &mut self,
         versions: &BTreeSet<&str>,
@@ -424,7 +426,7 @@ impl ObjectWalk<'_> {
         }
     }
 
-    /// Looks at a text that holds YAML itself: a patch, or the template of a ResourceSet.
+    /// Plans the edits of a text that contains YAML itself: a patch, or the template of a ResourceSet.
     fn look_at_text(&mut self, text: &str, at: Option<Location>, target: Option<&Value>, owner: &str) {
         let is_one = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
         let Some(texts_left) = self.texts_left.checked_sub(1) else { return };
@@ -466,7 +468,7 @@ impl ObjectWalk<'_> {
         self.plan.unedited.extend(unedited);
     }
 
-    /// Renames a field whose one value becomes a list of one; `false` when the table has no such field.
+    /// Renames a field and turns its value into a list of one. Returns `false` when the table does not have the field.
     fn rename(
         &mut self,
         value: &Value,
@@ -507,7 +509,7 @@ impl ObjectWalk<'_> {
         }
     }
 
-    /// Leaves a version as it is that is not an old one: of a variable, or one that Flux does not have.
+    /// Keeps a version that is not an old one: it comes from a variable, or Flux does not have it.
     fn leave(&mut self, at: Option<Location>, version: &str, stored: &str, old: &str, new: &str, object: &str) {
         match default_of(version) {
             Some(default) if default == stored => self.keep(at, old, new, object, VARIABLE, false),
@@ -521,7 +523,7 @@ impl ObjectWalk<'_> {
         self.plan.unedited.push(unedited(at, old, new, object, reason, by_hand));
     }
 
-    /// Puts everything into the order of the text.
+    /// Sorts everything into the order of the text.
     fn finish(self) -> EditPlan {
         let EditPlan { mut edits, mut lost, mut unedited } = self.plan;
         edits.sort_by_key(|planned| (planned.range.start, planned.range.end));
@@ -563,7 +565,7 @@ fn unedited(
     UneditedVersion { line: at.map_or(0, |at| at.line), object, from, to, reason, by_hand }
 }
 
-/// `KIND/NAMESPACE/NAME` of an object or of a reference to one, which has its name beside its kind.
+/// Formats an object or an object reference as `KIND/NAMESPACE/NAME`.
 fn name_of(value: &Value) -> Option<String> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let kind = text("/kind")?;
@@ -573,12 +575,12 @@ fn name_of(value: &Value) -> Option<String> {
     Some(ObjectId::new("", kind, namespace, name).to_string())
 }
 
-/// A step of a JSON pointer (RFC 6901).
+/// Escapes one token of a JSON pointer (RFC 6901).
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// An expression that has to match a whole text, as kustomize reads those of targets; an absent one matches everything.
+/// A regular expression that must match the whole text, as in kustomize's targets; a missing one matches everything.
 struct TargetPattern(Option<Result<Regex, regex::Error>>);
 
 impl TargetPattern {
@@ -595,13 +597,14 @@ impl TargetPattern {
     }
 }
 
-/// Whether a field is nothing that the API server would miss: metadata and status have rules of their own, and what SOPS adds is
-/// taken away when the object is decrypted.
+/// Whether a field need not be in the schema: metadata and status have rules of their own, and SOPS removes its fields
+/// when it decrypts the object.
 fn is_ignored(field: &str) -> bool {
     ["/metadata", "/status"].iter().any(|part| field.starts_with(part)) || field == "/sops"
 }
 
-/// The fields of a value that its schema does not have, as JSON pointers; what is below such a field is not named.
+/// Collects the fields of a value that its schema does not have, as JSON pointers. Fields below an unknown field are
+/// not listed.
 fn unknown_fields(value: &Value, schema: &Value, pointer: String, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -614,7 +617,7 @@ fn unknown_fields(value: &Value, schema: &Value, pointer: String, found: &mut Ve
             let preserved = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool) == Some(true);
             let properties = schema.get("properties").and_then(Value::as_object);
             let any = schema.get("additionalProperties");
-            // Patches take fields away by null, and give orders by keys such as `$patch`.
+            // Patches remove fields by null, and control merging by keys such as `$patch`.
             for (key, value) in fields.iter().filter(|(key, value)| !value.is_null() && !key.starts_with('$')) {
                 let pointer = format!("{pointer}/{}", escaped(key));
                 match (properties.and_then(|properties| properties.get(key)), any) {
@@ -681,7 +684,7 @@ spec:
         );
         let lost: Vec<String> = migrated.lost.iter().map(|lost| format!("{} {}", lost.line, lost.field)).collect();
         assert_eq!(lost, ["17 spec.gitImplementation"]);
-        // Done once, it is done.
+        // A second migration changes nothing.
         let again = newest().migrate(&migrated.text).unwrap();
         assert_eq!((again.text, again.edits), (migrated.text, vec![]));
     }
@@ -708,7 +711,8 @@ spec:
         assert!(newest().migrate("a: {{ .Values.fluxcd }}\n  c").is_err());
     }
 
-    /// `line object from to` of each edit, and what stays with `!` where somebody has to change it.
+    /// Returns `line object from to` of each edit, and the unchanged versions, with `!` where a person has to change
+    /// them.
     fn told(text: &str) -> (Vec<String>, Vec<String>, String) {
         let Migrated { text, edits, unedited, .. } = newest().migrate(text).unwrap();
         let short = |version: &str| version.replace(".toolkit.fluxcd.io/", "/");
@@ -771,7 +775,7 @@ spec:
         assert_eq!(told(&escaped).1, ["!2 HelmRelease/a helm/v2beta1"]);
         let folded = object("helm.toolkit.fluxcd.io/v2bet\\\n  a1").replace("helm", "\"helm").replace("a1", "a1\"");
         assert_eq!(told(&folded).1, ["!2 HelmRelease/a helm/v2beta1"], "{folded}");
-        // The edit of the anchor is that of the alias.
+        // The alias is edited at its anchor.
         let list = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: &v helm.toolkit.fluxcd.io/v2beta1, kind: HelmRelease, metadata: {name: a}}\n- {apiVersion: *v, kind: HelmRelease, metadata: {name: b}}\n";
         let (edits, stays, text) = told(list);
         assert_eq!((edits.len(), stays, text), (1, vec![], list.replace("v2beta1", "v2")));

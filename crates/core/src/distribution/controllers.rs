@@ -1,4 +1,4 @@
-//! ServiceAccount, Services and Deployment of each controller, from what differs between them.
+//! ServiceAccount, Services and Deployment of each controller, made from a table of their differences.
 
 use semver::Version;
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use crate::api::Component;
 use crate::api::well_known::DEFAULT_NAMESPACE;
 use crate::format::version_range::is_at_least;
 
-/// What sets a controller apart from the others.
+/// Differences between one controller and the others.
 struct Facts {
     grace_period_seconds: u64,
-    /// Keeps the node from evicting it before ordinary workloads.
+    /// Whether the node evicts ordinary workloads before it.
     critical: bool,
     /// Serves artifacts from a volume on /data, under its own Service.
     serves_artifacts: bool,
-    /// (name, port) that come before the metrics and health ports.
+    /// (name, port) of the ports listed before metrics and health.
     ports: &'static [(&'static str, u16)],
-    /// (name, mount path) of the emptyDir volumes, in the order patches may address by index.
+    /// (name, mount path) of the emptyDir volumes. The order matters because patches may address them by index.
     volumes: &'static [(&'static str, &'static str)],
     /// (name, target port) of the Services, sorted by name.
     services: &'static [(&'static str, &'static str)],
@@ -44,7 +44,7 @@ const fn facts(component: Component) -> Facts {
         Component::SourceController => Facts { services: &[("source-controller", "http")], ..ARTIFACT_SERVER },
         Component::SourceWatcher => Facts { services: &[("source-watcher", "http")], ..ARTIFACT_SERVER },
         Component::KustomizeController => Facts { grace_period_seconds: 60, critical: true, ..COMMON },
-        // A Helm upgrade in flight gets the time to finish.
+        // A Helm upgrade in progress gets time to finish.
         Component::HelmController => Facts { grace_period_seconds: 600, critical: true, ..COMMON },
         Component::NotificationController => Facts {
             ports: &[("http", 9090), ("http-webhook", 9292)],
@@ -83,7 +83,7 @@ fn labels(name: &str, flux: &Version, control_plane: Option<&str>) -> Value {
 
 fn service(component: Component, flux: &Version, service: &str, target_port: &str) -> Value {
     let name = component.as_str();
-    // Upstream labels this one Service by its own name; selectors of monitoring tools may rely on it.
+    // Upstream labels this Service by its own name, and selectors of monitoring tools may rely on it.
     let control_plane = if component == Component::SourceWatcher { name } else { "controller" };
     json!({
         "apiVersion": "v1",
@@ -171,7 +171,7 @@ fn container(component: Component, facts: &Facts, flux: &Version, tag: &str) -> 
     })
 }
 
-/// The order is an interface: patches, ours and users', address arguments by index.
+/// The order is part of the interface: our patches and those of users address arguments by index.
 fn arguments(component: Component, facts: &Facts) -> Vec<String> {
     let mut arguments = Vec::new();
     if component != Component::NotificationController {

@@ -81,7 +81,7 @@ impl Distribution {
 
 fn newest_in(dir: &Path) -> Option<FluxVersion> {
     let file = dir.join("flux-images/VERSION");
-    // A pipe would be waited for.
+    // Reading a named pipe would block.
     let text = file.is_file().then(|| fs::read_to_string(file).ok())??;
     FluxVersion::from_folder(text.trim())
 }

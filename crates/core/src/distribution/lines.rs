@@ -14,7 +14,7 @@ pub struct NotationError {
     pub message: String,
 }
 
-/// Where a line came from, so that mistakes found later can still be located.
+/// Position of a line in its file, for errors that are found later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub file: &'static str,
@@ -106,7 +106,7 @@ impl Word {
     }
 }
 
-/// The words of a line; its gate in brackets and its description are taken off the end first.
+/// The words of a line, after its gate in brackets and its description were split off.
 pub(super) struct Words {
     rest: &'static str,
     at: Position,

@@ -1,11 +1,11 @@
-//! What a minor version of Flux changes for those who come from an older one, beside its definitions: flags and feature gates of
-//! controllers, defaults, and the Kubernetes it wants.
+//! Changes that a minor version of Flux brings to existing installations, besides its definitions: flags and feature
+//! gates of controllers, defaults, and the required Kubernetes version.
 //!
-//! Read out of the controllers' own texts: `internal/features` (each gate with the version it came with), `--help` and
-//! `CHANGELOG.md` of source-controller 1.9.4, kustomize-controller 1.9.4, helm-controller 1.6.3, notification-controller 1.9.3,
-//! image-reflector-controller 1.2.4 and image-automation-controller 1.2.4 (<https://github.com/fluxcd>); `tags.txt` says which
-//! Flux has which. Of source-watcher: `cmd/main.go` and `CHANGELOG.md` of 2.2 (<https://github.com/fluxcd/source-watcher>). A new
-//! minor is new rows.
+//! The facts come from the controllers' own texts: `internal/features` (each gate with the version that introduced it),
+//! `--help` and `CHANGELOG.md` of source-controller 1.9.4, kustomize-controller 1.9.4, helm-controller 1.6.3,
+//! notification-controller 1.9.3, image-reflector-controller 1.2.4 and image-automation-controller 1.2.4
+//! (<https://github.com/fluxcd>). `tags.txt` maps them to versions of Flux. For source-watcher they come from
+//! `cmd/main.go` and `CHANGELOG.md` of 2.2 (<https://github.com/fluxcd/source-watcher>). A new minor adds rows.
 
 use semver::Version;
 
@@ -20,7 +20,8 @@ use super::Component::{
 type Release = (u64, u64);
 const ALWAYS: Release = (0, 0);
 
-/// A feature gate: whose, its name, since when, and the first release that only warns about it or does not know it.
+/// A feature gate: its controller, its name, the release that introduced it, and the first release that ignores or
+/// rejects it.
 struct Gate(Component, &'static str, Release, Option<Release>);
 
 const GATES: &[Gate] = &[
@@ -70,17 +71,18 @@ const GATES: &[Gate] = &[
     Gate(Watcher, "DirectSourceFetch", (8, 0), None),
 ];
 
-/// The gate that makes a variable without value an error; on by default since Flux 2.9 (kustomize-controller 1.9.0).
+/// The feature gate that makes a variable without a value an error; on by default since Flux 2.9 (kustomize-controller
+/// 1.9.0).
 pub const STRICT_SUBSTITUTION: &str = "StrictPostBuildSubstitutions";
 
-/// Flags every controller of 2.9 knows.
+/// Flags that every controller of 2.9 has.
 const COMMON_FLAGS: &str = "concurrent default-service-account enable-leader-election events-addr feature-gates health-addr \
     kube-api-burst kube-api-qps leader-election-lease-duration leader-election-release-on-cancel \
     leader-election-renew-deadline leader-election-retry-period log-encoding log-level max-retry-delay metrics-addr \
     min-retry-delay token-cache-max-duration token-cache-max-size watch-all-namespaces watch-label-selector \
     watch-configs-label-selector no-cross-namespace-refs insecure-allow-http";
 
-/// The other flags of each, in 2.9.
+/// Further flags of each controller in 2.9.
 const FLAGS: [(Component, &str); 7] = [
     (
         Source,
@@ -113,7 +115,7 @@ const FLAGS: [(Component, &str); 7] = [
     ),
 ];
 
-/// Flags that are younger than Flux 2.2: whose, and since when.
+/// Flags introduced after Flux 2.2: controllers, flags, and first release.
 const YOUNGER_FLAGS: [(&[Component], &str, Release); 6] = [
     (&[Source, Kustomize, Notification, Reflector, Automation], "token-cache-max-size", (6, 0)),
     (&[Source, Notification, Reflector, Automation], "default-service-account", (7, 0)),
@@ -123,7 +125,7 @@ const YOUNGER_FLAGS: [(&[Component], &str, Release); 6] = [
     (&[Helm], "override-manager", (8, 0)),
 ];
 
-/// Flags that are gone: whose, which, since when, and what to do.
+/// Removed flags: controller, flag, first release without it, and what to do instead.
 const REMOVED_FLAGS: [(Component, &str, Release, &str); 3] = [
     // image-reflector-controller 1.0.0: "Remove deprecated auto-login flags".
     (Reflector, "aws-autologin-for-ecr", (7, 0), "set spec.provider: aws on the ImageRepository"),
@@ -131,25 +133,25 @@ const REMOVED_FLAGS: [(Component, &str, Release, &str); 3] = [
     (Reflector, "gcp-autologin-for-gcr", (7, 0), "set spec.provider: gcp on the ImageRepository"),
 ];
 
-/// The oldest Kubernetes that a minor is made for: what `flux check --pre` of it demands (`kubernetesConstraints` of
-/// `cmd/flux/check.go` in flux2 v2.2.3, v2.3.0, v2.4.0 and v2.6.4), <https://github.com/fluxcd/flux2/pull/5200> (2.5),
-/// <https://github.com/fluxcd/website/pull/2353> (2.7), <https://github.com/fluxcd/flux2/pull/5730> (2.8),
-/// <https://fluxcd.io/flux/installation/> (2.9).
+/// The oldest Kubernetes minor that each Flux minor supports: the requirement of `flux check --pre`
+/// (`kubernetesConstraints` of `cmd/flux/check.go` in flux2 v2.2.3, v2.3.0, v2.4.0 and v2.6.4),
+/// <https://github.com/fluxcd/flux2/pull/5200> (2.5), <https://github.com/fluxcd/website/pull/2353> (2.7),
+/// <https://github.com/fluxcd/flux2/pull/5730> (2.8), <https://fluxcd.io/flux/installation/> (2.9).
 const KUBERNETES: [(u64, u64); 8] = [(2, 26), (3, 28), (4, 28), (5, 30), (6, 31), (7, 32), (8, 33), (9, 33)];
 
-/// What a version has to say about an argument of a controller.
+/// Why a version of a controller does not accept an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentProblem {
-    /// The controller ends at once: it does not know the flag.
+    /// The flag does not exist: the controller exits at once.
     UnknownFlag { flag: String, advice: Option<&'static str> },
-    /// The controller ends at once: it does not know the gate.
+    /// The feature gate does not exist: the controller exits at once.
     UnknownGate(String),
-    /// The gate is known, and does nothing any more.
+    /// The feature gate exists but no longer has an effect.
     IgnoredGate(String),
 }
 
 impl ArgumentProblem {
-    /// What is wrong, as a sentence.
+    /// Describes the problem in a sentence.
     pub fn sentence(&self) -> String {
         match self {
             ArgumentProblem::UnknownFlag { flag, advice: Some(advice) } => {
@@ -161,7 +163,7 @@ impl ArgumentProblem {
         }
     }
 
-    /// Whether the controller does not start with it.
+    /// Whether the controller refuses to start.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, ArgumentProblem::IgnoredGate(_))
     }
@@ -171,8 +173,8 @@ fn release(version: &Version) -> Release {
     (version.minor, version.patch)
 }
 
-/// What is wrong with an argument (`--flag`, `--flag=value`) of a controller in a version of Flux; nothing of controllers and
-/// flags that are not recorded.
+/// Returns the problems of an argument (`--flag`, `--flag=value`) of a controller in a version of Flux. Controllers and
+/// flags that are not recorded have no problems.
 pub fn argument_problems(version: &Version, component: Component, argument: &str) -> Vec<ArgumentProblem> {
     let at = release(version);
     let Some(argument) = argument.strip_prefix("--") else { return vec![] };
@@ -187,7 +189,7 @@ pub fn argument_problems(version: &Version, component: Component, argument: &str
     let is_listed = own.split_whitespace().chain(COMMON_FLAGS.split_whitespace()).any(|known| known == flag);
     let is_too_young =
         YOUNGER_FLAGS.iter().any(|(of, name, since)| of.contains(&component) && *name == flag && at < *since);
-    // The list is of 2.9: what is not in it may have been in an older one.
+    // The list is from 2.9: a flag that is missing from it may exist in older versions.
     if is_too_young || (!is_listed && version.minor >= 9) {
         return vec![ArgumentProblem::UnknownFlag { flag: flag.to_owned(), advice: None }];
     }
@@ -200,7 +202,7 @@ pub fn argument_problems(version: &Version, component: Component, argument: &str
 }
 
 fn gate_problem(at: Release, component: Component, name: &str) -> Option<ArgumentProblem> {
-    // Gates of every controller are switched with these two names.
+    // These two names switch the gates of every controller.
     if ["AllAlpha", "AllBeta"].contains(&name) {
         return None;
     }
@@ -212,18 +214,18 @@ fn gate_problem(at: Release, component: Component, name: &str) -> Option<Argumen
     }
 }
 
-/// Whether a variable without a value is an error unless a gate says otherwise.
+/// Whether a variable without a value is an error by default, without a feature gate.
 pub fn substitutes_strictly(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
 
-/// Whether post-renderers get the hooks of a chart as well unless the HelmRelease or a gate says otherwise (helm-controller
-/// 1.6.0).
+/// Whether post-renderers also get the hooks of a chart by default, without a setting of the HelmRelease or a feature
+/// gate (helm-controller 1.6.0).
 pub fn renders_hooks(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
 
-/// Whether releases are made with Helm 4's defaults, among them server-side apply, unless a gate says otherwise
+/// Whether releases use Helm 4's defaults, such as server-side apply, by default, without a feature gate
 /// (helm-controller 1.5.0).
 pub fn has_helm4_defaults(version: &Version) -> bool {
     release(version) >= (8, 0)
@@ -234,7 +236,7 @@ pub fn wants_gcr_audience(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
 
-/// The oldest Kubernetes minor (of 1.x) that a version of Flux is made for, where it is recorded.
+/// The oldest Kubernetes minor (of 1.x) that a version of Flux supports, if recorded.
 pub fn oldest_kubernetes(version: &Version) -> Option<u64> {
     KUBERNETES.iter().find(|(minor, _)| *minor == version.minor).map(|(_, kubernetes)| *kubernetes)
 }

@@ -1,4 +1,4 @@
-//! The names of what a distribution is made of: versions and images.
+//! Names of a distribution's versions and images.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::lines::{Line, NotationError, Position, Word, Words, block, lines, offset};
 use super::version_gate::Gate;
 
-/// Everything the notation says.
+/// The parsed content of all notation files.
 #[derive(Debug, Default)]
 pub(super) struct Notation {
     pub annotations: Vec<(Gated<&'static str>, &'static str)>,
@@ -18,7 +18,7 @@ pub(super) struct Notation {
     pub crds: Vec<Crd>,
 }
 
-/// A value and where it holds.
+/// A value and the gate that says where it holds.
 #[derive(Debug, Clone)]
 pub(super) struct Gated<T> {
     pub value: T,
@@ -33,14 +33,14 @@ pub(super) struct Crd {
     pub component: &'static str,
     pub short_names: Vec<Gated<&'static str>>,
     pub categories: Vec<Gated<&'static str>>,
-    /// Where the object lacks the label `app.kubernetes.io/part-of`.
+    /// Versions in which the object lacks the label `app.kubernetes.io/part-of`.
     pub without_part_of: Option<Gate<'static>>,
     pub versions: Vec<ApiVersion>,
     pub fields: Vec<Field>,
     pub description: Option<&'static str>,
 }
 
-/// One served API version of a kind.
+/// An API version in which a kind is served.
 #[derive(Debug)]
 pub(super) struct ApiVersion {
     pub name: &'static str,
@@ -51,7 +51,7 @@ pub(super) struct ApiVersion {
     pub columns: Vec<Gated<&'static str>>,
 }
 
-/// One printer column.
+/// A printer column.
 #[derive(Debug)]
 pub(super) struct Column {
     pub name: &'static str,
@@ -61,7 +61,7 @@ pub(super) struct Column {
     pub wide: bool,
 }
 
-/// One property of an object, or the body of a named type (then `name` is the type's).
+/// A property of an object, or the body of a named type (then `name` is the type's).
 #[derive(Debug)]
 pub(super) struct Field {
     pub name: &'static str,
@@ -125,17 +125,17 @@ impl Notation {
         Ok(notation)
     }
 
-    /// The definition of a type; every [`Base::Named`] has one.
+    /// Returns the definition of a type; every [`Base::Named`] has one.
     pub(crate) fn named(&self, name: &str) -> Option<&Field> {
         self.types.get(name)
     }
 
-    /// A set of printer columns; every set that an API version names exists.
+    /// Returns a set of printer columns; parsing has checked that it exists.
     pub(crate) fn columns(&self, name: &str) -> &[Column] {
         self.columns.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// A gate of a type may name any API version that some kind has.
+    /// Checks that each API version in a type's gates exists in some kind.
     fn check_api_versions_of_types(&self) -> Result<(), NotationError> {
         let mut known: Vec<&str> = self.crds.iter().flat_map(|crd| &crd.versions).map(|version| version.name).collect();
         known.sort_unstable();
@@ -172,7 +172,7 @@ impl Notation {
                 }
                 "type" => {
                     let name = words.next("a name")?;
-                    // So a type that does not exist is told from a misspelt built-in one.
+                    // The case tells an undefined type from a misspelt built-in one.
                     if !name.text.starts_with(|c: char| c.is_ascii_uppercase()) {
                         return Err(name.position.error("the name of a type starts with a capital letter"));
                     }
@@ -293,7 +293,7 @@ impl Notation {
         Ok(fields)
     }
 
-    /// Reads `TYPE ATTRIBUTE… [GATE]` and what is indented below: enum values, rules, fields.
+    /// Reads `TYPE ATTRIBUTE… [GATE]` and the indented lines below: enum values, rules, fields.
     fn field_after_name(&self, name: Word, mut words: Words, lines: &[Line]) -> Result<Field, NotationError> {
         let gate = words.gate()?;
         let description = words.description;
@@ -480,7 +480,8 @@ fn no_children(lines: &[Line]) -> Result<(), NotationError> {
     lines.first().map_or(Ok(()), |line| Err(line.position(0).error("nothing may be indented below this kind of line")))
 }
 
-/// Refuses gates inside a crd that name an API version it does not have: a typing error would silently drop a field.
+/// Refuses gates inside a crd that name an API version the kind does not have: a typing error would silently drop a
+/// field.
 fn check_api_versions(fields: &[Field], known: &[&str]) -> Result<(), NotationError> {
     for field in fields {
         let gates = std::iter::once(&field.gate)
@@ -511,7 +512,7 @@ mod tests {
         Notation::parse(&[("test.notation", text)]).unwrap_err().to_string()
     }
 
-    /// The error of a crd with these lines below its version; they start on line 4.
+    /// Parses a crd with these lines below its version and returns the error; the lines start on line 4.
     fn error_in_crd(lines: &str) -> String {
         error(&format!("{HEAD}{lines}"))
     }

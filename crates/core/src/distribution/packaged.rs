@@ -1,4 +1,4 @@
-//! A distribution that somebody else packaged: a tree of files with the layout the module documentation shows.
+//! A distribution packaged elsewhere: a tree of files with the layout in the module documentation.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::tree::Tree;
 use super::{Component, DistributionError, FluxVersion, ImageDigest, Variant};
 use crate::format::yaml;
 
-/// The answers a tree of files gives.
+/// A tree of files that answers as a distribution.
 #[derive(Debug)]
 pub(super) struct Packaged {
     tree: Box<dyn Tree>,
@@ -29,7 +29,7 @@ impl Packaged {
         &self.versions
     }
 
-    /// Returns what `flux-images/VERSION/VARIANT.yaml` says; None when there is no such file.
+    /// Returns the content of `flux-images/VERSION/VARIANT.yaml`; `None` if the file does not exist.
     pub(crate) fn digests(
         &self,
         version: &FluxVersion,
@@ -40,7 +40,7 @@ impl Packaged {
         image_digests(&text).map(Some).map_err(|message| self.content(&relative, &message))
     }
 
-    /// Returns the documents of `flux/VERSION/NAME.yaml`; None when there is no such file.
+    /// Returns the documents of `flux/VERSION/NAME.yaml`; `None` if the file does not exist.
     pub(crate) fn manifests(&self, version: &FluxVersion, name: &str) -> Result<Option<Vec<Value>>, DistributionError> {
         let relative = format!("flux/{}/{name}.yaml", version.name);
         let Some(text) = self.text(&relative)? else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Packaged {
     }
 
     pub(crate) fn has_manifests(&self, version: &FluxVersion, name: &str) -> bool {
-        // What cannot be read is there; reading it says why.
+        // An unreadable file counts as present, so that reading it later reports the error.
         !matches!(self.tree.read(&format!("flux/{}/{name}.yaml", version.name)), Ok(None))
     }
 
@@ -93,7 +93,7 @@ fn is_manifest(document: &Value) -> bool {
     filled("/apiVersion") && filled("/kind") && filled("/metadata/name")
 }
 
-/// Reads `images: [{name: REGISTRY/COMPONENT, newTag, digest}]`; images of components unknown to us are left out.
+/// Reads `images: [{name: REGISTRY/COMPONENT, newTag, digest}]`; images of unknown components are skipped.
 fn image_digests(text: &str) -> Result<Vec<ImageDigest>, String> {
     let documents = yaml::parse_documents(text).map_err(|error| error.to_string())?;
     let images = documents.first().and_then(|document| document.get("images")).and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! What the controllers may do (RBAC, the quota for critical pods) and who may reach them (network policies).
+//! RBAC and the pod quota of the controllers, and the network policies that protect them.
 
 use semver::Version;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ fn controller_rules(flux: &Version) -> Vec<Value> {
     rules.push(rule(&[""], &["configmaps/status"], &["get", "update", "patch"]));
     rules.push(rule(&["coordination.k8s.io"], &["leases"], READ_WRITE));
     if is_at_least(flux, 2, 6, 0) {
-        // Object-level workload identity: the controllers ask for tokens of the accounts that objects name.
+        // Object-level workload identity: the controllers request tokens of the service accounts that objects name.
         rules.push(rule(&[""], &["serviceaccounts/token"], &["create"]));
     }
     if is_at_least(flux, 2, 3, 0) {
@@ -100,10 +100,10 @@ fn controller_rules(flux: &Version) -> Vec<Value> {
     rules
 }
 
-/// The groups that flux-edit and flux-view open to people.
+/// Returns the API groups that flux-edit and flux-view grant to users.
 fn user_groups(flux: &Version) -> Vec<&'static str> {
     let mut groups = vec!["notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"];
-    // Later than the group itself: a patch release repaired the omission.
+    // The group is older; a patch release added the missing rule.
     if is_at_least(flux, 2, 7, 4) {
         groups.push("source.extensions.fluxcd.io");
     }

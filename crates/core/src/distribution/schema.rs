@@ -1,4 +1,4 @@
-//! From the notation to CustomResourceDefinitions of one Flux version.
+//! Turns the notation into CustomResourceDefinitions of one Flux version.
 
 use semver::Version;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::lines::NotationError;
 use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, Wrap};
 use super::version_gate::{Gate, Place};
 
-/// What a kind looks like in one Flux version, without its schemas.
+/// A kind in one Flux version, without its schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrdSummary {
     /// For example `source.toolkit.fluxcd.io`.
@@ -22,7 +22,7 @@ pub struct CrdSummary {
     pub versions: Vec<ServedVersion>,
 }
 
-/// One API version that the API server offers for a kind.
+/// An API version that the API server offers for a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedVersion {
     pub name: String,
@@ -31,7 +31,7 @@ pub struct ServedVersion {
     pub deprecated: bool,
 }
 
-/// One field of an API version, for an explanation without a cluster.
+/// A field of an API version, for an explanation without a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDescription {
     /// Dotted, lists and maps marked: `spec.ref.branch`, `status.conditions[].type`, `spec.labels{}`.
@@ -71,7 +71,7 @@ impl CrdSummary {
 }
 
 impl Crd {
-    /// Returns what of this kind exists in a Flux version; None when that version does not have the kind.
+    /// Returns the kind as it is in a Flux version; `None` if that version does not have it.
     pub(super) fn summary(&self, flux: &Version) -> Option<CrdSummary> {
         let place = Place { flux, api: "" };
         let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
@@ -114,7 +114,7 @@ impl Notation {
         let short_names = gated(&crd.short_names, place);
         let mut names = Map::new();
         if !categories.is_empty() {
-            // Every kind that has a category of its own is also in the two general ones.
+            // A kind with its own category is also in the two general ones.
             let all: Vec<&str> = ["all", "fluxcd"].into_iter().chain(categories).collect();
             names.insert("categories".into(), json!(all));
         }
@@ -127,7 +127,7 @@ impl Notation {
         names.insert("singular".into(), json!(crd.kind.to_lowercase()));
         let versions: Vec<Value> =
             crd.served(flux).map(|version| self.version(crd, version, flux)).collect::<Result<_, _>>()?;
-        // By insertion and not by `json!`, which would copy the large parts.
+        // Insert the parts: `json!` would copy the large ones.
         let metadata = object([
             ("annotations", annotations.into()),
             ("labels", labels.into()),
@@ -254,7 +254,7 @@ impl Notation {
         Ok(schema)
     }
 
-    /// Returns the innermost schema: what a list of it calls an item.
+    /// Returns the innermost schema: of a list, the schema of its items.
     fn base(&self, field: &Field, place: Place<'_>) -> Result<Keywords, NotationError> {
         let mut schema = match field.base {
             Base::Named(name) => {
@@ -361,7 +361,7 @@ impl Base {
 }
 
 impl Attribute {
-    /// True for what describes a list or map itself and not its items.
+    /// Whether the keyword describes a list or map itself instead of its items.
     fn is_about_the_whole(&self) -> bool {
         matches!(
             self,
@@ -393,7 +393,8 @@ impl Attribute {
     }
 }
 
-/// A schema in the making. A handful of pairs is quicker to look through than a hash map, and there are thousands of them.
+/// A schema under construction. Searching a handful of pairs is faster than a hash map, and there are thousands of
+/// schemas.
 #[derive(Default)]
 struct Keywords(Vec<(&'static str, Value)>);
 
@@ -405,7 +406,7 @@ impl Keywords {
         }
     }
 
-    /// Returns the object with its keys in the order controller-gen writes, so that exported files read as expected.
+    /// Returns the object with its keys in controller-gen's order, so that exported files read as expected.
     fn into_value(mut self) -> Value {
         self.0.sort_unstable_by_key(|(keyword, _)| *keyword);
         let mut map = Map::with_capacity(self.0.len());

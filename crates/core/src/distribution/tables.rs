@@ -1,4 +1,4 @@
-//! The tables of versions, tags and digests. They are text, read on demand; no CRD is looked at.
+//! The tables of versions, tags and digests. They are text and read on demand; CRDs are not read.
 
 use semver::Version;
 
@@ -12,7 +12,8 @@ pub(super) fn versions() -> Result<Vec<FluxVersion>, DistributionError> {
     let mut versions = Vec::new();
     for (number, row) in rows() {
         let name = row.split_whitespace().next().unwrap_or_default();
-        let version = Version::parse(name).map_err(|_| bad_row("tags.txt", number, "the first word is no version"))?;
+        let version =
+            Version::parse(name).map_err(|_| bad_row("tags.txt", number, "the first word is not a version"))?;
         versions.push(FluxVersion { name: format!("v{version}"), version });
     }
     versions.sort_by(|a, b| a.version.cmp(&b.version));

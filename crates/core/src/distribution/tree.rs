@@ -1,4 +1,4 @@
-//! Where the files of a packaged distribution are: in a folder, or in memory after an archive was read.
+//! Storage of a packaged distribution: a folder, or memory after an archive was read.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use crate::format::tarball::{Files, Limits};
 
 /// A tree of files, read by their path below its root, with `/` between the parts.
 pub trait Tree: Debug + Send + Sync {
-    /// Returns the content of a file; None when there is none.
+    /// Returns the content of a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read, or is larger than a manifest ever is.
+    /// The file cannot be read, or is larger than any manifest.
     fn read(&self, path: &str) -> io::Result<Option<Cow<'_, [u8]>>>;
 
     /// Returns the names of the folders directly below a folder; a missing folder has none.
@@ -23,11 +23,11 @@ pub trait Tree: Debug + Send + Sync {
     /// The folder cannot be read.
     fn list(&self, folder: &str) -> io::Result<BTreeSet<String>>;
 
-    /// How a file is called in errors.
+    /// Returns the name of a file for error messages.
     fn name_of(&self, path: &str) -> String;
 }
 
-/// A folder on disk; files are read when they are asked for.
+/// A folder on disk; files are read on demand.
 #[derive(Debug)]
 pub(super) struct FolderTree(pub(super) PathBuf);
 
@@ -68,7 +68,7 @@ impl Tree for FolderTree {
     }
 }
 
-/// Files in memory, and what they were read from.
+/// Files in memory, with the name of their origin.
 #[derive(Debug)]
 pub(super) struct FilesTree {
     pub(super) origin: String,

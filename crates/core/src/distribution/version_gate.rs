@@ -1,4 +1,4 @@
-//! Where a line of the notation holds: at which API versions and in which Flux versions.
+//! Version gates of notation lines: the API versions and the Flux versions in which a line holds.
 //!
 //! ```text
 //! 2.7..                 Flux 2.7.0 and later
@@ -11,7 +11,7 @@
 
 use semver::Version;
 
-/// The place a line is asked about: one Flux version and, inside a schema, one API version.
+/// The versions for which a gate is evaluated: one Flux version and, inside a schema, one API version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub flux: &'a Version,
@@ -19,13 +19,13 @@ pub(super) struct Place<'a> {
     pub api: &'a str,
 }
 
-/// A disjunction of alternatives; none at all means "everywhere".
+/// Alternatives, of which one must hold; an empty list always holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Gate<'t>(Vec<Alternative<'t>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alternative<'t> {
-    /// Empty: every API version.
+    /// An empty list means every API version.
     apis: Vec<&'t str>,
     from: Triple,
     to: Triple,
@@ -38,7 +38,7 @@ const LAST: Triple = (u64::MAX, u64::MAX, u64::MAX);
 impl<'t> Gate<'t> {
     pub(crate) const EVERYWHERE: Gate<'static> = Gate(Vec::new());
 
-    /// Reads a gate without its brackets. The error is what is wrong with it, to be shown with the line.
+    /// Reads a gate without its brackets. The error says what is wrong; callers add the line.
     pub(crate) fn parse(text: &'t str) -> Result<Self, String> {
         text.split(',').map(|alternative| Alternative::parse(alternative.trim())).collect::<Result<_, _>>().map(Gate)
     }
@@ -55,7 +55,7 @@ impl<'t> Gate<'t> {
         })
     }
 
-    /// The API versions the gate names, for the check that each exists.
+    /// The API versions in the gate, for the check that each exists.
     pub(crate) fn apis(&self) -> impl Iterator<Item = &'t str> {
         self.0.iter().flat_map(|alternative| alternative.apis.iter().copied())
     }

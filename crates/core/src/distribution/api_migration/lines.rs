@@ -1,4 +1,4 @@
-//! Versions in a text that is not YAML, such as a template of Helm: found line by line.
+//! Versions in a text that is not YAML, such as a Helm template, found line by line.
 
 use std::sync::LazyLock;
 
@@ -6,16 +6,16 @@ use regex::Regex;
 
 use super::{Edit, PlannedEdit, StoredVersions, is_known};
 
-/// `apiVersion: GROUP/VERSION`, perhaps as the first key of a list's item, perhaps in quotes.
+/// Matches `apiVersion: GROUP/VERSION`, also as the first key of a list item or in quotes.
 static API_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"^([ \t]*(?:- +)*)apiVersion: +["']?([a-z0-9.]+)/(v[a-z0-9]+)["']?[ \t]*(?:#.*)?$"#).ok()
 });
 
-/// `kind: KIND` in the same forms.
+/// Matches `kind: KIND` in the same forms.
 static KIND: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"^([ \t]*(?:- +)*)kind: +["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?$"#).ok());
 
-/// The edits of a text.
+/// Plans the edits of a text.
 pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
     if !text.contains("fluxcd") {
         return vec![];
@@ -28,7 +28,7 @@ pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
     });
     let mut edits = vec![];
     for ((index, line), start) in lines.iter().enumerate().zip(starts) {
-        // Groups, versions and the mark in front are ASCII, but a line may hold more.
+        // Group and version are ASCII, but the rest of a line may not be.
         let line = line.trim_start_matches('\u{feff}');
         let mark = lines.get(index).map_or(0, |whole| whole.len() - line.len());
         let Some(found) = API_VERSION.as_ref().and_then(|pattern| pattern.captures(line)) else { continue };
@@ -53,10 +53,10 @@ pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
     edits
 }
 
-/// The kind of the mapping that has a key at a column of a line.
+/// Finds the kind in the mapping that has a key at this column of a line.
 fn kind_beside<'a>(lines: &[&'a str], at: usize, column: usize) -> Option<&'a str> {
     let below = lines.iter().skip(at + 1).copied();
-    // The key may be the first one of a list's item: above it another item ends.
+    // The key may be the first one of a list item: then another item ends above it.
     let above = lines.iter().take(at).rev().copied();
     let is_first = lines.get(at).is_some_and(|line| line.trim_start().starts_with('-'));
     kind_in(below, column).or_else(|| if is_first { None } else { kind_in(above, column) })

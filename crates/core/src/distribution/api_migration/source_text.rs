@@ -1,4 +1,4 @@
-//! Places in a text as it is written: of a node whose position is known, and of what a text inside the text says.
+//! Byte ranges of values in a text as written, also of values in a text inside the text.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ impl<'a> SourceText<'a> {
         self.text.get(range.clone()).unwrap_or_default()
     }
 
-    /// The line of a byte, from 1.
+    /// Returns the line number of a byte offset, from 1.
     pub(super) fn line_of(&self, at: usize) -> u64 {
         self.starts.partition_point(|start| *start <= at) as u64
     }
@@ -41,14 +41,14 @@ impl<'a> SourceText<'a> {
         Some(start + within)
     }
 
-    /// The place of a scalar that is written as its value, without its quotes.
+    /// Returns the range of a scalar without its quotes. The scalar must be written exactly as its value.
     pub(super) fn place(&self, at: Option<Location>, value: &str) -> Option<Range<usize>> {
         let whole = self.whole_place(at, value)?;
         let quote = usize::from(whole.len() > value.len());
         Some(whole.start + quote..whole.end - quote)
     }
 
-    /// The place of a scalar that is written as its value, with its quotes.
+    /// Returns the range of a scalar with its quotes. The scalar must be written exactly as its value.
     pub(super) fn whole_place(&self, at: Option<Location>, value: &str) -> Option<Range<usize>> {
         let start = self.offset(at?)?;
         let rest = self.text.get(start..)?;
@@ -57,7 +57,7 @@ impl<'a> SourceText<'a> {
         Some(start..start + form.len())
     }
 
-    /// The place of the value that an alias at a location stands for.
+    /// Returns the range of the anchored value that the alias at a location refers to.
     pub(super) fn anchor(&self, at: Location, value: &str) -> Option<Range<usize>> {
         let start = self.offset(at)?;
         let name = self.text.get(start..)?.strip_prefix('*')?;
@@ -75,7 +75,8 @@ impl<'a> SourceText<'a> {
         self.text.get(begins..)?.starts_with(value).then_some(begins..begins + value.len())
     }
 
-    /// The place of a block scalar or of a quoted one, all of it. A block scalar is located at its head or at its first text.
+    /// Returns the whole range of a block scalar or quoted scalar. A block scalar is located at its head or at its
+    /// first text.
     pub(super) fn scalar(&self, at: Location) -> Option<Range<usize>> {
         let start = self.offset(at)?;
         let start = self.head_of_block(start).unwrap_or(start);
@@ -89,7 +90,8 @@ impl<'a> SourceText<'a> {
         Some(start..start + length)
     }
 
-    /// Where the head (`|-`) of a block stands whose first text is at a place: in the next line above that is not blank.
+    /// Finds the head (`|-`) of the block scalar whose first text is at this offset: it ends the next non-blank line
+    /// above.
     fn head_of_block(&self, at: usize) -> Option<usize> {
         let before = self.text.get(..at)?;
         let (above, indent) = before.rsplit_once('\n')?;
@@ -102,8 +104,8 @@ impl<'a> SourceText<'a> {
         Some(begins + head.start())
     }
 
-    /// Where a piece of a value stands in the text of the scalar that holds it: both name the same words in the same order, as
-    /// neither indentation, folding nor escapes of other letters change them. `None` where that does not hold.
+    /// Finds a piece of a value in the text of its scalar. Both contain the same words in the same order, because
+    /// indentation, folding and escapes do not change them. Returns `None` where that does not hold.
     pub(super) fn same_place(&self, scalar: &Range<usize>, value: &str, piece: &Range<usize>) -> Option<Range<usize>> {
         let word = value.get(piece.clone())?;
         let written = self.written(scalar);
@@ -117,7 +119,7 @@ impl<'a> SourceText<'a> {
     }
 }
 
-/// The length of a block scalar: its first line, and all lines that are indented as the first one below it.
+/// Returns the length of a block scalar: its first line and all following lines with at least the same indentation.
 fn block_length(rest: &str) -> usize {
     let mut lines = rest.split_inclusive('\n');
     let mut length = lines.next().map_or(0, str::len);
@@ -139,7 +141,7 @@ fn block_length(rest: &str) -> usize {
     length
 }
 
-/// The length of a text in double quotes.
+/// Returns the length of a text in double quotes.
 fn closing_quote(rest: &str) -> Option<usize> {
     let mut is_escaped = false;
     let end = rest.char_indices().skip(1).find(|(_, letter)| {
