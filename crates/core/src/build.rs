@@ -9,7 +9,7 @@
 //!                                 └──> namespace, references, images, annotations, labels
 //!                                        └──> apply order ──> revision ──> common metadata, owner labels
 //! ```
-//! Pure: the same instance and distribution give the same bytes. Nothing is pulled, nothing is read from a cluster.
+//! Pure: the same instance and distribution give the same bytes. The build neither pulls anything nor reads a cluster.
 
 mod controllers;
 mod error;
@@ -35,16 +35,16 @@ use crate::kustomize::{
 };
 use settings::Settings;
 
-/// What a caller may choose about a build; everything else comes from the instance.
+/// Options of a build; everything else comes from the instance.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     /// Whether patches without effect and images without digests are errors instead of warnings.
     pub strict: bool,
-    /// Whether a distribution from elsewhere may bring minors that this program does not know.
+    /// Whether a packaged distribution may contain minor versions that this program does not know.
     pub allow_unknown_minor: bool,
 }
 
-/// A finished build.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// The Flux version that was chosen.
@@ -54,7 +54,7 @@ pub struct Build {
     pub objects: Vec<Value>,
     /// The controllers' images, read back after patches, in the order of `spec.components`.
     pub images: Vec<ComponentImage>,
-    /// One report per item of `spec.kustomize.patches`.
+    /// A report for each item of `spec.kustomize.patches`.
     pub patches: Vec<PatchReport>,
     pub warnings: Vec<BuildWarning>,
     /// The newest release of Flux 2 in the distribution; differs from `version` when the installation is outdated.
@@ -72,29 +72,29 @@ impl Build {
     }
 }
 
-/// Something that is not wrong but probably not meant.
+/// A legal setting that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildWarning {
     pub reason: WarningReason,
     pub message: String,
-    /// What to do about it.
+    /// Advice for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Why there is a warning; a stable word.
+/// The reason of a warning; its name is stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum WarningReason {
     /// Images are referenced by tag only.
     NoDigests,
     /// The target of a user patch selects nothing.
     UnmatchedPatch,
-    /// The artifact cannot be built from; the one before it is used.
+    /// The newest artifact cannot be built, so the previous one is used.
     LastGoodArtifact,
 }
 
-/// Kinds that Flux's notification API may name, beyond its own.
+/// Kinds of the operator that Flux's notification API may reference, in addition to its own.
 const OPERATOR_KINDS: [&str; 3] = ["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
 /// The permission that object-level workload identity needs.
@@ -102,7 +102,7 @@ const TOKEN_RESOURCE: &str = "serviceaccounts/token";
 
 /// Builds the objects of an instance.
 ///
-/// The namespace is that of the instance, or `flux-system` when it has none.
+/// The namespace is that of the instance, or `flux-system` if it has none.
 ///
 /// # Errors
 /// A [`BuildError`]: the spec asks for something impossible, a patch does not apply, or the distribution is broken.
@@ -112,7 +112,7 @@ pub fn build(
     options: &BuildOptions,
 ) -> Result<Build, BuildError> {
     let spec = &instance.spec;
-    // A minor brings fields, roles and kinds that this program knows nothing of; a patch does not.
+    // A minor version can add fields, roles and kinds that this program does not know; a patch version does not.
     let is_trusted = distribution.is_embedded() || options.allow_unknown_minor;
     let supported = (!is_trusted).then(|| Distribution::embedded().versions());
     let selection = version::select(&spec.distribution.version, distribution, supported.as_deref())?;
@@ -137,7 +137,7 @@ pub fn build(
     let patches: Vec<Patch> = spec.kustomize.iter().flat_map(|kustomize| &kustomize.patches).map(as_patch).collect();
     let mut reports = apply_patches(&mut list, &patches)?;
     for report in &mut reports {
-        // Without a target a patch names its object; the one that names none is empty.
+        // A patch without a target names its object itself. Only an empty patch names none.
         if report.objects.is_empty() && patches.get(report.index).is_some_and(|patch| patch.target.is_some()) {
             let warning = unmatched(report, &patches, &list);
             if options.strict {
@@ -149,7 +149,7 @@ pub fn build(
             warnings.push(warning);
         }
         for object in &mut report.objects {
-            // Reports speak of the objects as they come out, not as they are in the middle of the build.
+            // Reports name objects as they are in the result, not as they are during the build.
             if object.object.namespace.is_empty() && !is_cluster_scoped(&object.object.group, &object.object.kind) {
                 object.object.namespace.clone_from(&settings.namespace);
             }
@@ -250,7 +250,8 @@ fn accumulate(
     for component in &settings.components {
         let objects = distribution.component(version, *component)?;
         if settings.is_sharded(*component) {
-            // Only what runs once per shard is copied; a shard uses the main one's ServiceAccount and CRDs.
+            // Only controllers that run once per shard are copied. A shard uses the ServiceAccount and CRDs of the main
+            // controllers.
             let copied = objects.iter().filter(|object| matches!(kind(object), "Deployment" | "Service"));
             shards.push((*component, copied.cloned().collect::<Vec<_>>()));
         }
@@ -271,7 +272,7 @@ fn accumulate(
     Ok(list)
 }
 
-/// The roles, bindings and the quota, named after the namespace so that several installations could live side by side.
+/// The roles, bindings and the quota, named after the namespace so that several installations can coexist.
 fn roles(settings: &Settings, mut objects: Vec<Value>) -> ResourceList {
     for object in &mut objects {
         if settings.namespace != DEFAULT_NAMESPACE {
@@ -297,7 +298,7 @@ fn lists(rule: &Value, field: &str, wanted: &str) -> bool {
         .is_some_and(|items| items.iter().any(|item| item.as_str() == Some(wanted)))
 }
 
-/// Replaces a piece of every text below a value.
+/// Replaces a substring in every string of a value.
 fn replace_text(value: &mut Value, from: &str, to: &str) {
     match value {
         Value::String(text) if text.contains(from) => *text = text.replace(from, to),
@@ -336,7 +337,7 @@ fn shard_objects(
     Ok(list)
 }
 
-/// Everything the spec changes in the distribution's objects.
+/// Applies the settings of the spec to the distribution's objects.
 fn configure(list: &mut ResourceList, settings: &Settings) -> Result<(), BuildError> {
     let crd_controller = format!("crd-controller-{}", settings.namespace);
     for resource in &mut list.0 {
@@ -367,7 +368,7 @@ fn configure(list: &mut ResourceList, settings: &Settings) -> Result<(), BuildEr
     Ok(())
 }
 
-/// Lets alerts and receivers name the operator's kinds, in every API version of the CRD.
+/// Allows alerts and receivers to reference the operator's kinds, in every API version of the CRD.
 fn add_operator_kinds(crd: &mut Value, field: &str) {
     let path = format!("/schema/openAPIV3Schema/properties/spec/properties/{field}/items/properties/kind/enum");
     for version in crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -377,7 +378,7 @@ fn add_operator_kinds(crd: &mut Value, field: &str) {
     }
 }
 
-/// Sets the labels and annotations every object gets; the owner labels come last and win.
+/// Sets the common labels and annotations of every object. The owner labels are set last, so they win.
 fn set_common_metadata(object: &mut Value, instance: &CheckedInstance, settings: &Settings) {
     let Some(metadata) = object.get_mut("metadata") else { return };
     if let Some(common) = &instance.spec.common_metadata {

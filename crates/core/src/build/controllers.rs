@@ -1,6 +1,6 @@
-//! What the settings change in the controllers' Deployments, main ones and shards alike.
+//! Changes of the settings to the controllers' Deployments, both main controllers and shards.
 //!
-//! The order of the arguments is the reference operator's, so that taking over from it restarts nothing.
+//! The order of the arguments is the reference operator's, so that a takeover does not restart anything.
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ use Component::{
     SourceController, SourceWatcher,
 };
 
-/// The flag that names the address under which artifacts are served.
+/// The flag that sets the address under which artifacts are served.
 const STORAGE_ADDRESS: &str = "--storage-adv-addr";
 /// Where source-controller and source-watcher keep artifacts.
 const DATA_PATH: &str = "/data";
-/// The volume of the main source-controller when artifacts are to survive.
+/// The volume of the main source-controller when artifacts are persistent.
 const PERSISTENT_VOLUME: &str = "persistent-data";
 
 /// Requests and limits.
@@ -31,7 +31,7 @@ struct Resources {
 /// The CPU request of every profile.
 const CPU_REQUEST: &str = "100m";
 
-/// Applies everything the spec asks of one Deployment.
+/// Applies the settings to one Deployment.
 pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<(), BuildError> {
     let component: Option<Component> =
         resource.original_name().parse().ok().filter(|component| settings.has(*component));
@@ -46,7 +46,7 @@ pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<
                 "name": PERSISTENT_VOLUME,
                 "persistentVolumeClaim": { "claimName": SourceController.as_str() },
             });
-            // The `data` volume stays, unused: taking it away would restart nothing more and differ from the reference.
+            // The unused `data` volume is kept: removing it would bring nothing and differ from the reference.
             patch(object, [Operation::add("/spec/template/spec/volumes/-", volume)])?;
             mount_data(object, PERSISTENT_VOLUME)?;
         }
@@ -139,7 +139,7 @@ fn scheduling(settings: &Settings) -> Value {
     json!({ "spec": { "template": { "spec": pod } } })
 }
 
-/// Labels, annotations and resources that come with the size; some come without one too.
+/// Labels, annotations and resources of a sizing profile; some of them apply without a profile too.
 fn profile(component: Option<Component>, size: Option<Size>) -> Value {
     let mut template = json!({
         "metadata": {
@@ -240,7 +240,7 @@ fn extra_arguments(component: Component, settings: &Settings) -> Vec<String> {
     arguments
 }
 
-/// Gives the first argument of that name a value, in its place; appends it when it is not there.
+/// Sets the value of the first argument with that name, or appends the argument if it is missing.
 fn set_argument(object: &mut Value, flag: &str, value: &str) -> Result<(), BuildError> {
     let arguments = arguments(object)?;
     let text = json!(format!("{flag}={value}"));

@@ -5,13 +5,13 @@ use crate::distribution::DistributionError;
 use crate::format::version_range::VersionRangeError;
 use crate::kustomize::{DuplicateObject, PatchError};
 
-/// A build that is not possible. Every variant comes from the spec or the distribution, so trying again does not help.
+/// A build that is not possible. Every cause is in the spec or the distribution, so a retry does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// `spec.distribution.version` is not a range.
     #[error(transparent)]
     VersionRange(#[from] VersionRangeError),
-    /// A distribution from elsewhere is newer than this program.
+    /// A packaged distribution is newer than this program.
     #[error("flux {version} of {distribution} is of a minor that this program does not know")]
     UnknownMinor { version: String, distribution: String },
     #[error("no match found for semver: {range} in {distribution}{}", .newest.as_ref().map(|v| format!("; the newest is {v}")).unwrap_or_default())]
@@ -23,25 +23,25 @@ pub enum BuildError {
     /// The instance breaks rules that do not depend on a version.
     #[error(transparent)]
     Invalid(#[from] InvalidInstance),
-    /// A feature the chosen Flux version does not have.
+    /// The chosen Flux version does not have a feature.
     #[error("{0}")]
     Unsupported(String),
     #[error("spec.kustomize.{0}")]
     Patch(#[from] PatchError),
-    /// Strict builds only: a patch that would do nothing.
+    /// Strict builds only: a patch would have no effect.
     #[error("{message}")]
     UnmatchedPatch { message: String, hint: String },
-    /// Strict builds only: images could not be pinned.
+    /// Strict builds only: images cannot be pinned.
     #[error("{message}")]
     NoDigests { message: String, hint: String },
     #[error(transparent)]
     Duplicate(#[from] DuplicateObject),
     #[error("extract component images failed: {0}")]
     Image(String),
-    /// The distribution's manifests are not what Flux ships.
+    /// The distribution's manifests differ from those of Flux.
     #[error("{object} of the distribution: {problem}")]
     Manifest { object: String, problem: String },
-    /// An object that stays although the definition of its kind goes, and the object with it.
+    /// An object would be kept, but its definition would be removed and the object with it.
     #[error("{object} needs {definition}, which would be deleted")]
     DefinitionNeeded { object: String, definition: String },
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// What a person can do about it, where there is one thing to do.
+    /// The next step for the user, if there is a single one.
     pub fn hint(&self) -> Option<String> {
         match self {
             BuildError::UnknownMinor { .. } => {

@@ -1,4 +1,4 @@
-//! Which images the controllers run: repositories, tags and digests, before the build and read back after it.
+//! The controllers' images: repositories, tags and digests, before the build and read back after it.
 
 use serde_json::Value;
 
@@ -8,16 +8,17 @@ use crate::distribution::{Distribution, FluxVersion, PLACEHOLDER_REGISTRY};
 use crate::format::image::{ImageParts, split_image};
 use crate::kustomize::{ImageReplacement, kind, name};
 
-/// Registries besides a variant's own that hold exactly its images: Docker Hub's copy and the AWS marketplace.
+/// Registries with exactly the same images as a variant's own registry: Docker Hub's copy and the AWS marketplace.
 const OTHER_REGISTRIES: [(&str, Variant); 2] = [
     ("fluxcd", Variant::UpstreamAlpine),
     ("709825985650.dkr.ecr.us-east-1.amazonaws.com/controlplane/fluxcd", Variant::EnterpriseDistroless),
 ];
 
-/// The registry Docker clients mean when a reference names none.
+/// The registry of Docker references without a registry.
 const DOCKER_HUB: &str = "index.docker.io";
 
-/// Chooses the image of every component. Without digests the tags of the manifests are used, and the warning says why.
+/// Chooses the image of every component. Without digests it uses the tags of the manifests, and returns a warning with
+/// the reason.
 pub(super) fn resolve(
     registry: &str,
     variant: Option<&str>,
@@ -102,8 +103,8 @@ fn words<const N: usize>(words: [&str; N]) -> String {
     words.join(", ")
 }
 
-/// Reads the images of the components back from built objects: from the container [`CONTAINER`] of the Deployment that is named
-/// like the component. A Deployment that a patch took away has no entry.
+/// Reads the images of the components back from built objects: from the container [`CONTAINER`] of the Deployment with
+/// the component's name. A Deployment that a patch removed has no entry.
 pub(super) fn read_back(components: &[Component], objects: &[Value]) -> Result<Vec<ComponentImage>, BuildError> {
     let mut images = Vec::with_capacity(components.len());
     for component in components {
@@ -143,8 +144,8 @@ pub(super) fn references(objects: &[Value]) -> Vec<String> {
     references
 }
 
-/// Splits an image reference into repository, tag and digest, with the defaults of container clients: Docker Hub for a missing
-/// registry, `latest` for a missing tag. `None` for what no client would accept.
+/// Splits an image reference into repository, tag and digest, with the defaults of container clients: Docker Hub for a
+/// missing registry, `latest` for a missing tag. Returns `None` for an invalid reference.
 fn parse_reference(image: &str) -> Option<(String, String, Option<String>)> {
     let ImageParts { repository: path, tag, digest } = split_image(image);
     let digest = match digest {

@@ -1,4 +1,4 @@
-//! Objects that are made from the spec: the Namespace, volume claims and the sync objects.
+//! Objects made from the spec: the Namespace, volume claims and the sync objects.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::api::{Component, SyncSpec, well_known};
 use crate::format::go_duration;
 use crate::format::version_range::is_at_least;
 
-/// The namespace Flux lives in. It survives pruning, because other things may live there too.
+/// The Namespace of Flux. Pruning keeps it, because it may contain other objects.
 pub(super) fn namespace(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -43,7 +43,7 @@ pub(super) fn sync(sync: &SyncSpec, settings: &Settings) -> [Value; 2] {
     let is_v1 = sync.kind == "GitRepository" || is_at_least(&settings.version, 2, 6, 0);
     let source_version = if is_v1 { "v1" } else { "v1beta2" };
     let metadata = json!({ "name": settings.sync_name, "namespace": settings.namespace });
-    // As the API server stores it, so that a second look finds nothing changed.
+    // Written as the API server stores it, so that the next apply finds no difference.
     let interval = go_duration::parse(&sync.interval).map_or_else(|_| sync.interval.clone(), go_duration::format);
     let mut source = Map::new();
     source.insert("interval".into(), json!(interval));
@@ -76,7 +76,8 @@ pub(super) fn sync(sync: &SyncSpec, settings: &Settings) -> [Value; 2] {
     if settings.multitenant
         && let Some(spec) = kustomization.as_object_mut()
     {
-        // The lockdown makes `default` the account of everything; the fleet's own objects need one that may do more.
+        // The lockdown makes `default` everybody's service account, but the fleet's own objects need one with more
+        // rights.
         spec.insert("serviceAccountName".into(), json!(Component::KustomizeController.as_str()));
     }
     [

@@ -1,7 +1,7 @@
-//! The order in which objects are applied; pruning goes the other way round.
+//! The order in which objects are applied; pruning uses the reverse order.
 //!
-//! It is the order of Flux's own server-side apply library (`fluxcd/pkg/ssa`): what defines types and places first, what
-//! uses them later, webhooks that could get in the way last.
+//! It is the order of Flux's own server-side apply library (`fluxcd/pkg/ssa`): definitions and namespaces first, their
+//! users later, and webhooks last, because they could block other objects.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ const FIRST: [&str; 23] = [
 /// Kinds that go last, in this order.
 const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// Place in the apply order; smaller is earlier.
+/// Sort key for the apply order; smaller is earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SortKey<'a> {
     kind_index: usize,
@@ -48,7 +48,7 @@ pub struct SortKey<'a> {
 }
 
 impl<'a> SortKey<'a> {
-    /// The key of an object that is known by its identity only, such as an inventory entry.
+    /// The key of an object of which only the identity is known, such as an inventory entry.
     pub fn new(group: &'a str, kind: &'a str, namespace: &'a str, name: &'a str) -> Self {
         let kind_index = match (FIRST.iter().position(|k| *k == kind), LAST.iter().position(|k| *k == kind)) {
             (Some(index), _) => index,

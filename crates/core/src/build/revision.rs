@@ -1,12 +1,12 @@
-//! The revision of a build: which Flux, and a digest of everything that was built.
+//! The revision of a build: the Flux version and a digest of all built objects.
 //!
 //! ```text
 //! v2.9.4@sha256:<SHA-256 of [object,object,…]>
 //! ```
-//! The digest is over the built objects as one JSON array without white space: objects in apply order, the keys of every
-//! mapping sorted, descriptions included. It is taken before `spec.commonMetadata` and the ownership labels are set, so it
-//! reacts to what is installed and not to how it is labelled. Changing this form makes every installation report one upgrade
-//! that is none: do not.
+//! The digest covers the built objects as one JSON array without white space: objects in apply order, keys of every
+//! mapping sorted, descriptions included. It is taken before `spec.commonMetadata` and the ownership labels are set, so
+//! it reflects what is installed and not how it is labelled. Do not change this form: every installation would report
+//! an upgrade that did not happen.
 
 use std::fmt;
 use std::io::Write;
@@ -15,12 +15,12 @@ use std::str::FromStr;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// A Flux version and the digest of what was built from it, as in `status.lastAppliedRevision`.
+/// A Flux version and the digest of its build, as in `status.lastAppliedRevision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
     /// For example `v2.9.4`.
     pub version: String,
-    /// `sha256:` and 64 hexadecimal digits; `None` when a revision that was read has no digest.
+    /// `sha256:` and 64 hexadecimal digits; `None` if a parsed revision has no digest.
     pub digest: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Revision {
 impl FromStr for Revision {
     type Err = RevisionError;
 
-    /// Splits at the `@`; what stands in front may also be an OCI reference, as older operators recorded.
+    /// Splits at the `@`. Older operators recorded an OCI reference in front of it, which is accepted.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fail = || RevisionError(text.to_string());
         let (version, digest) = match text.split_once('@') {
@@ -49,7 +49,8 @@ impl FromStr for Revision {
             Some(_) => return Err(fail()),
             None => (text, None),
         };
-        // A scheme, registry port and repository may precede the tag: the tag is behind the last colon of the last part.
+        // A scheme, registry port and repository may precede the tag, so the tag follows the last colon of the last
+        // path segment.
         let last = version.rsplit('/').next().unwrap_or(version);
         let version = last.rsplit_once(':').map_or(last, |(_, tag)| tag);
         if version.is_empty() { Err(fail()) } else { Ok(Revision { version: version.to_string(), digest }) }

@@ -1,4 +1,4 @@
-//! What a checked instance means for the chosen Flux version: what the rest of the build works with.
+//! The settings of a checked instance for the chosen Flux version; the rest of the build reads these.
 
 use semver::Version;
 
@@ -6,7 +6,7 @@ use super::BuildError;
 use crate::api::{CheckedInstance, ClusterSpec, Component, ShardingSpec, StorageSpec, SyncSpec, well_known};
 use crate::format::version_range::is_at_least;
 
-/// The service account of tenants that configure none.
+/// The service account of tenants that do not configure one.
 const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
 /// Sizing profile.
@@ -37,12 +37,12 @@ pub(super) struct TenantAccounts {
     pub kube_config: String,
 }
 
-/// Object-level workload identity: what it means for the controllers depends on the Flux version.
+/// Object-level workload identity; its effect on the controllers depends on the Flux version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkloadIdentity {
     /// The value of the feature gate; `None` when the gate is not set.
     pub gate: Option<bool>,
-    /// Whether helm-controller knows the gate.
+    /// Whether helm-controller has the gate.
     pub helm: bool,
     /// Whether controllers may create service account tokens.
     pub tokens: bool,
@@ -50,7 +50,7 @@ pub(super) struct WorkloadIdentity {
     pub multitenant: bool,
 }
 
-/// Everything a build needs to know besides manifests, images and patches.
+/// All inputs of a build except manifests, images and patches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
     pub instance_name: String,
@@ -76,7 +76,7 @@ impl Settings {
     /// Reads a checked instance.
     ///
     /// # Errors
-    /// [`BuildError::Unsupported`]: the version of Flux does not have what is asked for.
+    /// [`BuildError::Unsupported`]: the Flux version lacks a requested feature.
     pub(super) fn new(instance: &CheckedInstance, version: &Version) -> Result<Self, BuildError> {
         if let Some(missing) = instance.missing_in(version) {
             return Err(BuildError::Unsupported(missing));
@@ -126,7 +126,7 @@ fn workload_identity(cluster: &ClusterSpec, version: &Version) -> WorkloadIdenti
         return WorkloadIdentity { gate: None, helm: false, tokens: true, multitenant: false };
     }
     if !is_at_least(version, 2, 7, 0) {
-        // The gate exists, but is set only to open it; helm-controller does not know it yet.
+        // The gate is set only to enable it; helm-controller does not have it yet.
         let gate = object_level.then_some(true);
         return WorkloadIdentity { gate, helm: false, tokens: object_level, multitenant: false };
     }

@@ -1,4 +1,4 @@
-//! What a build contains, option by option.
+//! The content of a build, option by option.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which Flux version to build, and whether one may go there from another.
+//! Selection of the Flux version, and the rules for moving from one version to another.
 
 use semver::Version;
 
@@ -7,7 +7,7 @@ use super::revision::Revision;
 use crate::distribution::{Distribution, FluxVersion};
 use crate::format::version_range::{VersionRange, parse_version_lenient};
 
-/// The range that "the latest stable version" means.
+/// The range for "the latest stable version".
 const STABLE: &str = "2.x";
 
 /// Chosen version and its neighbours.
@@ -22,8 +22,8 @@ pub(super) struct Selection {
 
 /// Chooses the newest version in the range.
 ///
-/// With `supported`, only versions whose minor is among these count: a distribution from elsewhere may bring patches the
-/// program does not know, but not minors.
+/// With `supported`, only versions with one of these minors count: a packaged distribution may contain unknown patch
+/// versions, but not unknown minors.
 pub(super) fn select(
     range: &str,
     distribution: &Distribution,
@@ -33,7 +33,7 @@ pub(super) fn select(
     let minor = |version: &FluxVersion| (version.version.major, version.version.minor);
     let mut candidates = distribution.versions();
     if let Some(supported) = supported {
-        // Pre-releases of the program's own do not open a minor.
+        // Pre-releases in the program's own tables do not make a minor supported.
         candidates.retain(|candidate| {
             supported.iter().any(|known| known.version.pre.is_empty() && minor(known) == minor(candidate))
         });
@@ -44,7 +44,7 @@ pub(super) fn select(
     let stable: VersionRange = STABLE.parse()?;
     let latest = newest(&|candidate| stable.matches(&candidate.version));
     let Some(version) = newest(&|candidate| parsed.matches(&candidate.version)) else {
-        // Named, because the range does find it: it is the program that is too old.
+        // Name the version, because the range does match it: the program is too old for it.
         let unknown = distribution.versions().into_iter().filter(|candidate| parsed.matches(&candidate.version));
         if let Some(unknown) = unknown.max_by(|a, b| a.version.cmp(&b.version)) {
             return Err(BuildError::UnknownMinor { version: unknown.name, distribution: distribution.to_string() });
@@ -61,8 +61,8 @@ pub(super) fn select(
     Ok(Selection { version, latest, blocked })
 }
 
-/// Checks that an installation may go from one version to another. The first may be a whole revision or empty (nothing
-/// installed). Going back to an older patch is fine; going back to an older minor is not, because Flux does not migrate stored
+/// Checks whether an installation may move from one version to another. The first may be a whole revision, or empty if
+/// nothing is installed. An older patch version is allowed; an older minor is not, because Flux does not migrate stored
 /// objects backwards.
 ///
 /// # Errors
@@ -78,8 +78,8 @@ pub fn check_downgrade(from: &str, to: &str) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Whether going from one version to another is a minor upgrade: same major, greater minor. Both may be revisions; from
-/// nothing it is none.
+/// Whether the move from one version to another is a minor upgrade: same major, greater minor. Both may be revisions. A
+/// first installation is not an upgrade.
 ///
 /// # Errors
 /// [`BuildError::UnreadableVersion`].
