@@ -1,5 +1,5 @@
-//! Texts and their values: YAML, JSON, version ranges, Go durations, ages, pauses, image references, proxy rules, certificates,
-//! archives, ignore patterns, files that are read with a bound or written below a folder. No network.
+//! Formats and their values: YAML, JSON, version ranges, Go durations, ages, backoff, image references, proxy rules,
+//! certificates, archives, ignore patterns, and bounded file access. No network.
 
 pub mod age;
 pub mod backoff;

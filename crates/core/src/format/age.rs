@@ -1,10 +1,11 @@
-//! How long ago something was, as a person reads it.
+//! Ages in human-readable form.
 
 use jiff::Timestamp;
 
-/// The time between two moments as kubectl writes it: the two largest units while they tell something (`5m`, `3h20m`, `45d`).
+/// Formats the time between two moments as kubectl does: the two largest units while they matter (`5m`, `3h20m`,
+/// `45d`).
 ///
-/// Future moments (a clock that is off) count as now.
+/// Future moments (a skewed clock) count as now.
 pub fn short_age(moment: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

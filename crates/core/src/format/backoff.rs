@@ -1,8 +1,8 @@
-//! How long to wait before something is tried again.
+//! Pauses between attempts.
 
 use std::time::Duration;
 
-/// Pauses that double up to a longest one, without end.
+/// Pauses that double up to a maximum, without end.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     next: Duration,
@@ -14,7 +14,7 @@ impl Backoff {
         Backoff { next: first, longest }
     }
 
-    /// Returns the pause to make now.
+    /// Returns the next pause.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next.min(self.longest);
         self.next = pause.saturating_mul(2);

@@ -1,6 +1,6 @@
-//! Errors as people read them.
+//! Error messages without wrapper texts.
 
-/// The innermost cause of a failure; the outer ones say "client error (Connect)".
+/// Returns the innermost cause of an error; the outer ones only say "client error (Connect)".
 pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut last = error;
     while let Some(next) = last.source() {

@@ -1,18 +1,18 @@
-//! Files that a person or a configuration names, read with a bound.
+//! Files named by a user or a configuration, read up to a limit.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Largest kubeconfig, bundle of certificates or key that is read, in bytes (16 MiB). The bundle of a whole operating system has a
-/// quarter of a megabyte.
+/// Largest kubeconfig, certificate bundle or key that is read, in bytes (16 MiB). The bundle of an operating system
+/// takes about 250 KB.
 pub const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
-/// Reads a file of at most `limit` bytes. A pipe is read as well, because shells give one for `<(…)`.
+/// Reads a file of at most `limit` bytes. Pipes are accepted, because shells pass one for `<(…)`.
 ///
 /// # Errors
-/// The file cannot be opened or read, or is larger. A name may lead to `/dev/zero` or to a disk image, and reading those to
-/// their end would take all memory of the machine.
+/// The file cannot be opened or read, or is larger. A name may lead to `/dev/zero` or a disk image, and reading that to
+/// the end would exhaust the memory.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_stream_at_most(File::open(path)?, limit)
 }

@@ -1,8 +1,9 @@
-//! Durations in Go's notation (`1h30m`, `1.5h`, `300µs`, `-5m`), which Flux and Kubernetes use in specs and annotations.
+//! Durations in Go's notation (`1h30m`, `1.5h`, `300µs`, `-5m`), which Flux and Kubernetes use in specs and
+//! annotations.
 //!
-//! [`parse`] takes what Go's `time.ParseDuration` takes and [`format()`] prints what Go's `Duration.String` prints, so that a
-//! value that went through here reads the same as one that went through a controller (`1m` becomes `1m0s`).
-//! Source: the documentation of Go's `time` package.
+//! [`parse`] accepts the same texts as Go's `time.ParseDuration`, and [`format()`] prints the same text as Go's
+//! `Duration.String`, so that values look the same as those written by a controller (`1m` becomes `1m0s`). Source: the
+//! documentation of Go's `time` package.
 
 use jiff::SignedDuration;
 
@@ -12,10 +13,10 @@ pub enum GoDurationError {
     /// The text does not follow `[+-]` and one or more `<number><unit>`.
     #[error("invalid duration \"{0}\": want numbers with units, such as 30s, 5m or 1h30m")]
     Syntax(String),
-    /// A number stands without a unit.
+    /// A number without a unit.
     #[error("missing unit in duration \"{0}\": add one of ns, us, ms, s, m, h")]
     MissingUnit(String),
-    /// The unit is none of Go's.
+    /// Go does not know the unit.
     #[error("unknown unit \"{unit}\" in duration \"{text}\": use one of ns, us, ms, s, m, h")]
     UnknownUnit { text: String, unit: String },
     /// More than about 292 years, the range of Go's type.
@@ -26,7 +27,7 @@ pub enum GoDurationError {
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
-    // U+00B5 micro sign and U+03BC Greek letter mu: Go takes both.
+    // U+00B5 micro sign and U+03BC Greek letter mu: Go accepts both.
     ("\u{b5}s", 1_000),
     ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
@@ -35,8 +36,8 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Parses a Go duration: an optional sign and one or more decimal numbers, each with a fraction if wanted and a unit. `0` alone
-/// needs no unit.
+/// Parses a Go duration: an optional sign and one or more decimal numbers, each with an optional fraction and a unit.
+/// `0` alone needs no unit.
 ///
 /// # Errors
 /// The variants of [`GoDurationError`]; the range is that of a 64-bit count of nanoseconds.
@@ -53,7 +54,7 @@ pub fn parse(text: &str) -> Result<SignedDuration, GoDurationError> {
     if rest.is_empty() {
         return Err(syntax());
     }
-    // The lowest value has no positive twin, hence the sum is kept unsigned, as Go does.
+    // The lowest value has no positive counterpart, so the sum is unsigned, as in Go.
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (whole, after) = digits(rest);
@@ -82,7 +83,7 @@ pub fn parse(text: &str) -> Result<SignedDuration, GoDurationError> {
         rest = after;
     }
     if negative {
-        // At most 2^63, so the wrapped negation is the value Go gives.
+        // At most 2^63, so the wrapping negation gives Go's value.
         return Ok(SignedDuration::from_nanos((total as i64).wrapping_neg()));
     }
     i64::try_from(total).map(SignedDuration::from_nanos).map_err(|_| out_of_range())

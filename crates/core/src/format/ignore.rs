@@ -1,22 +1,22 @@
-//! Which files stay out of an artifact: patterns as in `.gitignore` (<https://git-scm.com/docs/gitignore>).
+//! Files that are excluded from an artifact: patterns as in `.gitignore` (<https://git-scm.com/docs/gitignore>).
 
 use regex::Regex;
 
-/// Patterns in their order; the last that fits a path decides.
+/// Patterns in order; the last match decides.
 #[derive(Clone, Debug, Default)]
 pub struct IgnoreRules(Vec<Rule>);
 
 #[derive(Clone, Debug)]
 struct Rule {
     pattern: Regex,
-    /// `!`: what fits is kept.
+    /// A `!` pattern: matching files are included.
     keeps: bool,
     folders_only: bool,
 }
 
-/// Why a pattern is none.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no pattern of a .gitignore")]
+#[error("`{0}` is not a .gitignore pattern")]
 pub struct IgnoreError(String);
 
 impl IgnoreRules {
@@ -29,7 +29,7 @@ impl IgnoreRules {
         lines.map(Rule::parse).collect::<Result<_, _>>().map(IgnoreRules)
     }
 
-    /// Whether a path is left out. A folder that is left out takes everything below it along.
+    /// Whether a path is excluded. An excluded folder excludes everything below it.
     pub fn excludes(&self, path: &str, is_folder: bool) -> bool {
         let fits = |rule: &&Rule| (is_folder || !rule.folders_only) && rule.pattern.is_match(path);
         self.0.iter().rfind(fits).is_some_and(|rule| !rule.keeps)
@@ -41,7 +41,7 @@ impl Rule {
         let wrong = || IgnoreError(line.to_owned());
         let (keeps, rest) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
         let (folders_only, rest) = rest.strip_suffix('/').map_or((false, rest), |rest| (true, rest));
-        // A slash anywhere but at the end ties the pattern to the root.
+        // A slash anywhere but at the end anchors the pattern at the root.
         let is_tied = rest.contains('/');
         let rest = rest.strip_prefix('/').unwrap_or(rest);
         if rest.is_empty() {
@@ -52,7 +52,7 @@ impl Rule {
         while let Some(c) = chars.next() {
             match c {
                 '*' if chars.next_if_eq(&'*').is_some() => {
-                    // `**/` is any number of folders, also none.
+                    // `**/` matches any number of folders, including none.
                     expression.push_str(if chars.next_if_eq(&'/').is_some() { "(?:.*/)?" } else { ".*" });
                 }
                 '*' => expression.push_str("[^/]*"),

@@ -1,6 +1,6 @@
 //! References to container images: `host:port/path/name:tag@digest`.
 
-/// The parts of a reference as they are written.
+/// The parts of a reference, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageParts<'a> {
     /// Registry and path.
@@ -10,7 +10,7 @@ pub struct ImageParts<'a> {
     pub digest: Option<&'a str>,
 }
 
-/// Splits a reference; whether its parts make sense is not looked at.
+/// Splits a reference without validating its parts.
 pub fn split_image(image: &str) -> ImageParts<'_> {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     // A colon before a slash belongs to the port of the registry.

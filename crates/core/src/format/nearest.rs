@@ -1,8 +1,8 @@
 //! The nearest known word to a mistyped one.
 
-/// Returns the candidate that a person most likely meant, if any is like `word` at all, in any case: Jaro-Winkler ≥ 0.75, as
-/// clap's own suggestions, or one slip of the fingers away, which that measure misses in short words (`tow` for `two`), or
-/// begun right (`git` for `GitRepository`).
+/// Returns the candidate that the user most likely meant, in any case, if one is similar to `word`: Jaro-Winkler ≥
+/// 0.75, the measure of clap's suggestions; one typing error away, which that measure misses in short words (`tow` for
+/// `two`); or with `word` as its beginning (`git` for `GitRepository`).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

@@ -1,14 +1,14 @@
-//! A folder that files from elsewhere are written into.
+//! An output folder for files of foreign origin.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-/// Writes a file below a folder: whole or not at all, never through a link that somebody put into the folder, and never
-/// outside of it. Folders on the way are made.
+/// Writes a file below a folder atomically. It never follows a symbolic link inside the folder and never writes outside
+/// of it. Missing folders are created.
 ///
 /// # Errors
-/// It cannot be written, a part of its path is not a folder, or the path leads out of the folder.
+/// The file cannot be written, a part of its path is not a folder, or the path leads out of the folder.
 pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: bool) -> io::Result<()> {
     let refused = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
     if let Some(part) = relative.components().find(|part| !matches!(part, Component::Normal(_))) {
@@ -30,9 +30,9 @@ pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: boo
             Err(error) => return Err(error),
         }
     }
-    // Not made of the name, which may be as long as names may be.
+    // The temporary name does not contain the file's name, which may already have the maximum length.
     let temporary = folder.join(format!(".partial-{}", std::process::id()));
-    // An earlier process of this number may have left one behind. Creating a new file follows no link.
+    // An earlier process with the same id may have left one behind. Creating a new file follows no link.
     let _ = fs::remove_file(&temporary);
     let written = fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(bytes))

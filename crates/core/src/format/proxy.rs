@@ -1,23 +1,23 @@
-//! Which HTTP proxy leads to a server: the rules of Go's `ProxyFromEnvironment`, which kubectl follows.
+//! Selection of the HTTP proxy for a server, by the rules of Go's `ProxyFromEnvironment`, which kubectl follows.
 //!
-//! kube asks whether the *proxy's* address is in `NO_PROXY`; the rules ask about the server's.
-//! Source: <https://pkg.go.dev/golang.org/x/net/http/httpproxy>.
+//! kube checks whether the *proxy's* address is in `NO_PROXY`; Go's rules check the server's. Source:
+//! <https://pkg.go.dev/golang.org/x/net/http/httpproxy>.
 
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// The proxy variables of the environment, read by the caller.
+/// The proxy variables of the environment; the caller reads them.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyEnvironment {
     pub https_proxy: Option<String>,
     pub http_proxy: Option<String>,
-    /// Comma-separated: names, `.suffixes`, addresses, networks, each with a port if wanted, or `*`.
+    /// Comma-separated names, `.suffixes`, addresses or networks, each with an optional port, or `*`.
     pub no_proxy: Option<String>,
 }
 
 impl ProxyEnvironment {
-    /// The proxy for a server, as text; None means a direct connection.
+    /// Returns the proxy for a server; `None` means a direct connection.
     pub fn proxy_for(&self, server: &Uri) -> Option<&str> {
         let proxy = match server.scheme_str() {
             Some("https") => self.https_proxy.as_deref(),
@@ -76,7 +76,7 @@ fn in_network(network: &str, bits: &str, host: &str) -> bool {
         (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
         _ => return false,
     };
-    // A shift by the full width of the type is not defined, so /0 is answered apart.
+    // Shifting by the full width of the type is undefined, so /0 is a case of its own.
     bits <= width && (bits == 0 || (a >> (width - bits)) == (b >> (width - bits)))
 }
 

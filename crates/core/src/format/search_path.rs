@@ -1,11 +1,11 @@
-//! The list of folders in which programs are looked for: `PATH`.
+//! The program search path: `PATH`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Returns the first program of a name in a list of folders. Relative folders (the current one among them) are left out, as a
-/// mistyped verb or a kubeconfig must not run what somebody put there; and so is what cannot be executed, which would hide
-/// what can.
+/// Finds a program in a list of folders. Relative folders, such as the current one, are skipped: neither a mistyped
+/// verb nor a kubeconfig may run a program that somebody placed there. Files that cannot be executed are skipped too,
+/// because they would hide one that can.
 pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|file| {
@@ -38,7 +38,7 @@ mod tests {
         let path = std::env::join_paths([&plain, &good]).unwrap();
         assert_eq!(find_program(&path, "program"), Some(good.join("program")));
         assert_eq!(find_program(plain.as_os_str(), "program"), None);
-        // Relative entries, an empty one among them: the file is in the last folder, and can be executed.
+        // Relative entries, among them an empty one: the file is in the last folder and can be executed.
         let here = std::env::current_dir().unwrap().join("../..");
         assert_eq!(find_program(here.as_os_str(), "install.sh"), Some(here.join("install.sh")));
         for relative in [".", "", ":", "../.."] {

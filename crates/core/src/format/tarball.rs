@@ -1,7 +1,7 @@
-//! Gzip-compressed tar archives, read within bounds and written the same way every time. Nothing is put on disk here.
+//! Gzip-compressed tar archives: read within limits, and written reproducibly. This module writes no files.
 //!
-//! What is read comes from registries and from strangers, so everything that has no place in a tree of plain files is
-//! refused: absolute names, `..`, links, devices, duplicates, a file where a folder is, and anything over the limits.
+//! Archives come from registries and unknown authors. Everything except plain files and folders is refused: absolute
+//! names, `..`, links, devices, duplicates, a file in place of a folder, and any size over the limits.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use tar::EntryType;
 
 use super::ignore::IgnoreRules;
 
-/// The files of an archive by their path, with `/` between the parts.
+/// The files of an archive by path, with `/` between the parts.
 pub type Files = BTreeMap<String, TarFile>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,22 +31,22 @@ impl From<Vec<u8>> for TarFile {
     }
 }
 
-/// How much of an archive is read before it is refused.
+/// Limits for reading an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub compressed_bytes: u64,
-    /// All of it without the compression: contents, headers and padding.
+    /// The whole uncompressed stream: contents, headers and padding.
     pub unpacked_bytes: u64,
     pub entries: usize,
     /// The content of one file.
     pub file_bytes: u64,
-    /// Unpacked bytes for each compressed one, once more than a megabyte was unpacked. Text stays far below 100;
-    /// the most that gzip can do is about 1030.
+    /// Unpacked bytes per compressed byte, checked once more than a megabyte was unpacked. Text stays far below 100;
+    /// the maximum of gzip is about 1030.
     pub ratio: u64,
 }
 
 impl Limits {
-    /// Distributions of Flux: the largest known one unpacks to 20 MB in 400 files.
+    /// Limits for distributions of Flux: the largest known one unpacks to 20 MB in 400 files.
     pub const DISTRIBUTION: Limits = Limits {
         compressed_bytes: 64 << 20,
         unpacked_bytes: 128 << 20,
@@ -54,7 +54,7 @@ impl Limits {
         file_bytes: 8 << 20,
         ratio: 200,
     };
-    /// Artifacts of pipelines. The reference unpacks at most 100 MiB.
+    /// Limits for artifacts of pipelines. The reference unpacks at most 100 MiB.
     pub const ARTIFACT: Limits = Limits {
         compressed_bytes: 100 << 20,
         unpacked_bytes: 256 << 20,
@@ -67,7 +67,7 @@ impl Limits {
 /// Why an archive was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TarballError {
-    /// It cannot be read, is cut short, or is damaged.
+    /// The archive cannot be read, is truncated, or is damaged.
     #[error("the archive is damaged or cut short")]
     Read(#[source] io::Error),
     #[error("the archive {0}")]
@@ -76,15 +76,15 @@ pub enum TarballError {
     Entry { name: String, problem: String },
 }
 
-/// Counts what passes, and stops with an error where `take` would quietly end.
+/// Counts bytes and stops with an error where `take` would end silently.
 struct Bounded<R, C> {
     inner: R,
-    /// What is wrong once so many bytes have passed.
+    /// Returns the problem with the number of bytes so far, if there is one.
     find_problem: C,
     meter: Rc<Meter>,
 }
 
-/// What passed. Readers in between wrap the errors of those below them, so they are asked here which limit was met.
+/// Shared counter. Outer readers wrap the errors of inner ones, so the caller asks here which limit was exceeded.
 #[derive(Default)]
 struct Meter {
     passed: Cell<u64>,
@@ -110,12 +110,13 @@ fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
 ///
 /// # Errors
-/// It is damaged, larger than the limits say, or holds anything but plain files and folders under relative names.
+/// The archive is damaged, exceeds the limits, or holds anything but plain files and folders under relative names.
 pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
     let (compressed, compressed_meter) = bounded(reader, |passed| {
         (passed > limits.compressed_bytes).then(|| format!("is larger than {} MiB", limits.compressed_bytes >> 20))
     });
-    // Every byte passes here, whatever the headers claim: contents, names, padding, and what follows the last entry.
+    // Every byte passes this reader, regardless of the sizes in headers: contents, names, padding, and anything after
+    // the last entry.
     let (stream, stream_meter) = bounded(MultiGzDecoder::new(compressed), |passed| {
         let highest = compressed_meter.passed.get().saturating_mul(limits.ratio);
         if passed > limits.unpacked_bytes {
@@ -145,7 +146,7 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
             return Err(refused(&format!("the file is larger than {} MiB", limits.file_bytes >> 20)));
         }
         let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
-        // What a header claims is believed up to a megabyte.
+        // Trust the size in a header only up to a megabyte.
         let mut bytes = Vec::with_capacity(size.min(1 << 20) as usize);
         entry.read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 != size {
@@ -155,7 +156,7 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
             return Err(refused("the archive holds this file twice"));
         }
     }
-    // The checksum stands at the end of the compressed data, behind what tar wants to see.
+    // The checksum follows the compressed data, after the last byte that tar reads.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(failed)?;
     no_file_is_a_folder(&files, &folders)?;
     Ok(files)
@@ -170,8 +171,8 @@ fn shown_name<R: Read>(entry: &tar::Entry<'_, R>) -> String {
     shown.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Returns the path of a file; None for a folder, whose path is noted, and for what only comments. Anything else has no place in
-/// an archive.
+/// Returns the path of a file; `None` for a folder, whose path is recorded, and for entries that are only comments. Any
+/// other entry is an error.
 fn plain_file<R: Read>(
     entry: &tar::Entry<'_, R>,
     folders: &mut BTreeSet<String>,
@@ -179,7 +180,7 @@ fn plain_file<R: Read>(
     let refused = |problem: &str| TarballError::Entry { name: shown_name(entry), problem: problem.to_owned() };
     let kind = entry.header().entry_type();
     if kind == EntryType::XGlobalHeader {
-        // `git archive` begins with one: a comment with the commit.
+        // `git archive` begins with such an entry: a comment with the commit.
         return Ok(None);
     }
     let path = relative_path(&entry.path_bytes()).map_err(&refused)?;
@@ -199,17 +200,17 @@ fn plain_file<R: Read>(
     Ok(Some(path))
 }
 
-/// Where a file of an archive stands in it.
+/// Position of a file's content in an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub offset: u64,
     pub size: u64,
 }
 
-/// Finds the files of a tar archive that is not compressed; their content is not looked at.
+/// Finds the files of an uncompressed tar archive without reading their content.
 ///
 /// # Errors
-/// It is damaged, holds more entries than allowed, or anything but plain files and folders under relative names.
+/// The archive is damaged, has too many entries, or holds anything but plain files and folders under relative names.
 pub fn index_tar(reader: impl Read + Seek, entries: usize) -> Result<BTreeMap<String, Extent>, TarballError> {
     let mut archive = tar::Archive::new(reader);
     let (mut files, mut folders) = (BTreeMap::new(), BTreeSet::new());
@@ -229,7 +230,8 @@ pub fn index_tar(reader: impl Read + Seek, entries: usize) -> Result<BTreeMap<St
     Ok(files)
 }
 
-/// The same folder twice is harmless: tools that append to archives do that.
+/// Refuses paths that are both a file and a folder. A repeated folder is harmless: tools that append to archives write
+/// them.
 fn no_file_is_a_folder<T>(files: &BTreeMap<String, T>, folders: &BTreeSet<String>) -> Result<(), TarballError> {
     let refused =
         |path: &String, problem: &str| TarballError::Entry { name: path.clone(), problem: problem.to_owned() };
@@ -267,10 +269,10 @@ fn relative_path(name: &[u8]) -> Result<String, &'static str> {
     Ok(parts.join("/"))
 }
 
-/// Packs files so that the same files give the same bytes: sorted, without times, owners and host.
+/// Packs files reproducibly: sorted, without times, owners and host.
 ///
 /// # Errors
-/// Only for names that no tar archive can hold.
+/// Only for names that a tar archive cannot hold.
 pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
     let archive = write_tar(files)?;
     let mut gzip: GzEncoder<Vec<u8>> =
@@ -279,7 +281,7 @@ pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
     gzip.finish()
 }
 
-/// The same without compression; an image's configuration names its digest.
+/// Like [`write_tarball`], without compression; an image's configuration contains the digest of this form.
 ///
 /// # Errors
 /// As [`write_tarball`].
@@ -293,10 +295,10 @@ pub fn write_tar(files: &Files) -> io::Result<Vec<u8>> {
     archive.into_inner()
 }
 
-/// Writes files of a folder as a tar archive, in the order they are named.
+/// Writes files of a folder as a tar archive, in the given order.
 ///
 /// # Errors
-/// A file cannot be read, or the archive not written.
+/// A file cannot be read, or the archive cannot be written.
 pub fn write_tar_of<W: Write>(folder: &Path, paths: &[String], writer: W) -> io::Result<W> {
     let mut archive = tar::Builder::new(writer);
     for path in paths {
@@ -307,7 +309,7 @@ pub fn write_tar_of<W: Write>(folder: &Path, paths: &[String], writer: W) -> io:
     archive.into_inner()
 }
 
-/// The header of a file without anything that says where and when it was made.
+/// Makes a file header without time, owner or host.
 fn plain_header(size: u64) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(EntryType::Regular);
@@ -319,18 +321,18 @@ fn plain_header(size: u64) -> tar::Header {
     header
 }
 
-/// What a folder holds for an archive.
+/// The files of a folder, ready for an archive.
 #[derive(Debug, Default)]
 pub struct Folder {
     pub files: Files,
-    /// Links, sockets and the like, which have no place in an archive.
+    /// Links, sockets and other files that an archive cannot hold.
     pub skipped: Vec<String>,
 }
 
-/// Reads a folder, or one file, without what the rules leave out.
+/// Reads a folder or a single file, except what the rules exclude.
 ///
 /// # Errors
-/// Something cannot be read, or has a name that is not UTF-8.
+/// A file cannot be read, or has a name that is not UTF-8.
 pub fn read_folder(root: &Path, rules: &IgnoreRules) -> io::Result<Folder> {
     let mut folder = Folder::default();
     if std::fs::metadata(root)?.is_file() {
@@ -394,7 +396,7 @@ mod tests {
             Raw(tar::Builder::new(Vec::new()))
         }
 
-        /// The name goes into the header as it is: the library would refuse some.
+        /// Write the name into the header directly: the library would refuse some of these names.
         fn add(mut self, name: &[u8], kind: EntryType, content: &[u8]) -> Self {
             let mut header = tar::Header::new_gnu();
             header.set_entry_type(kind);
@@ -428,7 +430,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Bytes that do not compress (xorshift).
+    /// Incompressible bytes (xorshift).
     fn noise(count: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = || {
@@ -445,7 +447,7 @@ mod tests {
         let archive = Raw::new()
             .add(b"./", EntryType::Directory, b"")
             .add(b"a/", EntryType::Directory, b"")
-            // `tar --append` names a folder again.
+            // `tar --append` repeats folders.
             .add(b"./a", EntryType::Directory, b"")
             .add(b"pax_global_header", EntryType::XGlobalHeader, b"19 comment=1234567\n")
             .file("./a/b.yaml", b"x")
@@ -499,7 +501,7 @@ mod tests {
             (&SMALL, Raw::new().file("a", &vec![0; (4 << 20) + 1]).bytes(), "the file is larger than 4 MiB"),
             (&SMALL, Raw::new().file("a", &vec![0; 3 << 20]).bytes(), "more than 50 times"),
             (&any_ratio, total().bytes(), "more than 5 MiB"),
-            // What is no file's content is bounded as well.
+            // The limit also covers bytes that are not a file's content.
             (&SMALL, long_name().bytes(), "more than 50 times"),
             (&any_ratio, long_name().bytes(), "more than 5 MiB"),
             (&SMALL, trailing(), "more than 50 times"),
@@ -565,7 +567,7 @@ mod tests {
         ]);
         let packed = write_tarball(&files).unwrap();
         assert_eq!(packed, write_tarball(&files.clone()).unwrap());
-        // Fixed by hand: another compressor or header would change every digest that pipelines compare.
+        // The expected bytes are fixed: another compressor or header would change every digest that pipelines compare.
         assert_eq!(packed.get(4..10), Some(&[0, 0, 0, 0, 2, 255][..]));
         assert_eq!(read_tarball(&packed[..], &SMALL).unwrap(), files);
     }

@@ -1,13 +1,13 @@
-//! TLS as a client: the servers that are trusted, and the certificate that is shown to them. The API server and registries share it.
+//! TLS for clients: trusted servers and client certificates, shared by the API server and registries.
 //!
-//! The measure is what kubectl connects to, that is Go's `crypto/tls` and `crypto/x509`. rustls differs in four points, which are
+//! The yardstick is kubectl, that is Go's `crypto/tls` and `crypto/x509`. rustls differs in four points, which are
 //! settled here:
 //!
-//! * `ring` knows neither P-521 nor RSA keys with the exponent 3, so the cryptography is that of AWS-LC;
-//! * a certificate of the bundle that cannot be parsed costs that certificate, not the bundle;
-//! * a server's own certificate in the bundle vouches for that server ([`verifier`]);
-//! * a client certificate may be of X.509 version 1, which MicroK8s and `openssl x509 -req` make: it is only shown, and the server
-//!   judges it.
+//! * `ring` supports neither P-521 nor RSA keys with the exponent 3, so the cryptography is AWS-LC;
+//! * an unreadable certificate in a bundle is skipped and does not invalidate the bundle;
+//! * a server's own certificate in the bundle verifies that server ([`verifier`]);
+//! * a client certificate may be X.509 version 1, as MicroK8s and `openssl x509 -req` create it: the client only
+//!   presents it, and the server judges it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +25,7 @@ mod verifier;
 
 use verifier::{TrustedServers, UnverifiedServers};
 
-/// Why a configuration of TLS cannot be made.
+/// Why a TLS configuration cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     #[error("the client certificate: it holds no certificate in PEM")]
@@ -42,11 +42,11 @@ pub enum TlsSetupError {
     Protocol(rustls::Error),
 }
 
-/// The servers that are trusted.
+/// The servers that a client trusts.
 pub enum ServerTrust {
-    /// Those that the operating system trusts.
+    /// Servers that the operating system trusts.
     System,
-    /// Those that these certificates vouch for, as [`certificates`] reads them.
+    /// Servers verified by these certificates, as [`certificates`] reads them.
     Certificates(Vec<CertificateDer<'static>>),
     /// Every server.
     Unverified,
@@ -55,7 +55,7 @@ pub enum ServerTrust {
 static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
-/// Makes the configuration of a client; `identity` is a certificate chain and its private key, both in PEM.
+/// Creates the configuration of a client; `identity` is a certificate chain and its private key, both in PEM.
 ///
 /// # Errors
 /// The identity or the system's certificates cannot be used.
@@ -72,7 +72,7 @@ pub fn client_config(trust: ServerTrust, identity: Option<(&[u8], &[u8])>) -> Re
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     Ok(match identity {
-        // Not `with_client_auth_cert`: that parses the certificate, and refuses version 1.
+        // `with_client_auth_cert` would parse the certificate and refuse version 1.
         Some((certificate, key)) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified_key(
             certificate,
             key,
@@ -93,7 +93,7 @@ pub fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     usable
 }
 
-/// The blocks of PEM that are called a certificate, decoded.
+/// Decodes the PEM blocks whose label is a certificate's.
 fn blocks(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     const BEGIN: &[u8] = b"-----BEGIN ";
     // Each block is read by itself, so that one without an end does not swallow the next.
@@ -114,7 +114,7 @@ fn certified_key(certificate: &[u8], key: &[u8], provider: &CryptoProvider) -> R
     let first = chain.first().ok_or(TlsSetupError::NoClientCertificate)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsSetupError::NoClientKey)?;
     let key = provider.key_provider.load_private_key(key).map_err(TlsSetupError::UnusableClientKey)?;
-    // A certificate that cannot be read here is the server's to judge.
+    // The server judges a certificate that cannot be read here.
     if let (Some(of_key), Ok(parsed)) = (key.public_key(), Certificate::from_der(first))
         && let Ok(of_key) = SubjectPublicKeyInfoRef::from_der(&of_key)
         && of_key.subject_public_key.raw_bytes()

@@ -1,7 +1,7 @@
-//! Version ranges with the rules of Masterminds/semver v3, the library Flux tools pick versions with.
+//! Version ranges with the rules of Masterminds/semver v3, the library that Flux uses to select versions.
 //!
-//! The `semver` crate's own `VersionReq` disagrees in ways that would install another Flux (`2.7` means `^2.7` there and
-//! `2.7.*` here; spaces, `||` and hyphen ranges are errors there), so only its `Version` is used.
+//! The `semver` crate's own `VersionReq` would install other versions of Flux (`2.7` means `^2.7` there and `2.7.*`
+//! here; spaces, `||` and hyphen ranges are errors there), so only its `Version` is used.
 //!
 //! ```text
 //! range      = group *( "||" group )          one of the groups
@@ -10,7 +10,7 @@
 //! operator   = "=" "!=" ">" "<" ">=" "=>" "<=" "=<" "~" "~>" "^"
 //! part       = number | "x" | "X" | "*"
 //! ```
-//! `a - b` (with spaces) is short for `>=a, <=b`. A missing part counts as a wildcard. A pre-release matches only when some
+//! `a - b` (with spaces) is short for `>=a, <=b`. A missing part counts as a wildcard. A pre-release matches only if a
 //! comparator of the same group names one.
 
 use std::cmp::Ordering;
@@ -19,7 +19,7 @@ use std::str::FromStr;
 
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// A parsed version range; [`fmt::Display`] gives back the text it was parsed from.
+/// A parsed version range; [`fmt::Display`] returns the original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRange {
     text: String,
@@ -32,7 +32,7 @@ pub struct VersionRange {
 pub struct VersionRangeError {
     /// The whole text, as given.
     pub range: String,
-    /// The piece that could not be read, when it is not the whole text.
+    /// The unreadable piece, if it is not the whole text.
     pub part: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct VersionRangeError {
 struct Comparator {
     operator: Operator,
     version: Version,
-    /// Which part is the first one missing or wild.
+    /// The first part that is missing or a wildcard.
     wildcard: Wildcard,
 }
 
@@ -132,7 +132,7 @@ impl Comparator {
             Operator::LessOrEqual => match self.wildcard {
                 Wildcard::None => order != Ordering::Greater,
                 Wildcard::Minor => v.major <= con.major,
-                // A lone wildcard is 0.0 to Masterminds, not everything.
+                // Masterminds treats a wildcard alone as 0.0, not as everything.
                 Wildcard::Patch | Wildcard::Major => (v.major, v.minor) <= (con.major, con.minor),
             },
             Operator::Caret => self.caret(v, order),
@@ -144,7 +144,7 @@ impl Comparator {
         if order == Ordering::Less {
             return false;
         }
-        // Masterminds' special case: `~0.0.0` (and so `*`) takes everything.
+        // Masterminds' special case: `~0.0.0` (and so `*`) matches everything.
         if (con.major, con.minor, con.patch) == (0, 0, 0) && matches!(self.wildcard, Wildcard::None | Wildcard::Major) {
             return true;
         }
@@ -154,7 +154,7 @@ impl Comparator {
     fn not_equal(&self, v: &Version, order: Ordering) -> bool {
         let con = &self.version;
         match self.wildcard {
-            // A lone wildcard is 0.0.0 to Masterminds.
+            // Masterminds treats a wildcard alone as 0.0.0.
             Wildcard::None | Wildcard::Major => order != Ordering::Equal,
             Wildcard::Minor => v.major != con.major,
             Wildcard::Patch => {
@@ -172,7 +172,7 @@ impl Comparator {
         if con.major > 0 || self.wildcard == Wildcard::Minor {
             return true;
         }
-        // Below 1.0.0 the first part that is not zero is the one that must stay.
+        // Below 1.0.0, the first non-zero part must stay the same.
         if con.minor > 0 || self.wildcard == Wildcard::Patch {
             return v.minor == con.minor;
         }
@@ -200,7 +200,7 @@ fn parse_group(group: &str) -> Result<Vec<Comparator>, String> {
     while !rest.is_empty() {
         let (comparator, after) = parse_comparator(rest).ok_or_else(|| rest.trim_ascii_end().to_string())?;
         rest = after;
-        // `a - b`: the hyphen needs space on both sides, otherwise it begins a pre-release.
+        // `a - b`: without spaces on both sides the hyphen begins a pre-release.
         if let Some(upper) = hyphen_upper_bound(rest) {
             if comparator.operator != Operator::TildeOrEqual {
                 return Err(group.trim_ascii().to_string());
@@ -220,7 +220,7 @@ fn parse_group(group: &str) -> Result<Vec<Comparator>, String> {
     Ok(comparators)
 }
 
-/// Skips what may stand between two comparators: white space, or a comma and white space.
+/// Skips the separator between two comparators: white space, or a comma and white space.
 fn next_comparator(rest: &str) -> Result<&str, String> {
     let trimmed = rest.trim_ascii_start();
     if trimmed.is_empty() {
@@ -324,8 +324,8 @@ fn identifiers(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Whether a version has what came with `major.minor.patch`. Whole versions are compared; a pre-release counts as its release,
-/// because that is what it has in it.
+/// Whether a version contains changes released in `major.minor.patch`. A pre-release counts as its release, because it
+/// contains the same changes.
 pub fn is_at_least(version: &Version, major: u64, minor: u64, patch: u64) -> bool {
     (version.major, version.minor, version.patch) >= (major, minor, patch)
 }
@@ -334,7 +334,7 @@ pub fn is_at_least(version: &Version, major: u64, minor: u64, patch: u64) -> boo
 mod tests {
     use super::*;
 
-    /// Highest of the candidates in the range, as version selection does it.
+    /// Returns the highest candidate in the range, as version selection does.
     fn pick(range: &str, candidates: &[&str]) -> Option<String> {
         let range: VersionRange = range.parse().unwrap();
         candidates
@@ -401,7 +401,7 @@ mod tests {
         (">=2.7.0-0 <3", &["2.8.0-beta.1"], &["3.0.0"]),
         ("2.8.0-rc.1", &["2.8.0-rc.1"], &["2.8.0-rc.2", "2.8.0"]),
         ("<2.7.0-0 || >=2.8", &["2.8.0"], &["2.9.0-rc.1"]),
-        // A wildcard alone behind an operator, each as semver 3.4.0 of Masterminds answers.
+        // A wildcard after an operator; each result is that of Masterminds' semver 3.4.0.
         ("!=*", &["0.0.1", "2.9.4"], &["0.0.0", "2.8.0-rc.1"]),
         ("<=x", &["0.0.0", "0.0.3"], &["0.1.0", "2.9.4"]),
         ("=<*-0", &["0.0.3"], &["0.1.0-beta", "2.9.4"]),

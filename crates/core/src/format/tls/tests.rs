@@ -1,4 +1,4 @@
-//! Handshakes in memory, each with what kubectl does about the same server or client.
+//! TLS handshakes in memory. Each case states what kubectl does with the same server or client.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A certificate that signs itself. Without changes it is one of a server, valid from 2021 to 2121, and not an authority.
+    /// Creates a self-signed certificate. By default it is a server's, valid from 2021 to 2121, and not a CA.
     fn new(algorithm: &'static SignatureAlgorithm, change: impl FnOnce(&mut CertificateParams)) -> Pair {
         let (params, key) = parts(algorithm, change);
         let pem = params.self_signed(&key).unwrap().pem();
@@ -87,7 +87,7 @@ struct Server<'a> {
     key: String,
 }
 
-/// Connects to `server` as `NAME`, with `bundle` as all that is trusted.
+/// Connects to `server` as `NAME` and trusts only `bundle`.
 fn connect(server: &Server<'_>, bundle: &str) -> Result<(), Error> {
     let config = client_config(ServerTrust::Certificates(certificates(bundle.as_bytes())), None).unwrap();
     let chain = blocks(server.certificate.as_bytes());
@@ -188,10 +188,10 @@ fn a_trusted_certificate_of_a_server_still_needs_its_dates_its_names_and_its_pur
 fn a_certificate_that_looks_like_the_trusted_one_is_refused() {
     let authority = Pair::authority();
     let trusted = authority.issue(|_| {});
-    // The same names and issuer, another key.
+    // Same names and issuer, but another key.
     assert_eq!(refusal(&authority.issue(|_| {}).serves(), &trusted.pem), CertificateError::UnknownIssuer);
     assert_eq!(refusal(&Pair::p256(|_| {}).serves(), &trusted.pem), CertificateError::UnknownIssuer);
-    // Its certificate without its key.
+    // The server has the certificate but not its key.
     let thief = Server { certificate: &trusted.pem, key: Pair::p256(|_| {}).key.serialize_pem() };
     let config = client_config(ServerTrust::Certificates(certificates(trusted.pem.as_bytes())), None).unwrap();
     let key = PrivateKeyDer::from_pem_slice(thief.key.as_bytes()).unwrap();
@@ -246,7 +246,7 @@ fn servers_may_have_keys_on_p521_and_rsa_keys_with_the_exponent_3() {
     assert_eq!(connect(&rsa, RSA_EXPONENT_3), Ok(()));
 }
 
-/// Takes every client that has the key of its certificate, whatever its version, as the API server does.
+/// Accepts every client that has the key of its certificate, of any version, as the API server does.
 #[derive(Debug)]
 struct AnyClient;
 

@@ -1,12 +1,12 @@
-//! Verifies servers as Go does: by a chain to an authority, or because the server's very certificate is trusted.
+//! Verifies servers as Go does: by a chain to a CA, or because the server's own certificate is trusted.
 //!
-//! webpki knows chains only. It refuses a server whose self-signed certificate is marked as an authority (`openssl req -x509`,
-//! `tsh proxy kube`), and one whose own certificate is all that the bundle holds. Go accepts both, because the certificate
-//! is in the pool. The exception here is as narrow: the certificate is byte for byte a trusted one, and its validity, its names, its
-//! purpose and its critical extensions hold.
+//! webpki verifies chains only. It refuses a server whose self-signed certificate is marked as a CA (`openssl req
+//! -x509`, `tsh proxy kube`), and a bundle that contains nothing but the server's own certificate. Go accepts both,
+//! because the certificate is in the pool. The exception here is just as narrow: the certificate must equal a trusted
+//! one byte for byte, and its validity, names, purpose and critical extensions must be right.
 //!
-//! In the other direction webpki takes every certificate of a bundle for an authority. Go does not, and neither does this: who
-//! trusts the certificate of one server must not trust what that server signs.
+//! webpki also treats every certificate of a bundle as a CA. Go does not, and neither does this verifier: trusting one
+//! server's certificate must not mean trusting what that server signs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,12 +29,12 @@ use super::TlsSetupError;
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
 
-/// Servers that a bundle or the operating system vouches for.
+/// Servers verified by a bundle or by the operating system.
 #[derive(Debug)]
 pub(super) struct TrustedServers {
-    /// None if no certificate of the bundle is an authority.
+    /// `None` if the bundle contains no CA.
     chains: Option<Arc<dyn ServerCertVerifier>>,
-    /// None: the system's own, which are read only when a chain fails.
+    /// `None` for the system's certificates, which are read only when a chain fails.
     bundle: Option<Vec<CertificateDer<'static>>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
@@ -71,7 +71,8 @@ impl TrustedServers {
     }
 }
 
-/// What the system keeps in files. Where it verifies certificates itself, its answer is final.
+/// Returns the certificates that the system keeps in files. Where the system verifies certificates itself, its answer
+/// is final.
 #[cfg(all(unix, not(target_vendor = "apple"), not(target_os = "android")))]
 fn system_certificates() -> Vec<CertificateDer<'static>> {
     rustls_native_certs::load_native_certs().certs
@@ -129,14 +130,14 @@ impl ServerCertVerifier for TrustedServers {
     }
 }
 
-/// Verifies a certificate that is trusted itself: everything but its signature.
+/// Verifies everything but the signature of a certificate that is itself trusted.
 fn verify_by_itself(
     der: &CertificateDer<'_>,
     server_name: &ServerName<'_>,
     now: UnixTime,
 ) -> Result<ServerCertVerified, Error> {
     let unreadable = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
-    // Refuses critical extensions that it does not know.
+    // Parsing refuses unknown critical extensions.
     let parsed = ParsedCertificate::try_from(der)?;
     let certificate = Certificate::from_der(der).map_err(unreadable)?;
     let certificate = certificate.tbs_certificate();
@@ -159,10 +160,10 @@ fn verify_by_itself(
     Ok(ServerCertVerified::assertion())
 }
 
-/// Whether a trusted certificate may vouch for others, by Go's rule: one of version 3 has to say so, and a key usage has to allow
-/// it. Older versions have no extensions to say it with.
+/// Whether a trusted certificate may act as a CA, by Go's rule: a version 3 certificate must say so, and its key usage
+/// must allow it. Older versions have no extensions for that.
 fn is_authority(der: &CertificateDer<'_>) -> bool {
-    // What only webpki can read is left to webpki.
+    // Only webpki can read it, so webpki decides.
     let Ok(certificate) = Certificate::from_der(der) else { return true };
     let certificate = certificate.tbs_certificate();
     if certificate.version() != Version::V3 {
@@ -173,7 +174,7 @@ fn is_authority(der: &CertificateDer<'_>) -> bool {
     constraints.is_some_and(|(_, constraints)| constraints.ca) && usage.is_none_or(|(_, usage)| usage.key_cert_sign())
 }
 
-/// Every server, for `insecure-skip-tls-verify`.
+/// Accepts every server, for `insecure-skip-tls-verify`.
 #[derive(Debug)]
 pub(super) struct UnverifiedServers {
     schemes: Vec<SignatureScheme>,
@@ -197,7 +198,7 @@ impl ServerCertVerifier for UnverifiedServers {
         Ok(ServerCertVerified::assertion())
     }
 
-    // A certificate that nobody verifies proves nothing by its key either.
+    // Without a verified certificate, a valid signature proves nothing.
     fn verify_tls12_signature(
         &self,
         _: &[u8],
