@@ -1,4 +1,4 @@
-//! Facts about Kubernetes objects: pure, no input or output, nothing about Flux.
+//! Facts about Kubernetes objects: pure, without input or output, and independent of Flux.
 
 pub mod crd_fields;
 pub mod diff;

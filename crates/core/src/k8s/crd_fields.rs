@@ -1,13 +1,13 @@
 //! Explains the fields of a kind from the schema in its custom resource definition, without a cluster.
 //!
-//! Pure: a definition in, a [`FieldView`] out, which is serialised or drawn.
+//! Pure: it turns a definition into a [`FieldView`].
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::fields;
 
-/// One field of a kind, or the kind itself, with the fields below it.
+/// A field of a kind, or the kind itself, with the fields below it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldView {
@@ -19,7 +19,7 @@ pub struct FieldView {
     pub field: Field,
 }
 
-/// What a schema says about one field.
+/// A field in a schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
@@ -31,13 +31,13 @@ pub struct Field {
     pub required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The values that are allowed, when they are counted.
+    /// The allowed values of an enum.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Value>,
-    /// What else a value has to meet: patterns, lengths, bounds.
+    /// Further constraints of the value: patterns, lengths, bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
-    /// Messages of the rules across fields.
+    /// Messages of the validation rules that span several fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -53,22 +53,22 @@ pub enum ExplainError {
     /// The definition does not have that version.
     #[error("{kind} has no version {version}: there is {}", .served.join(", "))]
     NoVersion { kind: String, version: String, served: Vec<String> },
-    /// A step of the path does not exist.
+    /// A step of the path is unknown.
     #[error("{parent} has no field {name}")]
     NoField {
         parent: String,
         name: String,
-        /// The fields there are.
+        /// The existing fields.
         known: Vec<String>,
     },
-    /// Not a custom resource definition with a schema.
+    /// The object is not a custom resource definition with a schema.
     #[error("the definition has no schema")]
     NoSchema,
 }
 
 /// Explains the field at `path` (names only; lists and maps need no step of their own) of a definition.
 ///
-/// Without `version` the stored one is taken, which is the newest that is stable; else the first that is served.
+/// Without `version` it explains the stored version, which is the newest stable one, or the first served version.
 ///
 /// # Errors
 /// [`ExplainError`].
@@ -110,7 +110,7 @@ pub fn explain(crd: &Value, version: Option<&str>, path: &[&str]) -> Result<Fiel
     Ok(FieldView { api_version: format!("{group}/{}", name_of(chosen)), kind, path: path.join("."), field })
 }
 
-/// Follows lists and maps to the schema of what they hold, with `[]` and `{}` for each on the way.
+/// Follows lists and maps to the innermost schema. The text has `[]` or `{}` for each level.
 fn innermost(schema: &Value) -> (String, &Value) {
     let (mut marks, mut schema) = (String::new(), schema);
     loop {
@@ -140,7 +140,7 @@ fn describe(name: &str, schema: &Value, required: bool) -> Field {
     let mut fields: Vec<Field> =
         properties.iter().map(|(name, property)| describe(name, property, is_required(inner, name))).collect();
     fields.sort_by(|a, b| (!a.required, &a.name).cmp(&(!b.required, &b.name)));
-    // A list says something about itself and about its items; a person wants both.
+    // A list has constraints of its own and of its items; the user wants both.
     let both = if marks.is_empty() { vec![schema] } else { vec![schema, inner] };
     Field {
         name: name.into(),

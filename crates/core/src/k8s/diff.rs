@@ -1,7 +1,8 @@
-//! What differs between two objects, and what an apply would make of one: the one comparison of the program.
+//! Differences between two objects, and the result of applying a manifest to an object. Everything in the program that
+//! compares objects uses this.
 //!
-//! A difference has a path as people name things: `spec.template.spec.containers[name=manager].args`. Lists are compared item
-//! by item while both name the same items; any other difference in a list is one of the whole list. Pure.
+//! Paths are human-readable: `spec.template.spec.containers[name=manager].args`. Lists are compared item by item if
+//! both contain the same items; any other difference is one change of the whole list. Pure.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use super::merge_keys::{self, ListKind, Schema};
 use super::quantity::{Quantity, is_quantity_field};
 
-/// One step into an object.
+/// A step of a path into an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Segment {
@@ -17,7 +18,7 @@ pub enum Segment {
     Key(String),
 }
 
-/// One field that differs.
+/// A field with different values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     pub path: Vec<Segment>,
@@ -27,7 +28,8 @@ pub struct Difference<'a> {
     pub to: Option<&'a Value>,
 }
 
-/// Returns the parts of an object that are compared: no status, and of the metadata labels and annotations only.
+/// Returns the compared parts of an object: everything except the status, and of the metadata only labels and
+/// annotations.
 pub fn comparable(object: &Value) -> Value {
     let mut compared = serde_json::Map::new();
     for (key, value) in object.as_object().into_iter().flatten() {
@@ -36,7 +38,7 @@ pub fn comparable(object: &Value) -> Value {
             "metadata" => {
                 let mut metadata = serde_json::Map::new();
                 for kept in ["labels", "annotations"] {
-                    // Semantic equality: an absent map and an empty one are the same.
+                    // Semantic equality: a missing map equals an empty one.
                     if let Some(map) = value.get(kept).filter(|map| map.as_object().is_some_and(|map| !map.is_empty()))
                     {
                         metadata.insert(kept.into(), map.clone());
@@ -82,8 +84,8 @@ fn walk<'a>(path: &mut Vec<Segment>, from: &'a Value, to: &'a Value, found: &mut
                 path.pop();
             }
         }
-        // Items that are objects are compared one by one while both lists name them in the same order; anything else is
-        // one change of the whole list, which is how a person reads it.
+        // Compare item by item only while both lists hold the same objects in the same order. Anything else reads
+        // better as one change of the whole list.
         (Value::Array(left), Value::Array(right)) if same_items(left, right) => {
             for (index, (value, other)) in left.iter().zip(right).enumerate() {
                 path.push(Segment::Index(index));
@@ -104,7 +106,7 @@ fn same_items(left: &[Value], right: &[Value]) -> bool {
             .all(|(left, right)| left.is_object() && right.is_object() && item_name(left) == item_name(right))
 }
 
-/// Returns the field and text by which people know a list item.
+/// Returns the field and value that identify a list item for a person.
 fn item_name(item: &Value) -> Option<(&'static str, String)> {
     ["name", "containerPort", "port", "mountPath", "key", "type"].into_iter().find_map(|field| {
         match item.get(field)? {
@@ -115,7 +117,7 @@ fn item_name(item: &Value) -> Option<(&'static str, String)> {
     })
 }
 
-/// Writes a path into an object the way people name its parts.
+/// Formats a path with the names of list items.
 pub fn path_text(object: &Value, path: &[Segment]) -> String {
     let mut text = String::new();
     let mut at = Some(object);
@@ -144,26 +146,26 @@ pub fn path_text(object: &Value, path: &[Segment]) -> String {
     text
 }
 
-/// Returns what a live object becomes when a manifest of its kind is applied to it, as far as that can be known without the API
-/// server: what the manifest has is set, in the spelling of the live object where that says the same, and the rest stays.
+/// Predicts the object that results from applying a manifest, as far as that is possible without the API server. Fields
+/// of the manifest are set, in the live object's spelling where both mean the same; all other fields are kept.
 pub fn merge(live: &Value, manifest: &Value) -> Value {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default();
     let schema = merge_keys::of(super::split_api_version(text("apiVersion")).0, text("kind"));
     let mut merged = live.clone();
     let fields = manifest.as_object().into_iter().flatten();
-    // Status is the controllers' own, and the API server picks the version it answers in.
+    // The status belongs to controllers, and the API server chooses the version of its answer.
     for (key, wanted) in fields.filter(|(key, _)| !matches!(key.as_str(), "status" | "apiVersion" | "kind")) {
         set(&mut merged, key, wanted, schema, None);
     }
     merged
 }
 
-/// Sets a member of a mapping.
+/// Merges a value into a field of a mapping.
 fn set(into: &mut Value, key: &str, wanted: &Value, schema: Schema, parent: Option<&str>) {
     let Some(map) = into.as_object_mut() else { return };
     match map.get_mut(key) {
         Some(live) => merge_value(live, wanted, key, parent, schema),
-        // What means nothing is not stored.
+        // The API server does not store a zero value.
         None if is_zero(wanted) => {}
         None => _ = map.insert(key.to_owned(), wanted.clone()),
     }
@@ -180,7 +182,7 @@ fn merge_value(live: &mut Value, wanted: &Value, key: &str, parent: Option<&str>
             (ListKind::Set, _) => {
                 live.extend(wanted.iter().filter(|item| !live.contains(item)).cloned().collect::<Vec<_>>())
             }
-            // A list that is replaced holds what the manifest has; what the server adds to its items is no change of it.
+            // An atomic list contains only the manifest's items. Fields that the server adds to them are not a change.
             (ListKind::Atomic, items) if live.len() == wanted.len() => {
                 live.iter_mut().zip(wanted).for_each(|(live, wanted)| merge_item(live, wanted, items, key));
             }
@@ -197,7 +199,7 @@ fn merge_value(live: &mut Value, wanted: &Value, key: &str, parent: Option<&str>
     }
 }
 
-/// Merges an item of a list, whose fields the schema of items knows.
+/// Merges an item of a list, with the schema of its fields.
 fn merge_item(live: &mut Value, wanted: &Value, items: Schema, list: &str) {
     match (live, wanted) {
         (live @ Value::Object(_), Value::Object(wanted)) => {
@@ -209,7 +211,7 @@ fn merge_item(live: &mut Value, wanted: &Value, items: Schema, list: &str) {
 
 fn merge_keyed(live: &mut Vec<Value>, wanted: &[Value], keys: &[&str], items: Schema, list: &str) {
     for item in wanted {
-        // A manifest may lack key fields that the server fills in, such as the protocol of a port.
+        // A manifest may lack key fields that the server sets by default, such as the protocol of a port.
         let is_twin =
             |other: &Value| keys.iter().all(|key| item.get(key).is_none_or(|value| other.get(key) == Some(value)));
         match live.iter_mut().find(|other| is_twin(other)) {
@@ -219,7 +221,7 @@ fn merge_keyed(live: &mut Vec<Value>, wanted: &[Value], keys: &[&str], items: Sc
     }
 }
 
-/// Whether the API server leaves a value out where it is not set.
+/// Whether the API server omits this value when it is not set.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,10 +1,11 @@
-//! Which differences between two definitions are wording only: nothing the API server acts on.
+//! Tells apart differences in documentation, which the API server ignores, from other differences between two
+//! definitions.
 
-/// Whether a field is documentation, by its path as differences are written
-/// (`spec.versions[name=v1].schema.openAPIV3Schema.properties.spec.description`, with or without a dot in front).
+/// Whether a path leads to documentation. The path is written as in a difference
+/// (`spec.versions[name=v1].schema.openAPIV3Schema.properties.spec.description`, with or without a leading dot).
 ///
-/// Descriptions and examples of a schema, descriptions of printer columns, and the message a failed validation shows. A
-/// property that happens to be called `description` is none.
+/// Documentation is descriptions and examples of a schema, descriptions of printer columns, and messages of validation
+/// rules. A property called `description` is not documentation.
 pub fn is_documentation(path: &str) -> bool {
     let inside = |part: &str| path.contains(part);
     let Some((parent, field)) = path.rsplit_once('.') else { return false };

@@ -1,7 +1,7 @@
-//! Whether an object has reached the state its spec asks for, by the rules of kstatus
+//! Computes whether an object has reached its desired state, by the rules of kstatus
 //! (<https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md>), which Flux uses too.
 //!
-//! Pure: one object in, one status out. An object that does not exist has [`Status::NotFound`], which only the caller knows.
+//! Pure: one object in, one status out. Only the caller can know [`Status::NotFound`].
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use super::fields::{at, condition, group, items, kind, number, text};
 
-/// What kstatus says of one object.
+/// Result of kstatus for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 pub enum Status {
-    /// The state asked for is reached.
+    /// The desired state is reached.
     Current,
-    /// On its way.
+    /// The desired state is not yet reached.
     InProgress,
-    /// Gave up, or cannot get there without help.
+    /// The controller gave up, or needs help.
     Failed,
-    /// Being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// Does not exist.
+    /// The object does not exist.
     NotFound,
-    /// The object cannot be understood.
+    /// The object's state cannot be determined.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A status and the sentence that explains it.
+/// A status with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     pub status: Status,
@@ -71,12 +71,12 @@ impl Health {
     }
 }
 
-/// Judges one object as the API server returns it.
+/// Computes the status of an object as returned by the API server.
 pub fn compute(object: &Value) -> Health {
     if at(object, "/metadata/deletionTimestamp").is_some_and(|t| !t.is_null()) {
         return Health::new(Status::Terminating, "Resource scheduled for deletion");
     }
-    // A status of another generation speaks of an older spec.
+    // The status of another generation describes an older spec.
     let generation = number(object, "/metadata/generation");
     if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
         && generation != observed
@@ -86,7 +86,7 @@ pub fn compute(object: &Value) -> Health {
             kind(object)
         ));
     }
-    // The conditions that kstatus defines go before what the kind itself says.
+    // The standard conditions of kstatus take precedence over rules of the kind.
     if let Some(condition) = condition(object, "Stalled").filter(|c| c.is_true()) {
         return Health::failed(condition.message());
     }
@@ -111,7 +111,7 @@ pub fn compute(object: &Value) -> Health {
 fn by_ready_condition(object: &Value) -> Health {
     match condition(object, "Ready") {
         Some(ready) if ready.is_true() => Health::current("Resource is Ready"),
-        // Also when it is False: that nothing will come of it only Stalled says.
+        // Also when it is False: only Stalled means that the controller has given up.
         Some(ready) => Health::progressing(ready.message()),
         None => Health::current("Resource is current"),
     }
@@ -143,7 +143,7 @@ fn deployment(object: &Value) -> Health {
     if desired > status("readyReplicas") {
         return Health::progressing(format!("Ready: {}/{desired}", status("readyReplicas")));
     }
-    // Without a deadline the controller never says that the new set is available.
+    // Without a deadline the controller never reports the new replica set as available.
     let has_deadline = at(object, "/spec/progressDeadlineSeconds").is_some();
     if has_deadline && !progressing.is_some_and(|c| c.is_true() && c.reason() == "NewReplicaSetAvailable") {
         return Health::progressing("ReplicaSet not Available");
@@ -155,7 +155,7 @@ fn deployment(object: &Value) -> Health {
 }
 
 fn stateful_set(object: &Value) -> Health {
-    // Nothing moves by itself until somebody deletes pods.
+    // Nothing changes until a person deletes pods.
     if text(object, "/spec/updateStrategy/type") == "OnDelete" {
         return Health::current("StatefulSet is using the ondelete update strategy");
     }
@@ -170,7 +170,7 @@ fn stateful_set(object: &Value) -> Health {
         return Health::progressing(format!("Pending termination: {}", status("replicas") - desired));
     }
     if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|p| *p > 0) {
-        // Pods below the partition stay at the old revision on purpose.
+        // Pods below the partition keep the old revision on purpose.
         let wanted = desired - partition;
         if status("updatedReplicas") < wanted {
             return Health::progressing(format!("updated: {}/{wanted}", status("updatedReplicas")));
@@ -234,7 +234,7 @@ fn job(object: &Value) -> Health {
     if condition(object, "Complete").is_some_and(|c| c.is_true()) {
         return Health::current("Job completed");
     }
-    // One that has started is what was asked for; kstatus does not wait for its end.
+    // A Job that has started counts as done; kstatus does not wait for its end.
     if text(object, "/status/startTime").is_empty() {
         Health::progressing("Job not started")
     } else {
@@ -284,7 +284,7 @@ fn definition(object: &Value) -> Health {
     }
     match condition(object, "Established") {
         Some(established) if established.is_true() => Health::current("CRD is established"),
-        // While it installs the API server says False as well.
+        // During installation the API server reports False as well.
         Some(established) if established.is_false() && established.reason() != "Installing" => {
             Health::failed(established.message())
         }
@@ -375,7 +375,8 @@ mod tests {
         assert_eq!(status(pod), Status::Failed);
     }
 
-    /// Cases of the tables in `pkg/kstatus/status` of <https://github.com/kubernetes-sigs/cli-utils> (Apache-2.0), in short.
+    /// Cases of the tables in `pkg/kstatus/status` of <https://github.com/kubernetes-sigs/cli-utils> (Apache-2.0),
+    /// abridged.
     #[test]
     fn the_tables_of_kstatus_hold_but_for_the_clock() {
         use Status::{Current, Failed, InProgress};
@@ -410,7 +411,8 @@ mod tests {
                 ),
                 Current,
             ),
-            // The table waits 15 s after a Pod was made before that fails. There is no clock here, and such a Pod needs help sooner.
+            // The table waits 15 s before a new Pod fails. This code has no clock, and such a Pod needs attention
+            // sooner.
             (pod(json!({"phase": "Pending", "conditions": unschedulable})), Failed),
             (set(4, 4, 4), Current),
             (set(4, 4, 2), InProgress),

@@ -38,7 +38,7 @@ pub struct LabelSelectorError {
 }
 
 impl LabelSelector {
-    /// Whether the labels (or annotations) satisfy every requirement; `None` stands for no labels at all.
+    /// Whether the labels (or annotations) satisfy every requirement; `None` means that there are no labels.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.matches_by(|key| labels?.get(key)?.as_str())
     }
@@ -48,7 +48,7 @@ impl LabelSelector {
         self.matches(fields::at(object, "/metadata/labels").and_then(Value::as_object))
     }
 
-    /// The same for labels that are looked up by key.
+    /// Like [`Self::matches`], with a lookup function for the labels.
     pub fn matches_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| {
             let value = label(&requirement.key);
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
 
     fn bound(&mut self, key: &str) -> Result<i64, String> {
         let word = self.word();
-        word.parse().map_err(|_| format!("\"{key}\" is compared with \"{word}\", which is no integer"))
+        word.parse().map_err(|_| format!("\"{key}\" is compared with \"{word}\", which is not an integer"))
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
             ("app in (web", "the list of values of \"app\" is not closed with )"),
             ("=web", "\"\" is not a label key"),
             ("app ~ web", "want =, ==, !=, in, notin, < or > after \"app\", found \"~web\""),
-            ("app>x", "\"app\" is compared with \"x\", which is no integer"),
+            ("app>x", "\"app\" is compared with \"x\", which is not an integer"),
             ("app=-x", "\"-x\" is not a label value"),
             ("a=b c=d", "want a comma before \"c=d\""),
         ] {

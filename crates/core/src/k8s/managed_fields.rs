@@ -1,7 +1,7 @@
-//! Who owns which field: the set algebra of `metadata.managedFields`.
+//! Owners of fields: the set algebra of `metadata.managedFields`.
 //!
-//! A set is the JSON form `FieldsV1` of the API server: `f:<name>` for a member of a map, `k:{…}` for a list item named by
-//! its key fields, `v:<value>` for an item of a list of scalars, `.` for the node itself, `{}` for a leaf
+//! A set is the JSON form `FieldsV1` of the API server: `f:<name>` for a member of a map, `k:{…}` for a list item
+//! identified by its key fields, `v:<value>` for an item of a list of scalars, `.` for the node itself, `{}` for a leaf
 //! (<https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management>). Pure.
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::diff::Segment;
 use super::fields::{items, text};
 
-/// Returns the entries of `metadata.managedFields`; none when the object carries none.
+/// Returns the entries of `metadata.managedFields`; empty if the object has none.
 pub fn entries(object: &Value) -> &[Value] {
     items(object, "/metadata/managedFields")
 }
@@ -32,7 +32,7 @@ pub fn union(left: &Value, right: &Value) -> Value {
     Value::Object(all)
 }
 
-/// Returns the fields of a set as people write them, sorted: `spec.containers[name=manager].image`.
+/// Returns the fields of a set in readable form, sorted: `spec.containers[name=manager].image`.
 pub fn paths(set: &Value) -> Vec<String> {
     let mut all = vec![];
     add_paths(set, "", &mut all);
@@ -68,21 +68,21 @@ fn key_text(keys: &str) -> String {
     keys.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// Who set a field, as far as the API server recorded it.
+/// The manager that set a field, as recorded by the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldOwner {
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// RFC 3339, as recorded; empty when the server recorded none.
+    /// RFC 3339, as recorded; may be empty.
     pub time: String,
 }
 
 /// Returns the last manager other than `except` that owns the field at `path` of `object`.
 ///
-/// A manager that owns an ancestor as one piece (an atomic list or map) owns the field. Several owners: the one that
-/// wrote last, because that one is the news.
+/// A manager that owns an ancestor as a whole (an atomic list or map) owns the field. Of several owners it returns the
+/// last writer, because that is the relevant change.
 pub fn owner(object: &Value, path: &[Segment], except: &str) -> Option<FieldOwner> {
     entries(object)
         .iter()
@@ -96,7 +96,7 @@ pub fn owner(object: &Value, path: &[Segment], except: &str) -> Option<FieldOwne
         })
 }
 
-/// Reports whether a set holds the field at `path`, or an ancestor of it as one piece, or something below it.
+/// Whether a set contains the field at `path`, an ancestor as a whole, or a field below it.
 fn covers(set: &Value, value: &Value, path: &[Segment]) -> bool {
     let Some(members) = set.as_object() else { return false };
     let Some((first, rest)) = path.split_first() else { return true };
@@ -114,7 +114,7 @@ fn covers(set: &Value, value: &Value, path: &[Segment]) -> bool {
     }
 }
 
-/// Reports whether a member name of a set (`k:{…}` or `v:…`) names this list item.
+/// Whether a member of a set (`k:{…}` or `v:…`) identifies this list item.
 pub fn names_item(name: &str, item: &Value) -> bool {
     if let Some(keys) = name.strip_prefix("k:") {
         serde_json::from_str::<Map<String, Value>>(keys)

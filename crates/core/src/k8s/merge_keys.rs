@@ -1,21 +1,21 @@
-//! Which lists of Kubernetes' own kinds merge by key.
+//! Lists of Kubernetes' own kinds that merge by key.
 //!
-//! The source is the `x-kubernetes-patch-strategy` and `x-kubernetes-list-map-keys` entries of the Kubernetes OpenAPI schema
-//! (checked with the one built into kustomize 5.5); only what can stand in the desired state of an object is listed. Lists that
-//! are not named here, and every list of a custom resource, are replaced as a whole.
+//! The source is the `x-kubernetes-patch-strategy` and `x-kubernetes-list-map-keys` entries of the Kubernetes OpenAPI
+//! schema (checked with the one built into kustomize 5.5), limited to fields of the desired state. All other lists, and
+//! every list of a custom resource, are replaced as a whole.
 
-/// How a list takes a patch.
+/// How a patch changes a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
     /// Replaced by the patch's list.
     Atomic,
     /// A union of scalars.
     Set,
-    /// Items are told apart by these fields; the first one is required.
+    /// Items are identified by these fields; the first one is required.
     Keyed(&'static [&'static str]),
 }
 
-/// What is known of a mapping's fields, or of a list's items.
+/// The known fields of a mapping or of a list's items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema {
     fields: &'static [(&'static str, Field)],
@@ -27,7 +27,7 @@ enum Field {
     List(ListKind, Schema),
 }
 
-/// Nothing known: mappings merge, lists are replaced.
+/// No known fields: mappings merge, lists are replaced.
 pub(crate) const UNTYPED: Schema = Schema { fields: &[] };
 
 const fn keyed(keys: &'static [&'static str], items: Schema) -> Field {
@@ -85,7 +85,7 @@ const SERVICE_ACCOUNT: Schema =
 
 const PLAIN: Schema = Schema { fields: &[("metadata", Field::Mapping(OBJECT_META))] };
 
-/// Groups of kinds that are compiled into Kubernetes, other than the core group.
+/// API groups that are compiled into Kubernetes, without the core group.
 const BUILT_IN_GROUPS: [&str; 17] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",

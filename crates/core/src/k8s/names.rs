@@ -1,30 +1,30 @@
-//! What the API server accepts as names, label keys and label values.
+//! Names, label keys and label values that the API server accepts.
 //!
-//! Source: <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/> and `labels/#syntax-and-character-set`,
-//! checked on Kubernetes 1.37.
+//! Source: <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/> and
+//! `labels/#syntax-and-character-set`, checked on Kubernetes 1.37.
 
 /// Longest DNS label, label value, and name part of a label key.
 pub(crate) const MAX_LABEL: usize = 63;
 /// Longest DNS subdomain.
 const MAX_SUBDOMAIN: usize = 253;
 
-/// Reports whether a text is a DNS label: a namespace, a Service, a shard.
+/// Whether a text is a DNS label: a namespace, a Service, a shard.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= MAX_LABEL && is_dns_part(text)
 }
 
-/// Reports whether a text is a DNS subdomain: the name of most objects. Its parts may be longer than a DNS label.
+/// Whether a text is a DNS subdomain, as most object names are. Its parts may be longer than a DNS label.
 pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_dns_part)
 }
 
-/// Reports whether a text is the key of a label or annotation: `[DNS subdomain/]name`.
+/// Whether a text is the key of a label or annotation: `[DNS subdomain/]name`.
 pub(crate) fn is_label_key(text: &str) -> bool {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
     !name.is_empty() && is_label_value(name) && prefix.is_none_or(is_dns_subdomain)
 }
 
-/// Reports whether a text is the value of a label, which may be empty.
+/// Whether a text is the value of a label, which may be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_alphanumeric();
     text.is_empty()

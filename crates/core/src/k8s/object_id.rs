@@ -1,4 +1,4 @@
-//! The one identity of an object: where the API server keeps it, and how inventories and messages name it.
+//! The identity of an object: its place at the API server and its name in inventories and messages.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,17 +9,17 @@ use serde_json::Value;
 
 use super::fields;
 
-/// One object at the API server.
+/// An object's identity.
 ///
-/// The version says at which version of its group the object was written or is to be asked for; it is no part of what tells
-/// one object from another: two ids that differ in it alone are equal.
+/// The version is the one in which the object was written or is requested. It is not part of the identity: two ids that
+/// differ only in version are equal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectId {
     /// Empty for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Version without the group; empty where it is not known.
+    /// Version without the group; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
     pub kind: String,
@@ -37,13 +37,13 @@ pub struct InvalidInventoryId(pub String);
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const RBAC_KINDS: [&str; 4] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 
-/// Returns group (empty for core) and version of an `apiVersion` text.
+/// Splits an `apiVersion` into group (empty for core) and version.
 pub fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
 impl ObjectId {
-    /// An object whose version is not known or does not matter.
+    /// An object whose version is unknown or irrelevant.
     pub fn new(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
         ObjectId {
             group: group.to_owned(),
@@ -54,13 +54,13 @@ impl ObjectId {
         }
     }
 
-    /// The same object, asked for at this version.
+    /// The same object in another version.
     #[must_use]
     pub fn at(self, version: &str) -> Self {
         ObjectId { version: version.to_owned(), ..self }
     }
 
-    /// Reads the identity of an object; what is missing is empty.
+    /// Reads the identity of an object; missing parts are empty.
     pub fn of(object: &Value) -> Self {
         let (group, version) = split_api_version(fields::text(object, "/apiVersion"));
         ObjectId::new(group, fields::kind(object), fields::namespace(object), fields::name(object)).at(version)
@@ -76,7 +76,7 @@ impl ObjectId {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Returns `kind/namespace/name` with the kind in lower case, as kubectl prints what it did.
+    /// Returns `kind/namespace/name` with the kind in lower case, as kubectl prints results.
     pub fn lower_case(&self) -> String {
         ObjectId { kind: self.kind.to_lowercase(), ..self.clone() }.to_string()
     }
@@ -94,13 +94,13 @@ impl ObjectId {
         }
     }
 
-    /// Reads the id of an inventory entry; the version stands beside it in an inventory.
+    /// Parses the id of an inventory entry; an inventory keeps the version separately.
     ///
     /// # Errors
-    /// The text does not have four parts, or names no kind or no object.
+    /// The text does not have four parts, or lacks the kind or the name.
     pub fn from_inventory_id(id: &str) -> Result<Self, InvalidInventoryId> {
         let invalid = || InvalidInventoryId(id.into());
-        // Names may hold underscores, the other parts cannot: hence from both ends.
+        // Names may contain underscores and the other parts cannot, so split from both ends.
         let (namespace, rest) = id.split_once('_').ok_or_else(invalid)?;
         let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
         let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
@@ -110,7 +110,7 @@ impl ObjectId {
         Ok(ObjectId::new(group, kind, Some(namespace), &name.replace("__", ":")))
     }
 
-    /// What tells objects apart, in the order in which they are sorted.
+    /// The parts of the identity, in sort order.
     fn parts(&self) -> (&str, &str, &str, &str) {
         (&self.group, &self.kind, &self.namespace, &self.name)
     }
@@ -203,7 +203,7 @@ mod tests {
                 object("source.toolkit.fluxcd.io/v1beta2", "Bucket", Some("n"), "b"),
                 "n_b_source.toolkit.fluxcd.io_Bucket",
             ),
-            // Only names of RBAC kinds may hold colons.
+            // Only names of RBAC kinds may contain colons.
             (object("example.com/v1", "Role", Some("n"), "a:b"), "n_a:b_example.com_Role"),
         ];
         for (object, id) in rows {
@@ -220,8 +220,8 @@ mod tests {
     }
 
     proptest! {
-        /// RBAC names may hold colons and single underscores; a colon next to an underscore is the one thing the
-        /// encoding cannot tell apart.
+        /// RBAC names may contain colons and single underscores; the encoding is ambiguous only where a colon is next
+        /// to an underscore.
         #[test]
         fn ids_survive_the_round_trip(
             namespace in "[a-z0-9-]{0,8}",

@@ -1,24 +1,24 @@
-//! Why a Deployment does not become available, in the words of its pods. Pure.
+//! Explains from its pods why a Deployment does not become available. Pure.
 
 use serde_json::Value;
 
 use super::fields::{self, text};
 
-/// Reasons of a waiting container that are ordinary steps of a start.
+/// Reasons of a waiting container that are part of a normal start.
 const ORDINARY: &[&str] = &["ContainerCreating", "PodInitializing"];
 
-/// Returns what keeps a Deployment's pods from running, or `None` when nothing is known.
+/// Returns the reason why a Deployment's pods do not run, or `None` if there is no known reason.
 pub fn trouble<'a>(deployment: &Value, pods: impl IntoIterator<Item = &'a Value>) -> Option<String> {
     let ours = pods
         .into_iter()
         .filter(|pod| is_selected(deployment, pod) && pod.pointer("/metadata/deletionTimestamp").is_none());
-    // The newest pod belongs to the rollout that is waited for.
+    // The newest pod belongs to the current rollout.
     let mut ours: Vec<&Value> = ours.collect();
     ours.sort_by_key(|pod| std::cmp::Reverse(text(pod, "/metadata/creationTimestamp")));
     ours.into_iter().find_map(pod_trouble).or_else(|| replica_failure(deployment))
 }
 
-/// Reports whether a Deployment's `matchLabels` select a pod; Flux's Deployments use nothing else.
+/// Whether a Deployment's `matchLabels` select a pod; Flux's Deployments use no other selector.
 fn is_selected(deployment: &Value, pod: &Value) -> bool {
     let Some(wanted) = deployment.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
         return false;
@@ -57,7 +57,7 @@ fn pod_trouble(pod: &Value) -> Option<String> {
     Some(format!("{}: pod {name}: {}", unscheduled.reason(), unscheduled.message()))
 }
 
-/// Returns how a container ended when that was a failure: `OOMKilled, exit code 137`.
+/// Describes how a container failed: `OOMKilled, exit code 137`.
 fn last_exit(status: &Value, pointer: &str) -> Option<String> {
     let ended = status.pointer(pointer)?;
     let code = ended.get("exitCode").and_then(Value::as_i64).unwrap_or(0);
@@ -70,7 +70,7 @@ fn last_exit(status: &Value, pointer: &str) -> Option<String> {
     Some(format!("{}, exit code {code}{detail}", if reason.is_empty() { "Error" } else { reason }))
 }
 
-/// Pods that cannot even be created: a quota, an admission webhook.
+/// Explains pods that cannot be created: a quota, an admission webhook.
 fn replica_failure(deployment: &Value) -> Option<String> {
     let conditions = deployment.pointer("/status/conditions")?.as_array()?;
     let failure =

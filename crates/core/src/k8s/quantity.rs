@@ -1,22 +1,23 @@
-//! `resource.Quantity`: `500m` and `0.5` are one amount.
+//! `resource.Quantity`: `500m` and `0.5` are equal.
 
 use serde_json::Value;
 
-/// An amount of a resource. Two are equal when the API server writes them alike: it keeps powers of two and powers of ten
-/// apart, so `1048576k` and `1000Mi` are not.
+/// An amount of a resource. Two are equal if the API server writes them the same way: it keeps powers of two and powers
+/// of ten apart, so `1048576k` and `1000Mi` differ.
 /// (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>, checked on Kubernetes 1.37.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// In billionths, the finest the API server keeps.
+    /// In billionths, the smallest unit that the API server stores.
     nanos: i128,
-    /// Written with `Ki`, `Mi` and so on.
+    /// Whether the suffix is `Ki`, `Mi` and so on.
     binary: bool,
 }
 
 const ONE: i128 = 1_000_000_000;
 
 impl Quantity {
-    /// Reads a quantity; `None` for what is not one, has an exponent, or is finer or larger than the API server keeps as is.
+    /// Parses a quantity. Returns `None` for a text that is not a quantity, has an exponent, or is too precise or too
+    /// large to be stored unchanged.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         let (number, suffix) = text.split_at(digits);
@@ -51,16 +52,16 @@ impl Quantity {
             }
             nanos = nanos.checked_add(part / scale)?;
         }
-        // Less than 1024 is written in powers of ten, whatever it came as.
+        // The API server writes amounts below 1024 in powers of ten, regardless of their original form.
         Some(Quantity { nanos, binary: binary && nanos >= 1024 * ONE })
     }
 
-    /// How many hundredths of `whole` this is, rounded down; `None` of nothing.
+    /// Returns this amount as a percentage of `whole`, rounded down; `None` if `whole` is zero.
     pub fn percent_of(self, whole: Quantity) -> Option<i128> {
         self.nanos.checked_mul(100)?.checked_div(whole.nanos)
     }
 
-    /// Reads a quantity out of a manifest, where it may be a number.
+    /// Reads a quantity from a manifest, where it may be a number.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text),
@@ -70,7 +71,7 @@ impl Quantity {
     }
 }
 
-/// Reports whether a field holds a quantity, by its name and the name of the field above it.
+/// Whether a field holds a quantity, by its name and the name of its parent.
 pub fn is_quantity_field(key: &str, parent: Option<&str>) -> bool {
     matches!(parent, Some("limits" | "requests" | "hard" | "capacity")) || matches!(key, "sizeLimit" | "divisor")
 }

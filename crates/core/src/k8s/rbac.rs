@@ -1,4 +1,5 @@
-//! Rights: what one request takes, and the roles that give several of them (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/>).
+//! Permissions of requests, and the roles that grant them
+//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/>).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,21 +9,21 @@ use serde_json::{Value, json};
 
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
-/// The order in which people write verbs.
+/// The usual order of verbs.
 const VERBS: [&str; 10] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate"];
 
-/// What an authorizer is asked about one request.
+/// The attributes of a request that an authorizer checks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Permission {
-    /// `None` for what is not in a namespace, and for all namespaces; such rights come first in order.
+    /// `None` for cluster-scoped objects and for all namespaces; these permissions sort first.
     pub namespace: Option<String>,
     /// Empty for the core group.
     pub group: String,
     /// Plural, with its subresource: `deployments`, `pods/log`.
     pub resource: String,
     pub verb: String,
-    /// The object, where the request names one.
+    /// The object's name, if the request has one.
     pub name: Option<String>,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Display for Permission {
 }
 
 impl Permission {
-    /// Whether who may do this everywhere, or to every object, needs no right of its own for the other.
+    /// Whether this permission includes the other one, because it applies to all namespaces or all names.
     fn covers(&self, other: &Permission) -> bool {
         (&self.verb, &self.group, &self.resource) == (&other.verb, &other.group, &other.resource)
             && (self.namespace.is_none() || self.namespace == other.namespace)
@@ -52,7 +53,7 @@ impl Permission {
     }
 }
 
-/// Who gets a role.
+/// The subject of a role binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     User(String),
@@ -72,8 +73,8 @@ impl Subject {
     }
 }
 
-/// Returns a Role for each namespace, and a ClusterRole for what is not in one, that give exactly these rights; each is followed
-/// by its binding when there is a subject.
+/// Returns a Role for each namespace and a ClusterRole for cluster-scoped objects that grant exactly these permissions.
+/// With a subject, a binding follows each role.
 pub fn roles(permissions: &BTreeSet<Permission>, name: &str, subject: Option<&Subject>) -> Vec<Value> {
     let needed = |one: &&Permission| !permissions.iter().any(|other| other != *one && other.covers(one));
     let mut scopes: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
@@ -99,11 +100,12 @@ pub fn roles(permissions: &BTreeSet<Permission>, name: &str, subject: Option<&Su
     objects
 }
 
-/// What a rule is about: its group, and the names that it is limited to; none for all.
+/// The scope of a rule: its group, and the names it is limited to (empty for all).
 type About<'a> = (&'a str, BTreeSet<&'a str>);
 
 fn rules(permissions: &[&Permission]) -> Vec<Value> {
-    // The names that each verb has with each resource, then the verbs that share their names, then the resources that share both.
+    // Collect the names of each verb and resource, then merge verbs with the same names, then resources with the same
+    // verbs and names.
     let mut names: BTreeMap<(&str, &str, &str), BTreeSet<&str>> = BTreeMap::new();
     for one in permissions {
         let names = names.entry((&one.group, &one.resource, &one.verb)).or_default();

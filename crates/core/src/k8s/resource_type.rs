@@ -1,4 +1,4 @@
-//! Where the API server serves a kind.
+//! API server paths of a kind.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::fields;
 
-/// Where the API server serves a kind.
+/// A kind's location at the API server.
 ///
-/// The texts are borrowed for the kinds that are known at compile time and owned for those found by discovery.
+/// The texts are borrowed for kinds known at compile time and owned for kinds found by discovery.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceType {
     /// API group; empty for the core group.
@@ -51,7 +51,7 @@ impl ResourceType {
         Self::known(group, version, kind, plural, false)
     }
 
-    /// What a custom resource definition defines, in one of its versions.
+    /// The kind that a custom resource definition defines, in one of its versions.
     pub fn of_definition(definition: &Value, version: String) -> Self {
         let text = |pointer: &str| Cow::Owned(fields::text(definition, pointer).to_owned());
         ResourceType {
@@ -94,7 +94,7 @@ impl ResourceType {
     }
 }
 
-/// Returns the version in which objects of a custom resource definition are stored.
+/// Returns the version in which the API server stores objects of a custom resource definition.
 pub fn storage_version(definition: &Value) -> Option<String> {
     let versions = fields::items(definition, "/spec/versions");
     let stored = versions.iter().find(|version| version.get("storage") == Some(&Value::Bool(true)))?;
