@@ -1,4 +1,4 @@
-//! How registries are reached: certificates, plain http, proxies, limits. All of it is passed in.
+//! Access to registries: certificates, plain http, proxies, limits. The caller provides all of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,15 +16,15 @@ use crate::format::tls::{self, ServerTrust};
 /// Longest pause before a request is repeated.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Everything that decides how registries are reached, and with which credentials.
+/// Settings and credentials for access to registries.
 #[derive(Clone)]
 pub struct Access {
     pub credentials: Credentials,
-    /// By `host[:port]`; a registry that is not listed is reached as `everywhere` says.
+    /// By `host[:port]`; registries that are not listed use `everywhere`.
     pub registries: BTreeMap<String, RegistryAccess>,
     pub everywhere: RegistryAccess,
     pub proxy: ProxyEnvironment,
-    /// Longest wait for the beginning of an answer, and for the next piece of one.
+    /// Longest wait for the start of an answer, and for the next piece of its body.
     pub stall_timeout: Duration,
     /// First pause before a request is repeated; it doubles with each attempt.
     pub retry_pause: Duration,
@@ -32,7 +32,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The operating system's authorities, no proxy, and plain http on loopback only.
+    /// The operating system's CAs, no proxy, and plain http only on loopback.
     pub fn new(credentials: Credentials) -> Self {
         Access {
             credentials,
@@ -54,27 +54,28 @@ impl Access {
         self.registries.get(authority).unwrap_or(&self.everywhere)
     }
 
-    /// Whether a registry is spoken to without TLS: where the settings say so, and on loopback unless they do not.
+    /// Whether a registry is accessed without TLS: as configured, and by default only on loopback.
     pub(super) fn is_plain(&self, authority: &str) -> bool {
         let access = self.of(authority);
         let has_certificates = access.authorities.is_some() || access.identity.is_some();
         access.plain_http.unwrap_or(!has_certificates && is_loopback(authority))
     }
 
-    /// Whether credentials may go to a token server without TLS because a registry says so. What a registry on this
-    /// machine says must not send them off it in clear text; of another without TLS everybody on the way reads along.
+    /// Whether credentials may be sent without TLS to a token server that a registry names. A registry on this machine
+    /// must not direct them off the machine in clear text. To any other registry without TLS they are already sent in
+    /// clear text.
     pub(super) fn may_send_plain(&self, registry: &str, server: &str) -> bool {
         self.is_plain(registry) && (self.is_plain(server) || !is_loopback(registry))
     }
 }
 
-/// How one registry is reached.
+/// Settings for one registry.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryAccess {
-    /// Certificates in PEM that vouch for the server instead of the operating system's.
+    /// CA certificates in PEM that replace those of the operating system.
     pub authorities: Option<Vec<u8>>,
     pub identity: Option<ClientIdentity>,
-    /// None: plain http on loopback, TLS everywhere else.
+    /// `None` means plain http on loopback and TLS everywhere else.
     pub plain_http: Option<bool>,
 }
 
@@ -99,7 +100,8 @@ fn is_loopback(authority: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Returns the configuration of TLS for a registry. `with_identity` is false towards other servers it sends us to.
+/// Returns the TLS configuration for a registry. `with_identity` is false for other servers to which the registry
+/// redirects.
 pub(super) fn tls_config(access: &RegistryAccess, with_identity: bool) -> Result<ClientConfig, Reason> {
     let trust = match &access.authorities {
         None => ServerTrust::System,
@@ -139,7 +141,7 @@ mod tests {
         access.registries.insert("lab:5000".into(), told(Some(true)));
         access.registries.insert("localhost:5000".into(), told(Some(false)));
         assert!(access.is_plain("lab:5000") && !access.is_plain("localhost:5000"));
-        // Who names an authority means TLS.
+        // Configured CAs imply TLS.
         access.everywhere.authorities = Some(Vec::new());
         assert!(!access.is_plain("127.0.0.1:5000"));
     }

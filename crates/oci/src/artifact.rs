@@ -1,4 +1,4 @@
-//! Artifacts as Flux makes and reads them: one layer, a gzip-compressed tar archive.
+//! Flux artifacts: one layer, a gzip-compressed tar archive.
 //!
 //! Media types and annotations: <https://fluxcd.io/flux/cheatsheets/oci-artifacts/>. The reference distribution is such
 //! an artifact too.
@@ -14,11 +14,11 @@ use super::{Descriptor, Digest, Manifest, MediaType, OciError, Place, Platform, 
 use crate::format::tarball::{self, Files, Limits};
 
 const CONFIG: &str = "application/vnd.cncf.flux.config.v1+json";
-/// What a reference without a tag means.
+/// The tag of a reference without one.
 const DEFAULT_TAG: &str = "latest";
 const CONTENT: &str = "application/vnd.cncf.flux.content.v1.tar+gzip";
 
-/// Annotations that say where an artifact comes from.
+/// Annotations that record the origin of an artifact.
 pub mod annotation {
     /// RFC 3339.
     pub const CREATED: &str = "org.opencontainers.image.created";
@@ -30,7 +30,7 @@ pub mod annotation {
 /// Pushes files as an artifact. Equal files and annotations give an equal digest.
 ///
 /// # Errors
-/// The registry cannot be reached, denies it, or does not take it.
+/// The registry cannot be reached, denies access, or refuses the artifact.
 pub async fn push_artifact(
     registries: &Registries,
     reference: &Reference,
@@ -41,10 +41,10 @@ pub async fn push_artifact(
     put_artifact(&place, reference.tag().unwrap_or(DEFAULT_TAG), files, annotations).await
 }
 
-/// Puts files as an artifact into a registry or an image layout, under a tag or name.
+/// Stores files as an artifact in a registry or an image layout, under a tag or name.
 ///
 /// # Errors
-/// It cannot be written there.
+/// The artifact cannot be written there.
 pub async fn put_artifact(
     place: &Place,
     name: &str,
@@ -57,7 +57,7 @@ pub async fn put_artifact(
     let unpackable = |error: std::io::Error| failed(error.to_string());
     let tar_digest = Digest::of(&tarball::write_tar(files).map_err(unpackable)?);
     let layer = tarball::write_tarball(files).map_err(unpackable)?;
-    // What clients in Go write where nothing is known; `diff_ids` lets image tools unpack it.
+    // Go clients write this where nothing else is known; image tools need `diff_ids` to unpack the layer.
     let config = json!({
         "architecture": "", "os": "", "config": {},
         "rootfs": {"type": "layers", "diff_ids": [tar_digest]},
@@ -80,22 +80,22 @@ pub async fn put_artifact(
     Ok(manifest)
 }
 
-/// Reads the manifest of an artifact: the one for linux/amd64 where the name means an index.
+/// Reads the manifest of an artifact. If the name refers to an index, that is the manifest for linux/amd64.
 ///
 /// # Errors
-/// It is not there, or has no layer.
+/// The manifest does not exist or has no layer.
 pub async fn artifact_manifest(place: &Place, name: &str) -> Result<Manifest, OciError> {
     let mut path = place.path_to_image(name, &Platform::linux_amd64()).await?;
-    // There is a last one, or it could not have been read.
+    // The path always has a last manifest: reading it would have failed otherwise.
     let missing = || OciError::new(format!("read {name}"), Reason::NotFound { what: name.to_owned() });
     path.pop().ok_or_else(missing)
 }
 
-/// Copies what [`artifact_manifest`] and [`artifact_files`] read: the manifests, the configuration and the first layer.
-/// Other layers are not copied.
+/// Copies the parts that [`artifact_manifest`] and [`artifact_files`] read: the manifests, the configuration and the
+/// first layer. Other layers are not copied.
 ///
 /// # Errors
-/// It cannot be read or written, or is larger than `limit` by what its manifest says; nothing is copied then.
+/// A part cannot be read or written, or the manifest declares more than `limit` bytes; then nothing is copied.
 pub async fn copy_artifact(from: &Place, name: &str, to: &Place, limit: u64) -> Result<(), OciError> {
     let path = from.path_to_image(name, &Platform::linux_amd64()).await?;
     let image = path.last().map(|image| &image.content);
@@ -108,17 +108,18 @@ pub async fn copy_artifact(from: &Place, name: &str, to: &Place, limit: u64) -> 
     for blob in blobs {
         to.put_blob(blob, &from.blob(blob)).await?;
     }
-    // A manifest shows nothing that is not whole.
+    // Write the parts of a manifest before the manifest, so that an interrupted copy never shows an incomplete
+    // artifact.
     for manifest in path.iter().rev() {
         to.put_manifest(manifest, None).await?;
     }
     Ok(())
 }
 
-/// Reads the files of an artifact: its first layer, whatever its media type says.
+/// Reads the files of an artifact from its first layer, regardless of its media type.
 ///
 /// # Errors
-/// The layer is missing, larger than the limits, or no archive of plain files.
+/// The layer is missing, exceeds the limits, or is not an archive of plain files.
 pub async fn artifact_files(place: &Place, manifest: &Manifest, limits: &Limits) -> Result<Files, OciError> {
     let what = manifest.digest.to_string();
     let failed = |problem: String| {

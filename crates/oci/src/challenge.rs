@@ -1,8 +1,8 @@
-//! What a registry's 401 asks for: the header `WWW-Authenticate` (RFC 9110 §11.6.1).
+//! Authentication challenges in a registry's 401: the header `WWW-Authenticate` (RFC 9110 §11.6.1).
 
 use std::collections::BTreeMap;
 
-/// One way to authenticate that a registry offers.
+/// An authentication scheme that a registry offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     Basic,
@@ -13,7 +13,7 @@ pub(super) enum Challenge {
     },
 }
 
-/// Returns the challenge to answer: a token if one is offered, else a password; None when there is neither.
+/// Returns the challenge to answer: a token if one is offered, else a password; `None` if there is neither.
 pub(super) fn choose<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Challenge> {
     let offered: Vec<_> = headers.into_iter().flat_map(parse).collect();
     let bearer = offered.iter().filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).find_map(|(_, fields)| {

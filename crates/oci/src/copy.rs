@@ -1,4 +1,4 @@
-//! Whole images from one place to another, by digest: registries and image layouts on either side.
+//! Copies whole images by digest between registries and image layouts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,13 @@ use super::error::Reason;
 use super::registry::BlobSource;
 use super::{ByteCounter, Descriptor, Digest, Layout, Manifest, OciError, Platform, Registries, Repository};
 
-/// Indexes that lead to indexes are legal; deeper ones than this are a trap.
+/// Nested indexes are legal, but deeper ones than this are an attack.
 const MAX_DEPTH: usize = 4;
-/// Blobs of one image, or images of one index, that are under way at once; the copier's own bound holds for all of them.
+/// Blobs of one image, or images of one index, that are copied concurrently; the copier's own limit applies to all of
+/// them together.
 const PARTS_AT_ONCE: usize = 4;
 
-/// Where images are.
+/// A location of images.
 #[derive(Clone, Debug)]
 pub enum Place {
     Repository(Registries, Repository),
@@ -27,7 +28,7 @@ impl Place {
     /// Reads a manifest by digest or tag.
     ///
     /// # Errors
-    /// It is not there, or not what its digest says.
+    /// The manifest does not exist or does not match its digest.
     pub async fn manifest(&self, name: &str) -> Result<Manifest, OciError> {
         match self {
             Place::Layout(layout) => layout.manifest(name),
@@ -44,11 +45,11 @@ impl Place {
         }
     }
 
-    /// Reads the image that a name means for a platform, and the indexes that lead to it: the outermost first, the image
-    /// last. Without an index that is the image alone.
+    /// Reads the image that a name refers to for a platform, with the indexes that lead to it: the outermost first, the
+    /// image last. Without an index it returns the image alone.
     ///
     /// # Errors
-    /// As [`Place::manifest`]; also when an index has nothing for this platform, or indexes lead to indexes without end.
+    /// As [`Place::manifest`]; also when an index has no entry for this platform, or indexes are nested too deeply.
     pub async fn path_to_image(&self, name: &str, platform: &Platform) -> Result<Vec<Manifest>, OciError> {
         let unusable =
             |problem: String| OciError::new(format!("read {name}"), Reason::Content { what: name.to_owned(), problem });
@@ -73,7 +74,7 @@ impl Place {
     /// Reads a whole blob into memory.
     ///
     /// # Errors
-    /// It is larger than `limit`, missing, or not what its digest says.
+    /// The blob is larger than `limit`, missing, or does not match its digest.
     pub async fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<hyper::body::Bytes, OciError> {
         match self {
             Place::Layout(layout) => layout.read_blob(descriptor, limit),
@@ -81,11 +82,11 @@ impl Place {
         }
     }
 
-    /// Asks for every part of an image: what a manifest names, down to the blobs of all platforms. A layout is checked
+    /// Checks that every part of an image exists, down to the blobs of all platforms. A layout is read and checked as a
     /// whole.
     ///
     /// # Errors
-    /// The first part that is missing, or a manifest that is not what its digest says.
+    /// The first part that is missing, or a manifest that does not match its digest.
     pub async fn check(&self, digest: &Digest) -> Result<(), OciError> {
         let (registries, repository) = match self {
             Place::Layout(layout) => return layout.check().map(drop),
@@ -147,11 +148,11 @@ impl Place {
     }
 }
 
-/// Asks a repository for every part of an image, as [`Place::check`], and returns what it lacks: manifests and blobs. What only
-/// a missing manifest names is not known.
+/// Returns the manifests and blobs of an image that a repository lacks. Parts that only a missing manifest names are
+/// unknown and not listed.
 ///
 /// # Errors
-/// The registry cannot be reached or denies it, or a manifest is not what its digest says.
+/// The registry cannot be reached or denies access, or a manifest does not match its digest.
 pub async fn missing_parts(
     registries: &Registries,
     repository: &Repository,
@@ -187,45 +188,47 @@ pub async fn missing_parts(
     Ok(missing)
 }
 
-/// The repository that holds a blob, once it does.
+/// The repository that holds a blob, once the blob was copied.
 type Holder = Arc<AsyncMutex<Option<Repository>>>;
 
-/// What one copy did.
+/// The result of one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     pub digest: Digest,
-    /// Bytes that were sent; what was there, or mounted, is not in it.
+    /// Bytes sent, without blobs that existed or were mounted.
     pub bytes: u64,
-    /// Whether everything was there before.
+    /// Whether everything existed before.
     pub was_complete: bool,
 }
 
-/// Copies images, several at once, and remembers which blobs it has seen at the target: those are mounted.
+/// Copies images concurrently, and remembers the blobs at the target so that they can be mounted.
 pub struct Copier {
     permits: Semaphore,
-    /// Where each blob is by now. Whoever wants one that is under way waits for it rather than to send it too.
+    /// The repository of each blob so far. A copy that needs a blob in transit waits for it instead of sending it
+    /// again.
     seen: Mutex<HashMap<(String, Digest), Holder>>,
     repairs: bool,
 }
 
 impl Copier {
-    /// `blobs_at_once` bounds the blobs under way over all copies.
+    /// `blobs_at_once` limits the concurrent blobs over all copies.
     pub fn new(blobs_at_once: usize) -> Self {
         Copier { permits: Semaphore::new(blobs_at_once.max(1)), seen: Mutex::default(), repairs: false }
     }
 
-    /// Asks for everything below a manifest that is there, too, and copies what the target has lost of it.
+    /// Also checks every part of a manifest that exists at the target, and copies lost parts again.
     pub fn repairing(self, repairs: bool) -> Self {
         Copier { repairs, ..self }
     }
 
-    /// Copies the image that `name` (a tag or a digest) means now, whole: all platforms of an index.
+    /// Copies the image that `name` (a tag or a digest) refers to now, with all platforms of an index.
     ///
-    /// Children go before what names them and the tag goes last, so a copy that was interrupted shows nothing that is
-    /// not whole, and continues with what is missing. With `tag` empty the image is known by its digest only.
+    /// The parts of a manifest are written before the manifest, and the tag last. An interrupted copy therefore never
+    /// shows an incomplete image, and the next copy continues with the missing parts. With an empty `tag` the image can
+    /// be found only by its digest.
     ///
     /// # Errors
-    /// Anything cannot be read or written. Dropping the future stops it.
+    /// A part cannot be read or written. Dropping the future stops the copy.
     pub async fn copy(
         &self,
         from: &Place,
@@ -249,7 +252,7 @@ impl Copier {
         Ok(Copied { digest: manifest.digest, bytes, was_complete })
     }
 
-    /// Returns how many bytes a copy would send at most: the blobs of all manifests that are not there.
+    /// Returns an upper limit of the bytes that a copy would send: the blobs of all missing manifests.
     ///
     /// # Errors
     /// As [`Copier::copy`].
@@ -274,7 +277,7 @@ impl Copier {
         Ok(blobs.values().sum())
     }
 
-    /// Returns whether it was there already; then everything below it is there too, unless the target has lost it.
+    /// Returns whether the manifest existed. Then all its parts exist too, unless the target has lost some.
     fn copy_manifest<'a>(
         &'a self,
         from: &'a Place,
@@ -293,7 +296,7 @@ impl Copier {
                 let reason = Reason::Content { what: manifest.digest.to_string(), problem };
                 return Err(OciError::new("copy an image", reason));
             }
-            // Boxed one by one: the compiler does not see that a stream of borrowing futures can be sent.
+            // Boxed one by one, because the compiler cannot prove that a stream of borrowing futures is `Send`.
             let parts: Vec<BoxFuture<'_, Result<bool, OciError>>> = match manifest.manifests() {
                 Some(entries) => {
                     let part = |entry| self.copy_entry(from, entry, to, counter, depth, is_there).boxed();
@@ -324,15 +327,15 @@ impl Copier {
         was_named: bool,
     ) -> Result<bool, OciError> {
         if !entry.is_manifest() {
-            // An index may list blobs; they are copied as such.
+            // An index may list blobs.
             return self.copy_blob(from, entry, to, counter, was_named).await;
         }
         let child = from.manifest(&entry.digest.to_string()).await?;
         self.copy_manifest(from, &child, to, counter, depth + 1).await
     }
 
-    /// Returns whether nothing was sent. A blob that a manifest at the target names already (`was_named`) is not mounted: what a
-    /// registry has lost, it has mostly lost under every name.
+    /// Returns whether nothing was sent. A blob that a manifest at the target already names (`was_named`) is not
+    /// mounted: if the registry has lost it, it has usually lost it under every name.
     async fn copy_blob(
         &self,
         from: &Place,
@@ -355,7 +358,7 @@ impl Copier {
                 layout.put_blob(blob, &from.blob(blob), Some(counter)).await.map(|written| !written)
             }
             Place::Repository(registries, repository) => {
-                // Within one registry the source itself can be mounted.
+                // Within one registry the blob can be mounted from its source.
                 let same = match from {
                     Place::Repository(_, from) if from.registry() == repository.registry() => Some(from.clone()),
                     _ => None,

@@ -1,4 +1,4 @@
-//! Digests, and bytes that are checked against one while they pass.
+//! Digests, and readers that verify bytes against one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ pub struct Digest {
     hex: String,
 }
 
-/// Why a text is no digest.
+/// Why a text is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not sha256: and 64 hexadecimal digits")]
 pub struct DigestError(String);
 
 impl Digest {
-    /// Returns the digest of bytes.
+    /// Computes the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { hex: hex::encode(Sha256::digest(bytes)) }
     }
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Hashes what passes, and compares at the end.
+/// Hashes a stream and compares the result at the end.
 #[derive(Clone, Default)]
 pub(crate) struct Hasher(Sha256);
 

@@ -1,4 +1,4 @@
-//! A file behind an ordinary address, read with the connections, proxies and limits that registries are read with.
+//! Downloads a file from an ordinary URL, with the connections, proxies and limits of registries.
 
 use http::{Method, StatusCode, Uri};
 
@@ -6,17 +6,18 @@ use super::access::Access;
 use super::error::{OciError, Reason};
 use super::http::{Http, MAX_READS, Outgoing, shown};
 
-/// Returns what an `https://` or `http://` address holds, of at most `limit` bytes.
+/// Downloads an `https://` or `http://` URL of at most `limit` bytes.
 ///
 /// # Errors
-/// The address makes no sense, the server does not answer with 200, or with more than `limit` bytes.
+/// The URL is invalid, the server does not answer with 200, or the file has more than `limit` bytes.
 pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u8>, OciError> {
     let failed = |reason| OciError::new(format!("download {}", without_query(address)), reason);
-    let url: Uri = address.parse().map_err(|error| failed(Reason::Config(format!("it is no address: {error}"))))?;
+    let url: Uri =
+        address.parse().map_err(|error| failed(Reason::Config(format!("it is not a valid address: {error}"))))?;
     let Some(server) = url.authority().map(|authority| authority.as_str().to_owned()) else {
         return Err(failed(Reason::Config("it names no server".to_owned())));
     };
-    // A user name in an address would go to the server as part of its name.
+    // The server would get a user name in the URL as part of its host name.
     if server.contains('@') {
         return Err(failed(Reason::Config("an address may not hold credentials".to_owned())));
     }
@@ -46,7 +47,7 @@ pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u
     }
 }
 
-/// A query may hold a signature or a token.
+/// Removes the query, which may hold a signature or a token.
 fn without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or(address)
 }

@@ -1,12 +1,12 @@
-//! What can go wrong between here and a registry.
+//! Failures of registry operations.
 
 use std::time::Duration;
 
-/// A failed piece of work against a registry. `Display` says what was attempted; the source says why it failed.
+/// A failed registry operation. `Display` describes the operation, and the source gives the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempted}")]
 pub struct OciError {
-    /// What was attempted on what, to be read after "cannot": `pull oci://ghcr.io/a/b:latest`.
+    /// The operation, to be read after "cannot": `pull oci://ghcr.io/a/b:latest`.
     pub attempted: String,
     #[source]
     pub reason: Reason,
@@ -18,21 +18,21 @@ impl OciError {
     }
 }
 
-/// Why it failed. Texts of registries are cut; credentials are in none of these.
+/// The reason of a failure. Texts from registries are truncated, and no variant contains credentials.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Reason {
-    /// A certificate, key, proxy address or setting makes no sense.
+    /// A certificate, key, proxy address or setting is invalid.
     #[error("{0}")]
     Config(String),
-    /// The docker config, a pull secret or a credential helper.
+    /// The docker configuration, a pull secret or a credential helper failed.
     #[error(transparent)]
     Login(#[from] super::LoginError),
-    /// Refused, no route, unknown host, connection cut; after the last attempt.
+    /// Refused, no route, unknown host or connection lost, after the last attempt.
     #[error("{registry} cannot be reached: {problem}")]
     Unreachable {
         registry: String,
         problem: String,
-        /// The name has no address; asking again at once seldom changes that.
+        /// Whether the name has no address; an immediate retry seldom changes that.
         is_unresolved: bool,
     },
     #[error("no trusted connection to {registry}: {problem}")]
@@ -42,7 +42,7 @@ pub enum Reason {
     /// 401, with or without credentials.
     #[error("{registry} wants other credentials{}", if *anonymous { ": none were found for it" } else { "" })]
     Unauthorized { registry: String, anonymous: bool },
-    /// 401 of a server that the registry has redirected to. It gets no credentials: they are the registry's.
+    /// 401 of a server to which the registry redirected. The registry's credentials are never sent there.
     #[error("{registry} redirects to {server}, which wants credentials; those for {registry} are not sent there")]
     UnauthorizedElsewhere { registry: String, server: String },
     /// 403.
@@ -51,10 +51,10 @@ pub enum Reason {
     /// 404 of a manifest, a blob or a repository.
     #[error("{what} not found")]
     NotFound { what: String },
-    /// 429, still after the last attempt, or with a wait that is too long.
+    /// 429 after the last attempt, or with a `Retry-After` that is too long.
     #[error("{registry} asks to slow down (429), after {attempts} attempts")]
     TooManyRequests { registry: String, attempts: u32 },
-    /// What arrived is not what was asked for.
+    /// The content does not match its digest.
     #[error("{what} has the digest {actual}, not {expected}")]
     Digest { what: String, expected: String, actual: String },
     #[error("{what} is larger than {limit} bytes")]
@@ -62,27 +62,28 @@ pub enum Reason {
     /// Content that does not follow its specification.
     #[error("{what} cannot be used: {problem}")]
     Content { what: String, problem: String },
-    /// No signature that the key verifies; none at all counts too.
+    /// The key verifies no signature, or there is none.
     #[error("{what} carries no signature that the key verifies ({seen} seen{})", skipped.as_deref().unwrap_or_default())]
     Unsigned {
         what: String,
         seen: usize,
-        /// How many could not be looked at, and why the first could not.
+        /// The number of signatures that could not be read, and the reason of the first failure.
         skipped: Option<String>,
     },
-    /// Any other answer.
+    /// Any other status.
     #[error("{registry} answered {code}{}", detail(message))]
     Server { registry: String, code: u16, message: String },
     /// An answer that breaks the protocol.
     #[error("{registry} does not follow the protocol: {problem}")]
     Protocol { registry: String, problem: String },
-    /// A local file.
+    /// A local file cannot be read or written.
     #[error("{path}: {problem}")]
     File { path: String, problem: String },
 }
 
 impl Reason {
-    /// Whether it is about the way to a registry, or about who asks: everything there would fail alike.
+    /// Whether the reason concerns access to the registry or the credentials, so that every other operation there would
+    /// fail the same way.
     pub(super) fn is_about_access(&self) -> bool {
         matches!(
             self,
@@ -98,7 +99,7 @@ impl Reason {
         )
     }
 
-    /// Whether a registry was reached and has said no.
+    /// Whether the registry was reached and refused the request.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -110,7 +111,7 @@ impl Reason {
         )
     }
 
-    /// Whether the same work may succeed a little later.
+    /// Whether a later retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -130,7 +131,7 @@ fn detail(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
-/// Returns what a registry says in the body of a failure: `{"errors": [{"code", "message"}]}`, else nothing.
+/// Returns the message in the body of a failure, `{"errors": [{"code", "message"}]}`, or an empty text.
 pub(super) fn registry_message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let errors = parsed.get("errors").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -148,7 +149,7 @@ pub(super) fn registry_message(body: &[u8]) -> String {
     printable(&messages.join("; "))
 }
 
-/// A foreign text, cut and without control characters: it ends up on a terminal.
+/// Truncates a foreign text and removes control characters, because it is printed on a terminal.
 pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }

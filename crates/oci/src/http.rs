@@ -1,4 +1,4 @@
-//! One HTTP exchange: the right connection, redirects, pauses and repeats, bounds on time and size.
+//! A single HTTP exchange: connection, redirects, retries, and limits on time and size.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -36,25 +36,25 @@ use crate::format::error::innermost;
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// As browsers and curl.
+/// The limit of browsers and curl.
 const MAX_REDIRECTS: usize = 10;
 const MAX_ATTEMPTS: u32 = 5;
-/// How often a whole answer is read again that broke off.
+/// Attempts to read an answer that was cut off.
 pub(super) const MAX_READS: u32 = 4;
-/// Of a name without an address: without a network nothing else is to be expected.
+/// Attempts for a name without an address. Without a network, more attempts would fail the same way.
 const MAX_ATTEMPTS_TO_RESOLVE: u32 = 2;
-/// A registry that wants a longer pause gets an error instead: nobody waits for it at a terminal.
+/// A longer pause is an error instead: a user at a terminal would not wait for it.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FILE_CHUNK_BYTES: usize = 128 << 10;
 
-/// A request that is still to be sent, perhaps several times.
+/// A request that can be sent several times.
 pub(super) struct Outgoing {
     pub method: Method,
     pub url: Uri,
     pub headers: HeaderMap,
     pub payload: Payload,
-    /// Whether sending it twice does what sending it once does.
+    /// Whether a repeated request has the same effect as a single one.
     pub is_idempotent: bool,
 }
 
@@ -78,7 +78,7 @@ impl Outgoing {
     }
 }
 
-/// The final answer to a request, and the address that gave it: redirects may have led to another server.
+/// The final answer to a request with the URL that returned it, which may be on another server after redirects.
 pub(super) struct HttpAnswer {
     pub url: Uri,
     pub response: Response<Incoming>,
@@ -93,7 +93,8 @@ impl HttpAnswer {
         self.response.headers()
     }
 
-    /// Whether the answer ends where the connection does, so that its end and a cut look the same.
+    /// Whether the end of the body is the end of the connection, so that a lost connection looks like a complete
+    /// answer.
     pub(super) fn ends_with_connection(&self) -> bool {
         let headers = self.headers();
         !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING)
@@ -105,20 +106,20 @@ impl HttpAnswer {
     }
 }
 
-/// Called with the number of bytes of each piece that was handed to the connection.
+/// Called with the size of each piece passed to the connection.
 pub type ByteCounter = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// What a request carries.
+/// The body of a request.
 pub(super) enum Payload {
     Empty,
     Bytes(Bytes),
     File {
         path: PathBuf,
-        /// Where in the file the content begins.
+        /// Offset of the content in the file.
         offset: u64,
         size: u64,
     },
-    /// Can be sent once.
+    /// A stream can be sent only once.
     Stream {
         stream: Option<BoxStream<'static, Result<Bytes, BoxError>>>,
         size: u64,
@@ -165,12 +166,12 @@ impl Payload {
     }
 }
 
-/// How far a file was read.
+/// Read position in a file.
 struct FilePosition {
     path: PathBuf,
     offset: u64,
     left: u64,
-    /// None before the first piece.
+    /// `None` before the first piece.
     file: Option<tokio::fs::File>,
 }
 
@@ -178,7 +179,7 @@ async fn next_piece(mut position: FilePosition) -> Result<Option<(Bytes, FilePos
     let mut file = match position.file.take() {
         Some(file) => file,
         None => {
-            // A pipe would be waited for.
+            // Reading a named pipe would block.
             if !tokio::fs::metadata(&position.path).await?.is_file() {
                 return Err(format!("{} is not a regular file", position.path.display()).into());
             }
@@ -198,7 +199,7 @@ type HttpClient = Client<HttpsConnector<Connector>, OutgoingBody>;
 
 pub(super) struct Http {
     pub access: Access,
-    /// By the authority that is called and the registry on whose behalf.
+    /// By the server's authority and the registry for which it is called.
     clients: Mutex<HashMap<(String, String), HttpClient>>,
 }
 
@@ -207,9 +208,9 @@ impl Http {
         Http { access, clients: Mutex::default() }
     }
 
-    /// Sends a request on behalf of `registry` and returns the final answer, whatever its status.
+    /// Sends a request on behalf of `registry` and returns the final answer with any status.
     ///
-    /// `authorization` goes to the authority of the request's own URL only, not to where a redirect leads.
+    /// `authorization` is sent only to the authority of the request's own URL, never to the target of a redirect.
     pub(super) async fn send(
         &self,
         registry: &str,
@@ -257,8 +258,9 @@ impl Http {
     ) -> Result<HttpAnswer, Reason> {
         let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
         let mut url = request.url.clone();
-        // Credentials are for the server they were meant for, and never for the same one without TLS. Nor do they come
-        // back: where another server leads to is its choice, and it must not choose what is done here with them.
+        // Credentials go only to the server they are for, and never without TLS if it was asked with TLS. After a
+        // redirect to another server they are not sent again, even if that server redirects back: it must not choose
+        // requests that carry credentials.
         let mut is_home = true;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(registry, request, &url, authorization.filter(|_| is_home), counter).await?;
@@ -268,7 +270,7 @@ impl Http {
             }
             let is_followed = match request.method {
                 Method::GET | Method::HEAD => true,
-                // These two keep the method. What a request carries may be secret, so only an empty one goes elsewhere.
+                // These two statuses keep the method. A body may be secret, so only a request without one follows them.
                 _ => matches!(status.as_u16(), 307 | 308) && matches!(request.payload, Payload::Empty),
             };
             if !is_followed {
@@ -276,7 +278,7 @@ impl Http {
             }
             let location =
                 text(response.headers(), &LOCATION).ok_or_else(|| protocol("a redirect to nowhere".into()))?;
-            let next = join(&url, location).ok_or_else(|| protocol("a redirect to what is no address".to_owned()))?;
+            let next = join(&url, location).ok_or_else(|| protocol("a redirect to an invalid address".to_owned()))?;
             if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
                 return Err(protocol(format!("it redirects from https to plain http, {}", shown(&next))));
             }
@@ -315,7 +317,7 @@ impl Http {
         let limit = self.access.stall_timeout;
         let answer = client.request(message);
         let authority = url.authority().map_or(registry, Authority::as_str).to_owned();
-        // An upload lasts as long as its content flows; a megabyte a second is the least that is waited for.
+        // An upload may take as long as its content flows, at a megabyte per second or more.
         let limit = limit + Duration::from_secs(size >> 20);
         match tokio::time::timeout(limit, answer).await {
             Err(_) => Err(Reason::TimedOut { registry: authority, after: limit }),
@@ -331,7 +333,7 @@ impl Http {
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
-        // A token server or a blob store that nothing is said about shares the registry's authorities, not its identity.
+        // A token server or blob store without own settings shares the registry's CAs, but not its client certificate.
         let is_told = self.access.registries.contains_key(&authority);
         let settings = self.access.of(if is_told { &authority } else { registry });
         let tls = access::tls_config(settings, is_told || authority == registry)?;
@@ -366,7 +368,7 @@ impl Http {
         Ok(Bytes::from(bytes))
     }
 
-    /// Reads the next piece of a body; None at its end.
+    /// Reads the next piece of a body; `None` at its end.
     pub(super) async fn piece(&self, registry: &str, body: &mut Incoming) -> Result<Option<Bytes>, Reason> {
         loop {
             let limit = self.access.stall_timeout;
@@ -376,7 +378,7 @@ impl Http {
                 Some(Err(error)) => {
                     return Err(broken_off(registry, innermost(&error).to_string()));
                 }
-                // Trailers carry nothing that is used here.
+                // Trailers are not used.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => return Ok(Some(data)),
                     _ => {}
@@ -386,7 +388,7 @@ impl Http {
     }
 }
 
-/// The reason why an answer that had begun was not received whole.
+/// Describes why an answer was not received completely.
 pub(super) fn broken_off(registry: &str, why: impl std::fmt::Display) -> Reason {
     let problem = format!("the answer broke off ({why})");
     Reason::Unreachable { registry: registry.to_owned(), problem, is_unresolved: false }
@@ -411,7 +413,7 @@ pub(super) fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Optio
     headers.get(name)?.to_str().ok()
 }
 
-/// An address without its query, which may hold a signature or a token.
+/// Returns an address without its query, which may hold a signature or a token.
 pub(super) fn shown(url: &Uri) -> String {
     format!(
         "{}://{}{}",
@@ -421,7 +423,7 @@ pub(super) fn shown(url: &Uri) -> String {
     )
 }
 
-/// Whether two addresses lead to one server, spoken to in the same way. A port that is written may be the usual one.
+/// Whether two addresses refer to the same server and scheme. A written port may equal the default.
 pub(super) fn is_same_server(one: &Uri, other: &Uri) -> bool {
     let port = |url: &Uri| url.port_u16().unwrap_or(if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 });
     let is_same_host = one.host().zip(other.host()).is_some_and(|(one, other)| one.eq_ignore_ascii_case(other));
@@ -432,7 +434,7 @@ pub(super) fn is_same_server(one: &Uri, other: &Uri) -> bool {
 pub(super) fn join(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or(location);
     let (scheme, authority) = (base.scheme_str()?, base.authority()?);
-    // A query may hold an address too.
+    // A query may contain an address too.
     let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     let text = if location.split_once("://").is_some_and(|(start, _)| is_scheme(start)) {
         location.to_owned()
@@ -447,7 +449,7 @@ pub(super) fn join(base: &Uri, location: &str) -> Option<Uri> {
         format!("{scheme}://{authority}{folder}/{location}")
     };
     let url: Uri = text.parse().ok()?;
-    // A user name in an address would go to the server as part of its name.
+    // The server would get a user name in the address as part of its host name.
     let is_clean = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     (matches!(url.scheme_str(), Some("http" | "https")) && is_clean).then_some(url)
 }
@@ -461,13 +463,13 @@ fn explain(authority: &str, error: &hyper_util::client::legacy::Error) -> Reason
             return Reason::Tls { registry, problem: error.to_string() };
         }
         if let Some(error) = error.downcast_ref::<super::OciError>() {
-            // The content of an upload came from another registry, and that one failed.
+            // The content of the upload comes from another registry, and reading there failed.
             return error.reason.clone();
         }
         last = error.to_string();
-        // The connector has no other sign of it.
+        // The connector gives no other sign of it.
         is_unresolved |= last == "dns error";
-        // An io::Error names the source of what it holds, and so hides it.
+        // An io::Error returns the source of its inner error and so hides the inner error itself.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = held.map(|held| held as &(dyn Error + 'static)).or_else(|| error.source());
     }
@@ -489,7 +491,7 @@ impl Connector {
         direct.set_connect_timeout(Some(CONNECT_TIMEOUT));
         direct.set_nodelay(true);
         let Some(proxy) = proxy else { return Ok(Connector::Direct(direct)) };
-        // The address may hold a password, so it is not repeated.
+        // The address may hold a password, so the message does not contain it.
         let wrong =
             || Reason::Config("the address of the proxy is not http://HOST:PORT or socks5://HOST:PORT".to_owned());
         let text = if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") };
@@ -540,7 +542,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        // The tunnel takes 443 where no port is written, also without TLS.
+        // The tunnel assumes 443 where the target has no port, even without TLS.
         let target = match (target.port_u16(), target.scheme_str(), target.host()) {
             (None, Some("http"), Some(host)) => format!("http://{host}:80").parse().unwrap_or(target),
             _ => target,

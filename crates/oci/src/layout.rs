@@ -1,4 +1,5 @@
-//! Images in a folder: the OCI image layout (<https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md>).
+//! Images in a folder: the OCI image layout
+//! (<https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md>).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,25 +16,25 @@ use super::registry::BlobSource;
 use super::{Descriptor, Digest, Manifest, MediaType, OciError};
 use crate::format::tarball::{Extent, index_tar, write_tar_of};
 
-/// The annotation of an index entry that holds its name.
+/// The annotation with the name of an index entry.
 const NAME: &str = "org.opencontainers.image.ref.name";
 const VERSION: &str = "1.0.0";
 const BLOBS: &str = "blobs/sha256";
 
-/// More files than any layout of ours; a bound for archives of strangers.
+/// More files than any layout of ours has; a limit for foreign archives.
 const MAX_ARCHIVE_ENTRIES: usize = 100_000;
 
-/// A folder with `oci-layout`, `index.json` and `blobs/sha256/HEX`, or a tar archive of one, which is only read.
+/// A folder with `oci-layout`, `index.json` and `blobs/sha256/HEX`, or a read-only tar archive of one.
 #[derive(Clone, Debug)]
 pub struct Layout {
     path: PathBuf,
-    /// The files of an archive; None for a folder.
+    /// The files of an archive; `None` for a folder.
     archive: Option<Arc<BTreeMap<String, Extent>>>,
-    /// Held while `index.json` is changed.
+    /// Locked while `index.json` changes.
     index: Arc<Mutex<()>>,
 }
 
-/// What a layout holds, once all of it was checked.
+/// The content of a verified layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub manifests: usize,
@@ -58,10 +59,10 @@ struct Index {
 }
 
 impl Layout {
-    /// Opens a layout that exists.
+    /// Opens an existing layout.
     ///
     /// # Errors
-    /// The folder is none.
+    /// The path is not a layout.
     pub fn open(path: &Path) -> Result<Layout, OciError> {
         let failed = |reason| OciError::new(format!("open the image layout {}", path.display()), reason);
         let archive = match path.is_file() {
@@ -80,10 +81,10 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Opens a layout, or makes an empty one.
+    /// Opens a layout, or creates an empty one.
     ///
     /// # Errors
-    /// The folder cannot be written, or holds something else.
+    /// The folder cannot be written, or contains something else.
     pub fn create(folder: &Path) -> Result<Layout, OciError> {
         if folder.join("oci-layout").exists() {
             return Layout::open(folder);
@@ -103,7 +104,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The names in the index with what they name, in its order.
+    /// Returns the named entries of the index, in order.
     ///
     /// # Errors
     /// The index cannot be read.
@@ -114,10 +115,10 @@ impl Layout {
         Ok(named.collect())
     }
 
-    /// Reads a manifest by digest or by name; an empty name means the only one there is.
+    /// Reads a manifest by digest or by name; an empty name means the only manifest.
     ///
     /// # Errors
-    /// It is not there, or not what its digest says.
+    /// The manifest does not exist or does not match its digest.
     pub fn manifest(&self, name: &str) -> Result<Manifest, OciError> {
         let failed = |reason| OciError::new(format!("read {name} in {}", self.path.display()), reason);
         let (digest, media_type) = match name.parse::<Digest>() {
@@ -146,12 +147,12 @@ impl Layout {
             .map_err(|problem| failed(Reason::Content { what, problem }))
     }
 
-    /// How a blob is called in errors, and where it is in a folder.
+    /// Returns the path of a blob in a folder, which is also its name in errors.
     fn blob_path(&self, digest: &Digest) -> PathBuf {
         self.path.join(blob_name(digest))
     }
 
-    /// Where the bytes of a blob are; that they are there shows when they are read.
+    /// Returns the location of a blob's bytes without checking that it exists.
     pub(super) fn blob(&self, digest: &Digest) -> BlobSource {
         let extent = self.archive.as_ref().and_then(|files| files.get(&blob_name(digest)));
         match extent {
@@ -160,27 +161,27 @@ impl Layout {
         }
     }
 
-    /// Writes what the index leads to as a tar archive; equal indexes give equal archives.
+    /// Writes everything that the index references as a tar archive; equal indexes give equal archives.
     ///
     /// # Errors
-    /// Something cannot be read or written.
+    /// A file cannot be read or written.
     pub fn write_archive(&self, writer: impl io::Write) -> Result<(), OciError> {
         let failed = |error: io::Error| {
             OciError::new(format!("pack the image layout {}", self.path.display()), file_reason(&self.path, &error))
         };
-        // What an interrupted copy left is in the folder too.
+        // Skip leftovers of interrupted copies in the folder.
         let mut paths: Vec<String> = self.reached()?.iter().map(|reached| blob_name(&reached.digest)).collect();
         paths.sort();
-        // First, so that a reader knows at once what this is.
+        // These come first, so that a reader can identify the archive at once.
         paths.splice(..0, ["oci-layout".to_owned(), "index.json".to_owned()]);
         let mut writer = write_tar_of(&self.path, &paths, writer).map_err(failed)?;
         writer.flush().map_err(failed)
     }
 
-    /// Reads everything that the index leads to and compares it with its digest.
+    /// Reads everything that the index references and verifies its digests.
     ///
     /// # Errors
-    /// Anything is missing or is not what its digest says.
+    /// A part is missing or does not match its digest.
     pub fn check(&self) -> Result<Checked, OciError> {
         let mut checked = Checked::default();
         for descriptor in self.reached()? {
@@ -195,7 +196,7 @@ impl Layout {
         Ok(checked)
     }
 
-    /// Everything that the index leads to, each once; of manifests with the size that they have.
+    /// Returns everything that the index references, without duplicates; manifests have their actual size.
     fn reached(&self) -> Result<Vec<Descriptor>, OciError> {
         let mut open: Vec<Descriptor> = self.names()?.into_iter().map(|(_, descriptor)| descriptor).collect();
         let (mut reached, mut seen) = (Vec::new(), BTreeSet::new());
@@ -221,7 +222,7 @@ impl Layout {
         copied.map(drop).map_err(failed)
     }
 
-    /// Opens a file of the layout; of an archive just its part.
+    /// Opens a file of the layout, or its range in an archive.
     fn open_file(&self, name: &str) -> Result<io::Take<std::fs::File>, Reason> {
         let path = self.path.join(name);
         let failed = |error: io::Error| file_reason(&path, &error);
@@ -246,16 +247,16 @@ impl Layout {
         }
     }
 
-    /// An archive is written once and whole.
+    /// An archive is written once, as a whole.
     fn refuse_archive(&self) -> Result<(), Reason> {
         let (path, problem) = (self.path.display().to_string(), "an archive is not changed".to_owned());
         if self.archive.is_some() { Err(Reason::File { path, problem }) } else { Ok(()) }
     }
 
-    /// Reads a whole blob into memory, and checks it.
+    /// Reads a whole blob into memory and verifies it.
     ///
     /// # Errors
-    /// It is larger than `limit`, missing, or not what its digest says.
+    /// The blob is larger than `limit`, missing, or does not match its digest.
     pub fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<Bytes, OciError> {
         let path = self.blob_path(&descriptor.digest);
         let failed = |reason| OciError::new(format!("read {}", path.display()), reason);
@@ -264,7 +265,7 @@ impl Layout {
         Ok(Bytes::from(bytes))
     }
 
-    /// Puts a blob into the layout, unless it is there. Returns whether it was written.
+    /// Writes a blob into the layout unless it exists. Returns whether it was written.
     pub(super) async fn put_blob(
         &self,
         descriptor: &Descriptor,
@@ -293,7 +294,7 @@ impl Layout {
         Ok(true)
     }
 
-    /// Puts a manifest into the layout, and into its index if it gets a name.
+    /// Writes a manifest into the layout, and adds it to the index if it has a name.
     pub(super) fn put_manifest(&self, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
         let path = self.blob_path(&manifest.digest);
         let failed = |reason| OciError::new(format!("write {}", path.display()), reason);
@@ -309,7 +310,7 @@ impl Layout {
         self.write_index(&index).map_err(failed)
     }
 
-    /// Takes every other name out of the index. What they named stays in the folder.
+    /// Removes all other names from the index. Their content stays in the folder.
     ///
     /// # Errors
     /// The index cannot be read or written.
@@ -336,7 +337,7 @@ impl Layout {
     }
 }
 
-/// Opens a file to read. What stands in its place may be a pipe, which would be waited for, or a device without an end.
+/// Opens a regular file. A pipe in its place would block, and a device might never end.
 fn open_regular(path: &Path) -> io::Result<std::fs::File> {
     match std::fs::metadata(path)?.is_file() {
         true => std::fs::File::open(path),
@@ -363,7 +364,7 @@ fn check(path: &Path, descriptor: &Descriptor, size: u64, actual: Digest) -> Res
     Ok(())
 }
 
-/// Writes beside the target and renames, so that a file is whole or not there.
+/// Writes beside the target and renames, so that the file is complete or missing.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder)?;
@@ -372,14 +373,14 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a part of a file beside the target and renames it once its digest is right.
+/// Copies a range of a file beside the target, and renames it after its digest was verified.
 fn save_checked(from: &Path, offset: u64, to: &Path, descriptor: &Descriptor) -> Result<u64, Reason> {
     let folder = to.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| file_reason(from, &error);
     let mut input = open_regular(from).map_err(failed)?;
     io::Seek::seek(&mut input, io::SeekFrom::Start(offset)).map_err(failed)?;
     let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(failed)?;
-    // One byte more than there should be shows that there is more; in an archive the next file begins there.
+    // Reading one byte beyond the expected end detects a longer file. In an archive the next file begins there.
     let input = io::Read::take(input, if offset == 0 { u64::MAX } else { descriptor.size });
     let size = copy_checked(input, &mut partial, from, descriptor)?;
     partial.persist(to).map_err(|error| failed(error.error))?;

@@ -1,18 +1,18 @@
-//! Artifacts and images in registries: read, written, copied and verified. Nothing here knows Kubernetes or commands.
+//! Artifacts and images in registries: read, write, copy and verify. This crate knows neither Kubernetes nor commands.
 //!
 //! ```text
-//! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and bytes that are checked
+//! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and verified readers
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
-//! http        one request with redirects, retries and limits    challenge, token   what a 401 asks for    link   pages of lists
+//! http        one request with redirects, retries and limits    challenge, token   answers to a 401    link   pages of lists
 //! artifact    one layer with files, as Flux makes it        copy, layout   whole images, between registries and folders
-//! download    a file behind an ordinary address
+//! download    a file at an ordinary URL
 //! signature   signatures of cosign with a static key
-//! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   what the bytes mean
+//! registry    the registry protocol: manifests, blobs, tags, uploads         manifest   parsed manifests
 //! ```
 //!
-//! The client is ours because no crate has client certificates, identity tokens, mounts under token authentication,
-//! answers to 429 and bounds on what is read. Its face is [`Registries`]: a library that does all of that can take the
-//! place of everything behind it. It follows the distribution specification 1.1
+//! The client is our own because no crate supports client certificates, identity tokens, mounts under token
+//! authentication, retries after 429 and limits on reads. [`Registries`] is its interface: a library with all of these
+//! could replace everything behind it. It follows the distribution specification 1.1
 //! (<https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md>).
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]

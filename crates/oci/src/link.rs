@@ -1,10 +1,10 @@
-//! The header `Link` (RFC 8288 §3), by which a registry says where the next page of a list is.
+//! The header `Link` (RFC 8288 §3), in which a registry returns the address of the next page of a list.
 
-/// Returns the address of the next page from all `Link` headers of an answer; None on the last page. A link without a relation
-/// counts: registries write such ones, and other clients take the first address whatever is said of it.
+/// Returns the address of the next page from all `Link` headers of an answer; `None` on the last page. A link without a
+/// relation counts: registries send such links, and other clients follow the first address with any parameters.
 ///
 /// # Errors
-/// Where a header cannot be read. To pass over it would make a list short without a word.
+/// A header cannot be read. Skipping it would silently truncate the list.
 pub(super) fn next_page<'a>(headers: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, String> {
     let mut links = Vec::new();
     for header in headers {
@@ -24,11 +24,11 @@ struct Link {
     relation: Option<String>,
 }
 
-/// The rest of a header that is still to be read.
+/// The unread rest of a header.
 struct Scanner<'a>(&'a str);
 
 impl<'a> Scanner<'a> {
-    /// Reads one link and its parameters. The outer None: the text is none; the inner one: it has ended.
+    /// Reads a link and its parameters. Outer `None`: the text is not a link. Inner `None`: the header has ended.
     fn link(&mut self) -> Option<Option<Link>> {
         self.skip(&[' ', '\t', ',']);
         if self.0.is_empty() {
@@ -50,7 +50,7 @@ impl<'a> Scanner<'a> {
             self.0 = rest;
             self.skip(&[' ', '\t']);
             let value = self.value()?;
-            // Of several only the first counts.
+            // Only the first `rel` counts.
             if name.eq_ignore_ascii_case("rel") && relation.is_none() {
                 relation = Some(value);
             }
@@ -68,7 +68,7 @@ impl<'a> Scanner<'a> {
         token
     }
 
-    /// A token or a quoted text. Single quotes are no quotes by the RFC, but are written as such.
+    /// Reads a token or a quoted text. RFC 8288 does not allow single quotes, but some registries use them.
     fn value(&mut self) -> Option<String> {
         let quote = match self.0.chars().next() {
             Some(quote @ ('"' | '\'')) => quote,

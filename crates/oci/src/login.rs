@@ -23,41 +23,41 @@ use super::Repository;
 use super::manifest::null_as_default;
 use crate::format::search_path::find_program;
 
-/// How docker names Docker Hub in its configuration.
+/// The key of Docker Hub in docker's configuration.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
-/// A helper may ask a vault or a cloud; one that waits for a person has hung.
+/// A helper may ask a vault or a cloud. One that takes longer is stuck or waits for a person.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest configuration and largest answer of a helper.
 const MAX_BYTES: u64 = 1 << 20;
-/// Docker writes padding; others leave it away.
+/// Docker writes padding; other tools omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Where credentials come from.
+/// Source of credentials.
 #[derive(Clone, Debug, Default)]
 pub enum Credentials {
     #[default]
     Anonymous,
-    /// As docker does for the person at the keyboard.
+    /// The user's docker configuration.
     Docker(DockerConfig),
-    /// The same with the first of these files that exists, read when a registry asks who is there.
+    /// Like `Docker`, with the first of these files that exists; it is read when a registry asks for credentials.
     DockerFiles { paths: Vec<PathBuf>, search_path: Option<OsString> },
     /// The content of a Secret of type `kubernetes.io/dockerconfigjson`; helpers in it are not run.
     PullSecret(DockerConfig),
 }
 
-/// Proves who asks.
+/// Credentials for one registry.
 #[derive(Clone)]
 pub enum Login {
     Password {
         username: String,
         password: SecretString,
     },
-    /// A token of OAuth 2 by which shorter-lived ones are had.
+    /// An OAuth 2 token that is exchanged for short-lived ones.
     IdentityToken(SecretString),
-    /// A token the registry takes as it is.
+    /// A token that the registry accepts directly.
     RegistryToken(SecretString),
 }
 
@@ -73,12 +73,12 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Why credentials could not be had. Nothing of a file's content or a helper's output is repeated.
+/// Why credentials could not be read. It never repeats content of a file or output of a helper.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     #[error("cannot read {path}: {problem}")]
     Read { path: String, problem: String },
-    #[error("{origin} is no docker configuration: {problem}")]
+    #[error("{origin} is not a Docker configuration: {problem}")]
     Parse { origin: String, problem: String },
     #[error("credential helper {program}: {problem}")]
     Helper { program: String, problem: String },
@@ -90,7 +90,7 @@ pub struct DockerConfig {
     auths: BTreeMap<String, Entry>,
     helpers: BTreeMap<String, String>,
     store: Option<String>,
-    /// Where helpers are looked for; None leaves it to the operating system.
+    /// Folders in which helpers are searched; `None` uses the operating system's search.
     search_path: Option<OsString>,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Debug for DockerConfig {
     }
 }
 
-/// Go writes and reads null for whatever is empty.
+/// Go writes null for an empty field and accepts it in any field.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
@@ -111,7 +111,7 @@ struct File {
     creds_store: Option<String>,
 }
 
-/// The values of a map but those that are null.
+/// Removes null values from a map.
 fn known<T>(values: BTreeMap<String, Option<T>>) -> BTreeMap<String, T> {
     values.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }
@@ -178,8 +178,8 @@ impl DockerConfig {
         Ok(DockerConfig { search_path, ..DockerConfig::default() })
     }
 
-    /// As docker: the helper of this registry, else the store, else what stands in the file. A helper without a name says
-    /// that for this registry the file counts.
+    /// Follows docker: the helper of this registry, else the store, else the entry in the file. A helper without a name
+    /// selects the file for this registry.
     async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
         let key = if repository.registry() == "docker.io" { DOCKER_HUB_KEY } else { repository.registry() };
         let helper = self.helpers.iter().find(|(name, _)| host_of(name) == host_of(key)).map(|(_, helper)| helper);
@@ -207,7 +207,7 @@ fn category(error: &serde_json::Error) -> &'static str {
     }
 }
 
-/// Drops the scheme, the API version and the path of a key.
+/// Removes scheme, API version and path from a key.
 fn host_of(key: &str) -> &str {
     let rest = key.split_once("://").map_or(key, |(_, rest)| rest);
     rest.split('/').next().unwrap_or(rest)
@@ -217,7 +217,7 @@ fn host_of(key: &str) -> &str {
 fn matches(key: &str, repository: &Repository) -> bool {
     let rest = key.split_once("://").map_or(key, |(_, rest)| rest);
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // `/v1/` and `/v2/` are versions of the API, left over from old clients.
+    // `/v1/` and `/v2/` are API versions written by old clients.
     let path = match path.split_once('/') {
         Some(("v1" | "v2", rest)) => rest,
         None if matches!(path, "v1" | "v2") => "",
@@ -236,7 +236,7 @@ fn matches(key: &str, repository: &Repository) -> bool {
     is_host && repository.path().starts_with(path.trim_end_matches('/'))
 }
 
-/// `*` stands for any part of a label, `?` for one character.
+/// `*` matches any part of a label, `?` one character.
 fn glob(pattern: &str, text: &str) -> bool {
     match pattern.chars().next() {
         None => text.is_empty(),
@@ -267,7 +267,7 @@ impl Entry {
         if let Some(auth) = filled(&self.auth) {
             let both = zeroize::Zeroizing::new(BASE64.decode(auth.expose_secret().trim()).ok()?);
             let (username, password) = std::str::from_utf8(&both).ok()?.split_once(':')?;
-            // `docker login` of old ends the password with a NUL.
+            // Old versions of `docker login` end the password with a NUL.
             return password_login(username, password.trim_end_matches('\0'));
         }
         password_login(self.username.as_deref()?, self.password.as_ref()?.expose_secret())
@@ -280,11 +280,11 @@ fn password_login(username: &str, password: &str) -> Option<Login> {
 }
 
 impl Credentials {
-    /// Takes the data of a pull secret: `.dockerconfigjson`, or the legacy `.dockercfg`, as its type says. Secrets of other
-    /// types hold no credentials, whatever their keys are called, as for Kubernetes. `origin` names it in errors.
+    /// Reads the data of a pull secret, `.dockerconfigjson` or the legacy `.dockercfg`, depending on its type. As in
+    /// Kubernetes, Secrets of other types hold no credentials, regardless of their keys. `origin` names it in errors.
     ///
     /// # Errors
-    /// The data is no docker configuration.
+    /// The data is not a Docker configuration.
     pub fn from_pull_secret(
         origin: &str,
         secret_type: &str,
@@ -300,10 +300,10 @@ impl Credentials {
         parsed.map_or(Ok(Credentials::Anonymous), |config| config.map(Credentials::PullSecret))
     }
 
-    /// Returns the login for a repository; None is anonymous.
+    /// Returns the login for a repository; `None` means anonymous.
     ///
     /// # Errors
-    /// A credential helper failed, or gave no answer within 30 s.
+    /// A credential helper failed or did not answer within 30 s.
     pub async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
         match self {
             Credentials::Anonymous => Ok(None),
@@ -323,7 +323,8 @@ struct HelperAnswer {
     secret: SecretString,
 }
 
-/// Runs `docker-credential-NAME get` with the server on its standard input. None: it knows no credentials.
+/// Runs `docker-credential-NAME get` with the server on standard input. Returns `None` if the helper has no
+/// credentials.
 async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) -> Result<Option<Login>, LoginError> {
     let program = format!("docker-credential-{name}");
     let wrong = |problem: String| LoginError::Helper { program: program.clone(), problem };
@@ -339,7 +340,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     let answer = async {
         let mut child = command.spawn().map_err(|error| wrong(error.to_string()))?;
         if let Some(mut input) = child.stdin.take() {
-            // A helper that does not read is not wrong yet; its answer decides.
+            // A helper that does not read its input has not failed yet; its answer decides.
             let _ = input.write_all(server.as_bytes()).await;
         }
         child.wait_with_output().await.map_err(|error| wrong(error.to_string()))
@@ -348,7 +349,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     let output = limit.map_err(|_| wrong(format!("no answer within {} s", HELPER_TIMEOUT.as_secs())))??;
     let stdout = zeroize::Zeroizing::new(output.stdout);
     if !output.status.success() {
-        // The one message that the protocol fixes; it means anonymous.
+        // The protocol fixes this message; it means anonymous.
         let unknown = String::from_utf8_lossy(&stdout).contains("credentials not found");
         return if unknown { Ok(None) } else { Err(wrong(format!("it failed with {}", output.status))) };
     }
@@ -466,7 +467,7 @@ mod tests {
             let login = credentials.login(&"ghcr.io/a".parse().unwrap()).await.unwrap();
             assert_eq!(shown(login), expected, "{secret_type} without {left_out:?}");
         }
-        // What does not count is not looked at either.
+        // Data that does not count is not parsed either.
         let broken = [(".dockerconfigjson".to_owned(), b"{".to_vec())].into();
         assert!(Credentials::from_pull_secret("test", json, &broken).is_err());
         assert!(Credentials::from_pull_secret("test", "Opaque", &broken).is_ok());
@@ -476,7 +477,7 @@ mod tests {
     fn a_broken_configuration_is_refused_without_repeating_it() {
         for text in ["{", "[1]", r#"{"auths": {"a": {"auth": ["s3cret"]}}}"#, r#"{"auths": "s3cret"}"#, "s3cret"] {
             let error = DockerConfig::parse("config.json", text.as_bytes()).unwrap_err().to_string();
-            assert!(error.starts_with("config.json is no docker configuration: line 1"), "{error}");
+            assert!(error.starts_with("config.json is not a Docker configuration: line 1"), "{error}");
             assert!(!error.contains("s3cret"), "{error}");
         }
         let config = DockerConfig::parse("x", br#"{"auths": {"a": {"auth": "czNjcmV0"}}}"#).unwrap();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Digest;
 
-/// Largest manifest that registries take, and so the largest that is read.
+/// Largest manifest that registries accept, and therefore the largest that is read.
 pub(super) const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
 /// Media types of this module.
@@ -22,13 +22,13 @@ impl MediaType {
     pub const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
     pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
     pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-    /// What `Accept` says: without it a registry may answer 404.
+    /// Value of `Accept`: without it a registry may answer 404.
     pub(super) const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, \
         application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
         application/vnd.docker.distribution.manifest.list.v2+json";
 }
 
-/// Reads null as if the field were not there. Go writes an empty list or map as null, and reads null into any field.
+/// Reads null as a missing field: Go writes an empty list or map as null, and accepts null in any field.
 pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -37,7 +37,7 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads a map whose values may be null, too.
+/// Reads a map whose values may be null.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let texts: Option<BTreeMap<String, Option<String>>> = Option::deserialize(deserializer)?;
     Ok(texts.into_iter().flatten().map(|(key, text)| (key, text.unwrap_or_default())).collect())
@@ -47,7 +47,7 @@ fn some_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTree
     texts(deserializer).map(|texts| Some(texts).filter(|texts| !texts.is_empty()))
 }
 
-/// Points at content.
+/// A reference to content by digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
@@ -59,7 +59,7 @@ pub struct Descriptor {
     pub artifact_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    /// Where else the content is; layers with addresses may not be pushed to every registry.
+    /// Other locations of the content; layers with addresses may not be pushed to every registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_texts")]
@@ -67,7 +67,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Describes bytes.
+    /// Describes these bytes.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         Descriptor {
             media_type: media_type.to_owned(),
@@ -85,7 +85,7 @@ impl Descriptor {
         known.contains(&self.media_type.as_str())
     }
 
-    /// Whether the content is anything a registry holds, rather than a layer that is fetched from elsewhere.
+    /// Whether a registry may hold the content; a foreign layer is fetched from elsewhere.
     pub fn is_distributable(&self) -> bool {
         !self.media_type.contains(".foreign.") && !self.media_type.contains(".nondistributable.")
     }
@@ -106,7 +106,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// What an index is asked for when nothing else is said: Flux artifacts and the reference operator use it.
+    /// The default platform, as for Flux artifacts and the reference operator.
     pub fn linux_amd64() -> Self {
         Platform { os: "linux".to_owned(), architecture: "amd64".to_owned(), variant: None }
     }
@@ -119,7 +119,7 @@ impl std::fmt::Display for Platform {
     }
 }
 
-/// A manifest or an index, with the very bytes it was read from.
+/// A manifest or an index with its original bytes.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     pub media_type: String,
@@ -128,7 +128,7 @@ pub struct Manifest {
     pub content: Content,
 }
 
-/// The fields of manifests and indexes that are used here; what is not named stays in the bytes.
+/// The fields of manifests and indexes that are used here; other fields stay in the bytes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Content {
@@ -139,7 +139,7 @@ pub struct Content {
     pub config: Option<Descriptor>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub layers: Vec<Descriptor>,
-    /// Of an index.
+    /// Only in an index.
     manifests: Option<Vec<Descriptor>>,
     pub subject: Option<Descriptor>,
     #[serde(default, deserialize_with = "texts")]
@@ -147,7 +147,7 @@ pub struct Content {
 }
 
 impl Manifest {
-    /// Reads a manifest; `declared` is what the registry called it.
+    /// Parses a manifest; `declared` is the media type from the registry.
     ///
     /// # Errors
     /// Why the bytes are neither an image manifest nor an index.
@@ -160,7 +160,7 @@ impl Manifest {
         if content.schema_version != 2 {
             return Err(format!("schemaVersion is {}, not 2", content.schema_version));
         }
-        // A manifest that could be read as both is how one digest comes to mean two things to two readers.
+        // A manifest that is valid as both would let two readers see different content under one digest.
         if content.manifests.is_some() && (content.config.is_some() || !content.layers.is_empty()) {
             return Err("it is an image manifest and an index at once".to_owned());
         }
@@ -173,7 +173,7 @@ impl Manifest {
         if !known(&media_type) {
             return Err(format!("its media type is {media_type}"));
         }
-        // An empty list, as Go writes it.
+        // Go writes an empty list this way.
         if is_list && content.manifests.is_none() && content.config.is_none() && content.layers.is_empty() {
             content.manifests = Some(Vec::new());
         }
@@ -193,7 +193,7 @@ impl Manifest {
         }
     }
 
-    /// The manifests of an index; None for an image manifest.
+    /// The manifests of an index; `None` for an image manifest.
     pub fn manifests(&self) -> Option<&[Descriptor]> {
         self.content.manifests.as_deref()
     }
@@ -203,13 +203,13 @@ impl Manifest {
         self.content.config.iter().chain(&self.content.layers)
     }
 
-    /// All that it names: config and layers, or the entries of an index.
+    /// Everything it references: config and layers, or the entries of an index.
     pub fn parts(&self) -> impl Iterator<Item = &Descriptor> {
         self.blobs().chain(self.manifests().unwrap_or_default())
     }
 
-    /// The entry of an index for a platform: the first that matches, as clients in Go choose. To them an entry without a
-    /// platform is one for linux/amd64.
+    /// Returns the first entry of an index that matches a platform, as Go clients do. An entry without a platform
+    /// counts as linux/amd64.
     pub fn for_platform(&self, platform: &Platform) -> Option<&Descriptor> {
         let fits = |wanted: &Platform, has: &Platform| {
             wanted.os == has.os
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(index.for_platform(&Platform::linux_amd64()).unwrap().size, 1);
             assert_eq!(index.for_platform(&other).unwrap().size, 3);
         }
-        // Nothing is said of an attestation, and an empty platform is not a missing one.
+        // An attestation has no type here, and an empty platform differs from a missing one.
         let mut empty = entry("", "", 1);
         for platform in [json!({}), json!({"os": null, "architecture": null}), json!({"os": "unknown"})] {
             empty["platform"] = platform;

@@ -1,27 +1,27 @@
 //! The grammar of references: `[oci://][host[:port]/]repository[:tag][@digest]`.
 //!
 //! Source: <https://github.com/distribution/reference/blob/v0.6.0/reference.go>, and Docker's rule for short names: a
-//! first part without dot and port that is not `localhost` is no host, and the image is on Docker Hub.
+//! first part without dot and port that is not `localhost` is not a host, and the image is on Docker Hub.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Digest;
 
-/// How Docker Hub is written; its API answers under another name.
+/// Docker Hub in references; its API has another name.
 const DOCKER_HUB: &str = "docker.io";
 /// Longest name of a repository, host included.
 const MAX_NAME_LENGTH: usize = 255;
 const MAX_TAG_LENGTH: usize = 128;
 
-/// A repository in a registry: where blobs and manifests live.
+/// A repository in a registry, with blobs and manifests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Repository {
     registry: String,
     path: String,
 }
 
-/// One manifest in a repository, by tag, digest or both; the digest wins.
+/// A manifest in a repository, by tag, digest or both; the digest takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     pub repository: Repository,
@@ -29,7 +29,7 @@ pub struct Reference {
     digest: Option<Digest>,
 }
 
-/// Why a text is no reference.
+/// Why a text is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a reference to an artifact: {problem}")]
 pub struct ReferenceError {
@@ -53,10 +53,10 @@ impl Repository {
         if self.registry == DOCKER_HUB { "registry-1.docker.io" } else { &self.registry }
     }
 
-    /// Returns the repository of the same path elsewhere: below `prefix`, which is `host[:port][/path]`.
+    /// Returns the repository of the same path below `prefix`, which is `host[:port][/path]`.
     ///
     /// # Errors
-    /// The result is no repository.
+    /// The result is not a valid repository.
     pub fn below(prefix: &str, path: &str) -> Result<Repository, ReferenceError> {
         let text = format!("{}/{path}", prefix.trim_end_matches('/'));
         let reference: Reference = text.parse()?;
@@ -101,7 +101,7 @@ impl Reference {
         self.digest.as_ref()
     }
 
-    /// What a registry is asked for: the digest, else the tag, else `latest`.
+    /// The requested name: the digest, else the tag, else `latest`.
     pub fn name(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),
@@ -110,7 +110,7 @@ impl Reference {
         }
     }
 
-    /// The same tag, held fast at a digest.
+    /// The same tag, pinned to a digest.
     pub fn at(&self, digest: Digest) -> Reference {
         Reference { digest: Some(digest), ..self.clone() }
     }
@@ -138,7 +138,7 @@ impl FromStr for Reference {
     type Err = ReferenceError;
 
     fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        // Before a host an `@` ends credentials; those are not repeated.
+        // Before a host, an `@` ends credentials, which the error must not repeat.
         if let Some((_, host)) = text.split_once('@').filter(|(_, rest)| rest.contains('/')) {
             let problem = "credentials do not belong into a reference".to_owned();
             return Err(ReferenceError { text: format!("…@{host}"), problem });

@@ -25,27 +25,27 @@ use super::token::{Authorizer, Scopes, form};
 use super::{Access, Credentials, Descriptor, Digest, Manifest, MediaType, OciError, Reference, Repository};
 use crate::format::backoff::Backoff;
 
-/// Of an answer that reports a failure.
+/// Limit for the body of a failure.
 const MAX_FAILURE_BYTES: u64 = 64 << 10;
-/// Of one page of a list.
+/// Limit for a page of a list.
 const MAX_PAGE_BYTES: u64 = 8 << 20;
 const MAX_PAGES: usize = 1000;
-/// Of all pages of a list.
+/// Limit for all pages of a list.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 const TAGS_PER_PAGE: &str = "1000";
-/// How often a blob is asked for again where it broke off.
+/// Limit for resumed reads of one blob.
 const MAX_RESUMES: u32 = 10;
-/// How often in a row without a byte that is new.
+/// Limit for resumed reads in a row without any new byte.
 const MAX_FRUITLESS_RESUMES: u32 = 3;
-/// Longest pause before that: a server that never sends a whole blob is given up within ten seconds.
+/// Longest pause before a resumed read, so that a server that never sends a whole blob fails within ten seconds.
 const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(1);
-/// How often a blob is sent again from its beginning.
+/// Attempts to upload a blob.
 const MAX_UPLOADS: u32 = 4;
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject");
 
-/// Registries, as one set of settings and credentials reaches them. Cheap to clone; connections and tokens are kept.
+/// Registries with shared settings and credentials. Cheap to clone; clones share connections and tokens.
 #[derive(Clone)]
 pub struct Registries(Arc<Inner>);
 
@@ -54,11 +54,11 @@ struct Inner {
     authorizer: Authorizer,
 }
 
-/// Where the bytes of an upload come from.
+/// Source of an upload.
 #[derive(Clone)]
 pub enum BlobSource {
     Bytes(Bytes),
-    /// A file, or a part of one: its size is the blob's.
+    /// A file or a range of one; the blob's size is the length.
     File {
         path: PathBuf,
         offset: u64,
@@ -72,16 +72,16 @@ impl Registries {
         Registries(Arc::new(Inner { http: Http::new(access), authorizer: Authorizer::default() }))
     }
 
-    /// The same registries for somebody else.
+    /// The same registries with other credentials.
     #[must_use]
     pub fn with_credentials(&self, credentials: Credentials) -> Self {
         Registries::new(Access { credentials, ..self.0.http.access.clone() })
     }
 
-    /// Finds out which manifest a reference names now.
+    /// Resolves a reference to its current manifest.
     ///
     /// # Errors
-    /// The registry cannot be reached, denies it, or has no such manifest.
+    /// The registry cannot be reached, denies access, or has no such manifest.
     pub async fn resolve(&self, reference: &Reference) -> Result<Descriptor, OciError> {
         let failed = |reason| OciError::new(format!("resolve {}", reference.url()), reason);
         self.find_manifest(reference, &Scopes::pull(&reference.repository)).await.map_err(failed)
@@ -101,14 +101,14 @@ impl Registries {
             let media_type = media_type.split(';').next().unwrap_or(media_type).trim();
             return Ok(Descriptor { digest, size, ..Descriptor::of(media_type, b"") });
         }
-        // A HEAD has no body that says why, and some registries answer it without a digest.
+        // A HEAD has no body to explain a failure, and some registries answer it without a digest.
         Ok(self.fetch_manifest(reference).await?.descriptor())
     }
 
-    /// Reads the manifest or index that a reference names, and checks its digest.
+    /// Reads the manifest or index of a reference and verifies its digest.
     ///
     /// # Errors
-    /// As [`Registries::resolve`]; also for one larger than 4 MiB, one of another digest, and one that does not parse.
+    /// As [`Registries::resolve`]; also for a manifest over 4 MiB, with another digest, or that cannot be parsed.
     pub async fn manifest(&self, reference: &Reference) -> Result<Manifest, OciError> {
         let failed = |reason| OciError::new(format!("read {}", reference.url()), reason);
         self.fetch_manifest(reference).await.map_err(failed)
@@ -134,7 +134,7 @@ impl Registries {
         Ok(Outgoing::new(method, url).header(ACCEPT, HeaderValue::from_static(MediaType::ACCEPT)))
     }
 
-    /// Starts reading a blob. Its bytes are checked while they pass; where they break off they are asked for again.
+    /// Starts reading a blob. Its bytes are verified on the way, and a lost connection is resumed.
     pub fn blob(&self, repository: &Repository, descriptor: &Descriptor) -> BlobStream {
         BlobStream {
             registries: self.clone(),
@@ -160,7 +160,7 @@ impl Registries {
     /// Reads a whole blob into memory.
     ///
     /// # Errors
-    /// It is larger than `limit` (nothing is asked for then), missing, or not what its digest says.
+    /// The blob is larger than `limit` (then nothing is requested), missing, or does not match its digest.
     pub async fn read_blob(
         &self,
         repository: &Repository,
@@ -172,7 +172,7 @@ impl Registries {
             return Err(OciError::new(format!("read {what}"), Reason::TooLarge { what, limit }));
         }
         let mut stream = self.blob(repository, descriptor);
-        // A size that is announced is not yet memory that is needed.
+        // Do not allocate an announced size before the bytes arrive.
         let mut bytes = Vec::with_capacity(usize::try_from(descriptor.size).unwrap_or(0).min(1 << 20));
         while let Some(piece) = stream.next().await? {
             bytes.extend_from_slice(&piece);
@@ -180,7 +180,7 @@ impl Registries {
         Ok(Bytes::from(bytes))
     }
 
-    /// Writes a blob into a file, which exists only once it is whole and checked.
+    /// Writes a blob into a file, which appears only when it is complete and verified.
     ///
     /// # Errors
     /// As [`Registries::read_blob`], and when the file cannot be written.
@@ -208,10 +208,10 @@ impl Registries {
         Ok(())
     }
 
-    /// Whether a repository holds a blob.
+    /// Whether a repository has a blob.
     ///
     /// # Errors
-    /// The registry cannot be reached or denies it.
+    /// The registry cannot be reached or denies access.
     pub async fn has_blob(&self, repository: &Repository, digest: &Digest) -> Result<bool, OciError> {
         let failed = |reason| OciError::new(format!("look for {repository}@{digest}"), reason);
         self.look_for_blob(repository, &Scopes::pull(repository), digest).await.map_err(failed)
@@ -226,11 +226,11 @@ impl Registries {
         self.expect(repository, "the blob", answer, &[StatusCode::OK]).await.map(|_| true)
     }
 
-    /// Puts a blob into a repository, unless it is there: mounted from `mount_from` in the same registry where that
-    /// works, else sent. Returns whether bytes were sent.
+    /// Puts a blob into a repository unless it exists: mounted from `mount_from` in the same registry if possible,
+    /// otherwise uploaded. Returns whether bytes were sent.
     ///
     /// # Errors
-    /// The registry cannot be reached, denies it, or takes other bytes than the digest says.
+    /// The registry cannot be reached, denies access, or the bytes do not match the digest.
     pub async fn push_blob(
         &self,
         repository: &Repository,
@@ -242,10 +242,10 @@ impl Registries {
         let failed = |reason| OciError::new(format!("push {}", blob_name(repository, descriptor)), reason);
         let mut pauses = self.0.http.access.pauses();
         let mut uploads = 0;
-        // A source that breaks off was asked for the rest often enough.
+        // Reading the source has its own retries, so do not retry the upload when the source fails.
         let is_source_lost = Arc::new(AtomicBool::new(false));
         loop {
-            // Also after a failed upload: the registry may have kept what it got.
+            // Check again after a failed upload: the registry may have stored the blob.
             if self.look_for_blob(repository, &Scopes::push(repository), &descriptor.digest).await.map_err(failed)? {
                 return Ok(uploads > 0);
             }
@@ -284,9 +284,9 @@ impl Registries {
             let answer = self.call(repository, &scopes, Outgoing::new(Method::POST, url).idempotent(), None).await?;
             match answer.status() {
                 StatusCode::CREATED => return Ok(false),
-                // The registry does not mount, and has opened an upload instead.
+                // The registry opened an upload instead of mounting the blob.
                 StatusCode::ACCEPTED => session = Some(answer),
-                // Whoever may not read the other repository may still write this one.
+                // A mount fails without read access to the other repository, but an upload may still work.
                 _ => {}
             }
         }
@@ -301,7 +301,7 @@ impl Registries {
         let answer = self.expect(repository, "the upload", answer, &[StatusCode::ACCEPTED]).await?;
         let protocol = |problem: &str| Reason::Protocol { registry: registry.to_owned(), problem: problem.to_owned() };
         let location = text(answer.headers(), &LOCATION).ok_or_else(|| protocol("an upload without a Location"))?;
-        // The upload may have been redirected: the address is relative to where it was opened.
+        // The upload may have been redirected, so its address is relative to the final URL.
         let location = join(&answer.url, location)
             .ok_or_else(|| protocol("an upload with a Location that is not a valid address"))?;
         if answer.url.scheme_str() == Some("https") && location.scheme_str() == Some("http") {
@@ -331,30 +331,31 @@ impl Registries {
         Ok(true)
     }
 
-    /// Puts a manifest under a tag or its digest. A manifest with a subject is also listed among its referrers. A tag that
-    /// names it already is not written: where tags are immutable, the registry would refuse that.
+    /// Puts a manifest under a tag or its digest. A manifest with a subject is also added to the subject's referrers. A
+    /// tag that already names the manifest is not written again, because a registry with immutable tags would refuse
+    /// it.
     ///
     /// # Errors
-    /// The registry cannot be reached, denies it, or misses what the manifest points at.
+    /// The registry cannot be reached, denies access, or lacks content that the manifest references.
     pub async fn push_manifest(&self, reference: &Reference, manifest: &Manifest) -> Result<(), OciError> {
         let failed = |reason| OciError::new(format!("push {}", reference.url()), reason);
         if manifest.content.subject.is_none() && self.is_tagged(reference, manifest).await.map_err(failed)? {
             return Ok(());
         }
         match self.put_manifest(reference, manifest).await {
-            // Where the answer to a first attempt was lost, the second one is refused as a change.
+            // If the answer to the first attempt was lost, the retry may be refused as a change of the tag.
             Err(reason) if reason.is_refusal() && self.is_tagged(reference, manifest).await == Ok(true) => Ok(()),
             result => result.map_err(failed),
         }
     }
 
-    /// Whether the tag of a reference names a manifest already.
+    /// Whether the tag of a reference already names a manifest.
     async fn is_tagged(&self, reference: &Reference, manifest: &Manifest) -> Result<bool, Reason> {
         let Some(Ok(tag)) = reference.tag().map(|tag| reference.repository.with_tag(tag)) else { return Ok(false) };
         match self.find_manifest(&tag, &Scopes::push(&tag.repository)).await {
             Ok(found) => Ok(found.digest == manifest.digest),
             Err(reason) if reason.is_transient() => Err(reason),
-            // It is not there, or may be written and not read.
+            // The tag does not exist, or it may be written but not read.
             Err(_) => Ok(false),
         }
     }
@@ -364,11 +365,11 @@ impl Registries {
         if let Some(expected) = reference.digest().filter(|expected| **expected != manifest.digest) {
             return Err(mismatch(reference.url(), expected, &manifest.digest));
         }
-        // A tag is what is written even if the reference says the digest too.
+        // Write the tag even if the reference also has a digest.
         let name = reference.tag().map_or_else(|| reference.name(), str::to_owned);
         let url = self.url(repository, &format!("manifests/{name}"))?;
         let kind = HeaderValue::from_str(&manifest.media_type)
-            .map_err(|_| Reason::Config(format!("{} is no media type", manifest.media_type)))?;
+            .map_err(|_| Reason::Config(format!("{} is not a media type", manifest.media_type)))?;
         let request = Outgoing::new(Method::PUT, url)
             .header(CONTENT_TYPE, kind)
             .payload(Payload::Bytes(manifest.bytes.clone()))
@@ -407,10 +408,10 @@ impl Registries {
         self.put_manifest(&tag, &index).await
     }
 
-    /// Lists what refers to a manifest: signatures, attestations. Nothing found is an empty list.
+    /// Lists the manifests that refer to a manifest, such as signatures and attestations. The list may be empty.
     ///
     /// # Errors
-    /// The registry cannot be reached, denies it, or answers nonsense.
+    /// The registry cannot be reached, denies access, or returns an invalid answer.
     pub async fn referrers(&self, repository: &Repository, subject: &Digest) -> Result<Vec<Descriptor>, OciError> {
         let failed = |reason| OciError::new(format!("list what refers to {repository}@{subject}"), reason);
         self.list_referrers(repository, subject).await.map_err(failed)
@@ -426,7 +427,7 @@ impl Registries {
         for _ in 0..MAX_PAGES {
             let page = match self.fetch(repository, what, || Ok(request(&url)), MAX_PAGE_BYTES).await {
                 Ok(page) => page,
-                // Registries without this list refuse it in many ways.
+                // Registries without this API refuse it with various statuses.
                 Err(reason) if reason.is_refusal() && entries.is_empty() => {
                     return match self.fetch_manifest(&referrers_tag(repository, subject)?).await {
                         Ok(index) => Ok(index.manifests().unwrap_or_default().to_vec()),
@@ -449,7 +450,7 @@ impl Registries {
     /// Lists the tags of a repository, sorted.
     ///
     /// # Errors
-    /// The registry cannot be reached, denies it, knows no such repository, or its pages never end.
+    /// The registry cannot be reached, denies access, does not have the repository, or its pages never end.
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, OciError> {
         let failed = |reason| OciError::new(format!("list the tags of {repository}"), reason);
         self.list_tags(repository).await.map_err(failed)
@@ -477,8 +478,8 @@ impl Registries {
         Err(endless(repository, "its list of tags"))
     }
 
-    /// Returns the address of the next page of a list: at the registry, spoken to as before, because the next request
-    /// carries its credentials. `bytes` counts those of all pages.
+    /// Returns the address of a list's next page. It must be on the registry itself with the same scheme, because the
+    /// next request carries credentials. `bytes` counts all pages.
     fn next_page(&self, repository: &Repository, answer: &WholeAnswer, bytes: &mut u64) -> Result<Option<Uri>, Reason> {
         *bytes += answer.bytes.len() as u64;
         if *bytes > MAX_LIST_BYTES {
@@ -498,8 +499,8 @@ impl Registries {
         }
     }
 
-    /// Sends a request with what the registry wants to see, and once more after its 401. That of another server, to which
-    /// it has redirected, is final: what it names would get the credentials of the registry.
+    /// Sends a request with credentials, and repeats it after the registry's 401. A 401 from another server, after a
+    /// redirect, is final: answering it would send the registry's credentials there.
     async fn call(
         &self,
         repository: &Repository,
@@ -509,7 +510,7 @@ impl Registries {
     ) -> Result<HttpAnswer, Reason> {
         let Inner { http, authorizer } = &*self.0;
         let (registry, home) = (repository.authority(), self.url(repository, "")?);
-        // An upload may have been opened on another server; that one gets no credentials of this.
+        // An upload may be on another server, which must not get the registry's credentials.
         if !is_same_server(&request.url, &home) {
             return http.send(registry, &mut request, None, counter).await;
         }
@@ -526,7 +527,7 @@ impl Registries {
         }
     }
 
-    /// Reads a whole answer; one that broke off is asked for again.
+    /// Reads a whole answer and repeats the request if the answer was cut off.
     async fn fetch(
         &self,
         repository: &Repository,
@@ -551,7 +552,7 @@ impl Registries {
         }
     }
 
-    /// Turns every status but the expected ones into the reason of a failure.
+    /// Turns every unexpected status into a failure.
     async fn expect(
         &self,
         repository: &Repository,
@@ -565,7 +566,7 @@ impl Registries {
         }
         let is_home = is_same_server(&answer.url, &self.url(repository, "")?);
         let registry = if is_home { repository.registry().to_owned() } else { answer.server() };
-        // A failure that is too long to read is still that failure.
+        // A failure whose body is too long is still reported by its status.
         let body = self.read(repository, what, answer, MAX_FAILURE_BYTES).await.unwrap_or_default();
         let message = registry_message(&body);
         Err(match status.as_u16() {
@@ -591,14 +592,14 @@ impl Registries {
     }
 }
 
-/// An answer that was read to its end.
+/// A completely read answer.
 struct WholeAnswer {
     url: Uri,
     headers: HeaderMap,
     bytes: Bytes,
 }
 
-/// A blob that arrives. Dropping it ends the transfer.
+/// A blob in transit. Dropping it ends the transfer.
 pub struct BlobStream {
     registries: Registries,
     repository: Repository,
@@ -606,23 +607,23 @@ pub struct BlobStream {
     hasher: Hasher,
     received: u64,
     body: Option<Incoming>,
-    /// The end of this body and a connection that is cut look the same.
+    /// Whether the end of the body looks the same as a lost connection.
     ends_with_connection: bool,
-    /// Bytes that come again, because the server knows no ranges.
+    /// Bytes to skip because the server does not support ranges.
     to_skip: u64,
     resumes: u32,
     fruitless_resumes: u32,
-    /// How much had arrived at the last resume.
+    /// Bytes received before the last resume.
     received_before: u64,
     pauses: Backoff,
     is_over: bool,
 }
 
 impl BlobStream {
-    /// Returns the next bytes; None once everything arrived and is what the digest says.
+    /// Returns the next bytes; `None` once the blob is complete and verified.
     ///
     /// # Errors
-    /// The blob is missing, denied, of another size or digest, or breaks off again and again.
+    /// The blob is missing, denied, of another size or digest, or the connection was lost too often.
     pub async fn next(&mut self) -> Result<Option<Bytes>, OciError> {
         let what = blob_name(&self.repository, &self.descriptor);
         self.advance().await.map_err(|reason| OciError::new(format!("read {what}"), reason))
@@ -658,7 +659,7 @@ impl BlobStream {
                     return Ok(Some(piece));
                 }
                 Ok(None) if self.received < self.descriptor.size => {
-                    // The server ended the answer properly, so asking again would give the same.
+                    // The server ended the answer properly, so another request would return the same.
                     let problem = format!("it has {} bytes, not {}", self.received, self.descriptor.size);
                     return Err(Reason::Content { what, problem });
                 }
@@ -679,7 +680,7 @@ impl BlobStream {
         Ok(None)
     }
 
-    /// Counts one more resume; false when there were enough.
+    /// Counts a resume; false when the limit is reached.
     fn may_resume(&mut self) -> bool {
         if self.received > self.received_before {
             (self.fruitless_resumes, self.pauses) = (0, self.registries.resume_pauses());
@@ -691,7 +692,7 @@ impl BlobStream {
         self.resumes <= MAX_RESUMES && self.fruitless_resumes <= MAX_FRUITLESS_RESUMES
     }
 
-    /// Asks for the blob, from the first byte that has not arrived.
+    /// Requests the blob from the first missing byte.
     async fn open(&mut self, what: &str) -> Result<Incoming, Reason> {
         let registries = self.registries.clone();
         let repository = &self.repository;
@@ -705,7 +706,7 @@ impl BlobStream {
         let expected = [StatusCode::OK, StatusCode::PARTIAL_CONTENT];
         let answer = registries.expect(repository, what, answer, &expected).await?;
         self.ends_with_connection = answer.ends_with_connection();
-        // A server that knows no ranges sends all of it again.
+        // A server without range support sends everything again.
         self.to_skip = self.received;
         if answer.status() == StatusCode::PARTIAL_CONTENT {
             let begins = format!("bytes {}-", self.received);
@@ -757,7 +758,7 @@ mod tests {
         access
     }
 
-    /// A client that knows a password, or an identity token, for one registry.
+    /// A client with a password or an identity token for one registry.
     fn client(host: &str, entry: &str) -> Registries {
         let config = format!(r#"{{"auths": {{"{host}": {entry}}}}}"#);
         Registries::new(access(Credentials::Docker(DockerConfig::parse("test", config.as_bytes()).unwrap())))
@@ -816,7 +817,7 @@ mod tests {
                     let reason = error.unwrap().reason;
                     let server = bucket.host.clone();
                     let elsewhere = Reason::UnauthorizedElsewhere { registry: registry.host.clone(), server };
-                    // An identity token is no answer to Basic: that 401 is the registry's own.
+                    // An identity token cannot answer Basic, so this 401 is the registry's own.
                     let is_own = entry == IDENTITY && number < 3;
                     assert!(reason == elsewhere || is_own, "{number}: {reason:?}");
                 }
@@ -861,7 +862,7 @@ mod tests {
             let error = client(&registry.host, entry).manifest(&tag).await.unwrap_err();
             assert!(tokens.requests().iter().all(|request| is_authorized(request)));
             assert!(!elsewhere.requests().iter().any(|request| is_authorized(request)));
-            // The body of a POST is the secret itself.
+            // The body of the POST is the secret itself.
             match entry {
                 PASSWORD => assert!(error.reason.to_string().contains(&elsewhere.host), "{error:?}"),
                 _ => assert!(elsewhere.requests().is_empty()),
@@ -898,7 +899,7 @@ mod tests {
                 assert!(!other.requests().iter().any(|request| is_authorized(request)));
             }
         }
-        // A request with a body is not sent on, and neither is one that would become a GET.
+        // A redirect is not followed with a body, nor if it would turn the request into a GET.
         for (method, status) in [("POST", 302), ("PUT", 307)] {
             let registry = ScriptedServer::start(move |request| match request.split(' ').next() {
                 Some(own) if own == method => redirect(status, "/elsewhere"),
@@ -959,7 +960,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_ends_early_is_tried_again_a_few_times_only() {
-        // Cut short of its length, without a length, and the same where ranges are known.
+        // Truncated, without a length, and the same with range support.
         for (head, rest) in [
             ("HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhel", "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhel"),
             ("HTTP/1.0 200 x\r\n\r\nhel", "HTTP/1.0 200 x\r\n\r\nhel"),
@@ -973,7 +974,7 @@ mod tests {
                 if request.to_lowercase().contains("\r\nrange: ") { rest.to_owned() } else { head.to_owned() }
             })
             .await;
-            // With the usual pauses, which are what takes the time.
+            // The usual pauses take the time here.
             let client = Registries::new(Access::new(Credentials::Anonymous));
             let (repository, blob) = hello(&registry.host);
             let begin = Instant::now();
@@ -1048,7 +1049,7 @@ mod tests {
         assert_eq!(push("v1", &there).await, 0);
         assert_eq!(push("v1", &other).await, 1);
         assert_eq!(push("v2", &there).await, 1);
-        // A registry that lets nobody read may still be written to.
+        // A registry without read access may still accept writes.
         let registry = ScriptedServer::start(|request| match request.starts_with("PUT ") {
             true => answer(201, "", ""),
             false => answer(403, "", ""),

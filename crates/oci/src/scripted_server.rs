@@ -1,11 +1,11 @@
-//! A server for tests on a port of this machine that says what a test wants, be it HTTP or not.
+//! A server for tests on a local port that sends scripted bytes, which may or may not be HTTP.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Ends with the runtime of its test.
+/// Stops with the runtime of its test.
 pub(super) struct ScriptedServer {
     /// `127.0.0.1:PORT`
     pub host: String,
@@ -13,7 +13,8 @@ pub(super) struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Answers each request, a text of its head and body, with the bytes that `answer` returns, and closes the connection.
+    /// Answers each request (head and body as one text) with the bytes that `answer` returns, and closes the
+    /// connection.
     pub(super) async fn start(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -62,7 +63,7 @@ async fn read_request(mut stream: TcpStream) -> Option<(String, TcpStream)> {
     }
 }
 
-/// An answer with these headers, each with its line end, and this body.
+/// Formats an answer from headers, each with its line end, and a body.
 pub(super) fn answer(status: u16, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} x\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }

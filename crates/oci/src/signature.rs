@@ -1,5 +1,5 @@
-//! Signatures that cosign makes with a static key, in both of its forms. Keyless ones are out of scope: they need
-//! sigstore's services, and a trust root that has to be kept fresh.
+//! Signatures made by cosign with a static key, in both formats. Keyless signatures are out of scope: they need
+//! sigstore's services and a trust root that has to be kept up to date.
 //!
 //! * the older form: tag `sha256-HEX.sig`, a layer `simplesigning.v1+json`, the signature over it in an annotation
 //!   (<https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md>);
@@ -25,14 +25,14 @@ use super::{Descriptor, Digest, Manifest, MediaType, OciError, Registries, Repos
 
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 const SIGNATURE_ANNOTATION: &str = "dev.cosignproject.cosign/signature";
-/// Without the version, which does not change what is read here.
+/// Without the version, which does not affect the parts read here.
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
 const STATEMENT: &str = "application/vnd.in-toto+json";
-/// What a signature states; attestations made with the same key state something else.
+/// The predicate of a signature; attestations with the same key have other predicates.
 const SIGN_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 const MAX_SIGNATURE_BYTES: u64 = 1 << 20;
-/// Of all that is looked at. Anybody who can push may add signatures, and small ones in front of the good one must not hide
-/// it: so there is no limit to their number.
+/// Limit for all signatures together. Their number has no limit: anybody with push access could hide a good signature
+/// behind many small ones.
 const MAX_BYTES: u64 = 64 << 20;
 
 const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
@@ -44,7 +44,7 @@ const EDWARDS_25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.11
 /// A key that verifies signatures: ECDSA on P-256 or P-384, RSA from 2048 bits, or Ed25519.
 #[derive(Clone)]
 pub struct PublicKey {
-    /// Any of them may have been used with such a key.
+    /// The key may have been used with any of these.
     algorithms: Vec<&'static dyn VerificationAlgorithm>,
     bytes: Vec<u8>,
 }
@@ -56,10 +56,10 @@ impl std::fmt::Debug for PublicKey {
 }
 
 impl PublicKey {
-    /// Reads the first public key of a PEM file, as `cosign public-key` and openssl write it.
+    /// Reads the first public key of a PEM file, as written by `cosign public-key` and openssl.
     ///
     /// # Errors
-    /// Why it is none, or none of a kind that is understood.
+    /// Why the text is not a public key of a supported kind.
     pub fn parse(pem: &[u8]) -> Result<PublicKey, String> {
         let der =
             SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|_| "it holds no public key in PEM".to_owned())?;
@@ -82,11 +82,11 @@ impl PublicKey {
     }
 }
 
-/// Makes sure that a manifest carries a signature which the key verifies; one good one is enough. Signatures that cannot
-/// be read are passed over: they may come from anybody who can push, and must not hide the good one.
+/// Checks that a manifest has at least one signature that the key verifies. Unreadable signatures are skipped: anybody
+/// with push access can add one, and it must not hide a good signature.
 ///
 /// # Errors
-/// There is none, or the registry cannot be asked. An artifact without any signature is an error too.
+/// No signature verifies, there is none, or the registry cannot be reached.
 pub async fn verify_signature(
     registries: &Registries,
     repository: &Repository,
@@ -102,13 +102,13 @@ pub async fn verify_signature(
     let failed = |reason| OciError::new(format!("verify the signature of {repository}@{digest}"), reason);
     let text = skipped.first().map(|first| format!(", {} passed over: {first}", skipped.len()));
     match skipped.into_iter().next() {
-        // Nothing could be read: that says something about the registry, and nothing about signatures.
+        // Nothing could be read, so the failure is about the registry and not about signatures.
         Some(reason) if seen == 0 && reason.is_about_access() => Err(failed(reason)),
         _ => Err(failed(Reason::Unsigned { what: format!("{repository}@{digest}"), seen, skipped: text })),
     }
 }
 
-/// A search for a signature of a manifest that a key verifies.
+/// A search for a signature that verifies with a key.
 struct SignatureSearch<'a> {
     registries: &'a Registries,
     repository: &'a Repository,
@@ -116,12 +116,12 @@ struct SignatureSearch<'a> {
     key: &'a PublicKey,
     seen: usize,
     bytes_left: u64,
-    /// Why something was passed over.
+    /// The reasons of skipped signatures.
     skipped: Vec<Reason>,
 }
 
 impl SignatureSearch<'_> {
-    /// Looks for a good signature: first where one tag holds all of them, then one by one.
+    /// Searches first under the tag that holds all signatures of the older form, then the referrers one by one.
     async fn find(&mut self) -> Result<bool, OciError> {
         let tag = self.repository.with_tag(&format!("sha256-{}.sig", self.digest.hex()));
         let tag = tag.map_err(|error| OciError::new("look for signatures", Reason::Config(error.to_string())))?;
@@ -150,7 +150,7 @@ impl SignatureSearch<'_> {
         Ok(false)
     }
 
-    /// Whether a manifest holds a good signature.
+    /// Whether a manifest contains a good signature.
     async fn is_among(&mut self, manifest: &Manifest) -> bool {
         self.spend(manifest.bytes.len() as u64);
         for layer in &manifest.content.layers {
@@ -194,14 +194,14 @@ fn is_bundle_type(media_type: &str) -> bool {
     media_type.starts_with(BUNDLE)
 }
 
-/// Whether an entry of the list of referrers may be a bundle. Lists that are kept under a tag may lack the type, or have that
-/// of the configuration, which is empty; the layer tells then.
+/// Whether an entry of the referrers may be a bundle. Referrers kept under a tag may lack the artifact type, or have
+/// the type of the empty configuration; then the layer's type decides.
 fn may_be_bundle(entry: &Descriptor) -> bool {
     let kind = entry.artifact_type.as_deref().unwrap_or_default();
     kind.is_empty() || kind == MediaType::EMPTY || is_bundle_type(kind)
 }
 
-/// The older form. The repository that is named in the payload is not compared: mirrors have other names.
+/// Verifies the older form. The repository in the payload is not compared, because mirrors have other names.
 fn is_simple_signature(key: &PublicKey, payload: &[u8], signature: &str, digest: &Digest) -> bool {
     let Ok(signature) = STANDARD.decode(signature.trim()) else { return false };
     if !key.verifies(payload, &signature) {
@@ -213,7 +213,7 @@ fn is_simple_signature(key: &PublicKey, payload: &[u8], signature: &str, digest:
         && text("/critical/image/docker-manifest-digest") == Some(digest.to_string().as_str())
 }
 
-/// The newer form.
+/// Verifies the newer form.
 fn is_bundle(key: &PublicKey, bundle: &[u8], digest: &Digest) -> bool {
     let bundle: Value = serde_json::from_slice(bundle).unwrap_or_default();
     let text = |pointer: &str| bundle.pointer(pointer).and_then(Value::as_str);
@@ -221,7 +221,7 @@ fn is_bundle(key: &PublicKey, bundle: &[u8], digest: &Digest) -> bool {
         return false;
     };
     let Ok(payload) = STANDARD.decode(payload) else { return false };
-    // What is signed is the type and the payload with their lengths ("pre-authentication encoding").
+    // The signature covers the type and the payload with their lengths ("pre-authentication encoding").
     let mut message = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     message.extend_from_slice(&payload);
     let signatures = bundle.pointer("/dsseEnvelope/signatures").and_then(Value::as_array);
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::{Access, Credentials};
 
-    // Made once by cosign 3.1.3 with `sign --key`, in both forms, over the manifest in `signed-manifest.json`.
+    // Made with cosign 3.1.3, `sign --key`, in both forms, over the manifest in `signed-manifest.json`.
     const KEY: &[u8] = include_bytes!("samples/cosign.pub");
     const OTHER_KEY: &[u8] = include_bytes!("samples/other.pub");
     const PAYLOAD: &[u8] = include_bytes!("samples/simple-signing.json");
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Returns a new key, and what signs with it.
+    /// Returns a new key and a function that signs with it.
     fn own_key() -> (PublicKey, impl Fn(&[u8]) -> String) {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
@@ -310,7 +310,7 @@ mod tests {
             .to_string()
     }
 
-    /// Answers of a registry without the list of referrers, by the end of the path.
+    /// Answers of a registry without a referrers API, by the end of the path.
     #[derive(Default)]
     struct SignedContent {
         answers: Vec<(String, String)>,
@@ -322,7 +322,7 @@ mod tests {
             self.answers.push((name.to_owned(), answer(200, "", text)));
         }
 
-        /// Adds a manifest with one layer, and returns its entry in a list.
+        /// Adds a manifest with one layer and returns its list entry.
         fn add(&mut self, layer: &Descriptor) -> Value {
             let config = Descriptor::of(MediaType::EMPTY, b"{}");
             let text = json!({"schemaVersion": 2, "config": config, "layers": [layer]}).to_string();
@@ -331,7 +331,7 @@ mod tests {
             json!(entry)
         }
 
-        /// Adds a bundle as cosign attaches it; `kind` is what the list calls it.
+        /// Adds a bundle as cosign attaches it; `kind` is its type in the list.
         fn add_bundle(&mut self, text: &str, kind: Option<&str>) {
             let layer = Descriptor::of("application/vnd.dev.sigstore.bundle.v0.3+json", text.as_bytes());
             self.answer_to(&layer.digest.to_string(), text);
@@ -340,7 +340,7 @@ mod tests {
             self.entries.push(entry);
         }
 
-        /// Starts the registry, and verifies a manifest there.
+        /// Starts the registry and verifies a manifest there.
         async fn verify(mut self, digest: &Digest, key: &PublicKey) -> Result<(), Reason> {
             let list =
                 json!({"schemaVersion": 2, "mediaType": MediaType::INDEX, "manifests": self.entries}).to_string();
@@ -382,7 +382,7 @@ mod tests {
         for is_signed in [true, false] {
             let mut content = SignedContent::default();
             content.answer_to(&format!("sha256-{}.sig", digest.hex()), "garbage");
-            // Lost, no manifest, one without its layer, too large, another content, a server that fails.
+            // In order: lost, not a manifest, without its layer, too large, other content, a failing server.
             content.entries.push(json!(Descriptor::of(MediaType::MANIFEST, b"lost")));
             let garbage = Descriptor::of(MediaType::MANIFEST, b"garbage");
             content.answer_to(&garbage.digest.to_string(), "garbage");
@@ -481,7 +481,7 @@ mod tests {
         let key = PublicKey::parse(&pem(&[&prefix[..], pair.public_key().as_ref()].concat())).unwrap();
         assert!(key.verifies(b"message", pair.sign(b"message").as_ref()));
         assert!(!key.verifies(b"another", pair.sign(b"message").as_ref()));
-        // The same with an algorithm nobody knows.
+        // The same with an unknown algorithm.
         let mut unknown = prefix;
         unknown[8] = 0x7f;
         let unknown = PublicKey::parse(&pem(&[&unknown[..], pair.public_key().as_ref()].concat()));

@@ -1,4 +1,4 @@
-//! Answers to a registry's 401: passwords and tokens, remembered while they last.
+//! Answers to a registry's 401: passwords and tokens, cached while they are valid.
 //!
 //! Source: <https://distribution.github.io/distribution/spec/auth/token/>, and for identity tokens
 //! <https://distribution.github.io/distribution/spec/auth/oauth/>.
@@ -23,14 +23,15 @@ use super::error::Reason;
 use super::http::{Http, Outgoing, Payload, is_same_server, shown};
 use super::{Login, Repository};
 
-/// Everything but what RFC 3986 §2.3 leaves alone.
+/// Everything except the unreserved characters of RFC 3986 §2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What the distribution specification says a token lives when its answer does not.
+/// Lifetime of a token whose answer does not state one, from the distribution specification.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 const MAX_LIFETIME_SECS: f64 = 86_400.0;
 const MAX_TOKEN_ANSWER_BYTES: u64 = 1 << 20;
 
-/// What is asked for: `pull` or `pull,push` of a repository, and `pull` of the one a blob is mounted from.
+/// The requested scopes: `pull` or `pull,push` of a repository, and `pull` of the repository from which a blob is
+/// mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Scopes(Vec<String>);
 
@@ -51,14 +52,14 @@ impl Scopes {
 
 #[derive(Default)]
 pub(super) struct Authorizer {
-    /// By registry; the lock of each is held while a token is fetched, so that many callers fetch it once.
+    /// By registry. Each lock is held while a token is fetched, so that concurrent callers fetch it once.
     registries: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Known>>>>,
 }
 
 #[derive(Default)]
 struct Known {
     challenge: Option<Challenge>,
-    /// By repository: pull secrets and docker configurations may differ within a registry.
+    /// By repository: pull secrets and docker configurations may have several entries for a registry.
     logins: HashMap<Repository, Option<Login>>,
     tokens: HashMap<(Repository, Scopes), Token>,
 }
@@ -74,7 +75,7 @@ impl Authorizer {
         registries.entry(repository.registry().to_owned()).or_default().clone()
     }
 
-    /// Returns what a request carries from the start: nothing until the registry has said what it wants.
+    /// Returns the credentials of a first request: none until the registry has sent a challenge.
     pub(super) async fn current(
         &self,
         http: &Http,
@@ -89,8 +90,9 @@ impl Authorizer {
         }
     }
 
-    /// Returns what to send after a 401 of the registry itself, other than `used`; None when there is nothing else to try.
-    /// The answer names the server that the password goes to, so one of any other server must not get here.
+    /// Returns the credentials after a 401 of the registry itself, other than `used`; `None` when nothing is left to
+    /// try. The challenge names the server that gets the password, so a challenge of another server must never be
+    /// passed here.
     pub(super) async fn after_refusal(
         &self,
         http: &Http,
@@ -104,7 +106,7 @@ impl Authorizer {
         let known = self.known(repository);
         let mut known = known.lock().await;
         known.challenge = Some(challenge.clone());
-        // Somebody else may have fetched another one while this request was under way.
+        // Another request may have fetched a new token in the meantime.
         known.tokens.retain(|_, token| Some(&token.header) != used);
         let again = known.authorization(http, repository, scopes, &challenge).await?;
         Ok(again.filter(|header| Some(header) != used))
@@ -187,11 +189,11 @@ struct TokenRequest<'a> {
 struct TokenAnswer {
     token: Option<Zeroizing<String>>,
     access_token: Option<Zeroizing<String>>,
-    /// Seconds; some servers write them as a text, or none below zero for a token that lives for one request.
+    /// Seconds. Some servers write a text, or a negative number for a token that is valid for a single request.
     expires_in: Option<serde_json::Value>,
 }
 
-/// Returns how long a token lives: no time at all where its answer says that it has ended.
+/// Returns the lifetime of a token: zero if the answer says that it has expired.
 fn lifetime(expires_in: Option<&serde_json::Value>) -> Duration {
     let seconds = expires_in.and_then(|value| match value {
         serde_json::Value::String(text) => text.trim().parse::<f64>().ok(),
@@ -210,8 +212,8 @@ impl TokenRequest<'_> {
         if !is_url {
             return Err(protocol("its token server has no http or https address".to_owned()));
         }
-        // A registry behind TLS must not talk us into showing the password to everybody on the way; nor a token, which
-        // is as good as the password while it lives.
+        // A registry with TLS must not make us send the password in clear text, nor a token, which is as good as a
+        // password while it is valid.
         let server = realm.authority().map_or(registry, Authority::as_str).to_owned();
         if realm.scheme() == Some(&Scheme::HTTP) && !self.http.access.may_send_plain(registry, &server) {
             return Err(protocol(format!("it wants credentials sent without TLS to {}", shown(&realm))));
@@ -229,7 +231,7 @@ impl TokenRequest<'_> {
         if !status.is_success() {
             return Err(match status.as_u16() {
                 401 | 403 if !is_own => Reason::UnauthorizedElsewhere { registry: server, server: answer.server() },
-                // The specification has 401 for wrong credentials; some answer 400 or 403.
+                // The specification requires 401 for wrong credentials; some servers answer 400 or 403.
                 400 | 401 | 403 => Reason::Unauthorized { registry: registry.to_owned(), anonymous: login.is_none() },
                 code => Reason::Server { registry: answer.server(), code, message: String::new() },
             });
@@ -240,7 +242,7 @@ impl TokenRequest<'_> {
             serde_json::from_slice(&body).map_err(|_| protocol("its token server's answer does not parse".into()))?;
         let token = [answer.token, answer.access_token].into_iter().flatten().find(|token| !token.is_empty());
         let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
-        // A little less, so that none ends on its way.
+        // Slightly shorter, so that a token does not expire on its way.
         let lifetime = lifetime(answer.expires_in.as_ref());
         Ok(Token { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
     }
@@ -270,7 +272,7 @@ impl TokenRequest<'_> {
     }
 }
 
-/// `application/x-www-form-urlencoded`, which is also right for a query.
+/// `application/x-www-form-urlencoded`, which is also valid in a query.
 pub(super) fn form<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let fields = fields.into_iter().map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, RESERVED)));
     fields.collect::<Vec<_>>().join("&")
