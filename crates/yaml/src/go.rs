@@ -1,9 +1,9 @@
-//! One document as `sigs.k8s.io/yaml` reads it: what controllers written in Go make of a text.
+//! A document as `sigs.k8s.io/yaml` reads it, and therefore as controllers written in Go do.
 //!
-//! [`parse_documents`](super::parse_documents) reads what a person wrote, and is stricter. Text that a template made, and
-//! manifests whose templates depend on how they are read, have to mean the same here as they do there: the last of two equal
-//! keys counts, keys that are not text become text (`n: x` has the key `false`), unknown tags are dropped, a float without
-//! fraction is an integer. Where that may surprise, a [`KeyNote`] says so.
+//! [`parse_documents`](super::parse_documents) reads text written by people, and is stricter. Text made by a template,
+//! and manifests whose templates depend on the reader, must mean the same here as in a controller: the last of two
+//! equal keys counts, keys that are not text become text (`n: x` has the key `false`), unknown tags are dropped, and a
+//! float without fraction is an integer. A [`KeyNote`] reports keys whose result may be surprising.
 
 use std::collections::HashMap;
 
@@ -13,35 +13,35 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag
 use super::mend::Mended;
 use super::{Location, MAX_DEPTH, MAX_INPUT_BYTES, MAX_NODES, YamlError, checked};
 
-/// A document, and the keys in it that were not taken as they are written.
+/// A document, with the keys that were not taken literally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoDocument {
     pub value: Value,
     pub notes: Vec<KeyNote>,
 }
 
-/// A key that a reader may take for something else.
+/// A key that a reader may misunderstand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyNote {
     pub location: Location,
-    /// The key as it became.
+    /// The resulting key.
     pub key: String,
     pub cause: KeyCause,
 }
 
-/// What is special about a key.
+/// Why a key needs a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyCause {
-    /// The mapping had the key already; this value replaced the other one.
+    /// The mapping already had the key, and this value replaced the earlier one.
     Duplicate,
-    /// It was written like this, and is a boolean by the rules of YAML 1.1.
+    /// The key was written like this and is a boolean in YAML 1.1.
     Boolean(String),
 }
 
-/// Reads the first document of a text; `None` when there is none. Nothing behind it is looked at.
+/// Reads the first document of a text; `None` when there is none. The rest of the text is ignored.
 ///
 /// # Errors
-/// A syntax error, an unknown alias, a null key, a number that JSON cannot carry (`.inf`), or one of the limits of
+/// A syntax error, an unknown alias, a null key, a number that JSON cannot represent (`.inf`), or one of the limits of
 /// [`parse_documents`](super::parse_documents).
 pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let text = checked(text)?;
@@ -72,7 +72,7 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     Ok(reader.started.then(|| document(reader.root.unwrap_or(Value::Null))))
 }
 
-/// A value by the rules of YAML 1.1 as `go-yaml` 2 resolves them, before JSON knows one kind of number only.
+/// A scalar resolved by the rules of YAML 1.1 as `go-yaml` 2 does, before JSON merges all kinds of numbers.
 enum Scalar {
     Null,
     Bool(bool),
@@ -82,7 +82,7 @@ enum Scalar {
     Text(String),
 }
 
-/// A key that waits for its value.
+/// A key without its value yet.
 enum Key {
     Field { key: String, location: Location },
     Merge { location: Location },
@@ -96,7 +96,7 @@ enum Shape {
 struct Open {
     shape: Shape,
     anchor: usize,
-    /// Nodes read before it.
+    /// Number of nodes read before it.
     nodes_before: usize,
 }
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
                     return Ok(());
                 }
                 let mut text = text.into_owned();
-                // The library ends such a scalar with a line break, though there is none.
+                // The library adds a line break that the text does not have.
                 if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
                     && !self.text.ends_with(['\n', '\r'])
                     && text.ends_with('\n')
@@ -234,7 +234,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts a whole value where it belongs.
+    /// Puts a complete value into its container.
     fn finish(&mut self, value: Value, anchor: usize, nodes_before: usize) -> Result<(), YamlError> {
         if anchor > 0 {
             let nodes = self.nodes.saturating_sub(nodes_before).max(1);
@@ -262,7 +262,7 @@ impl Reader<'_> {
     }
 }
 
-/// Merges as `go-yaml` 2 does: where the merge key stands, so that only what comes after it wins.
+/// Merges as `go-yaml` 2 does: at the position of the merge key, so that only later keys override it.
 fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> Result<(), YamlError> {
     let refuse = || refused("map merge requires map or sequence of maps as the value", location);
     let sources = match value {
@@ -283,10 +283,11 @@ fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> R
     Ok(())
 }
 
-/// Characters that YAML 1.1 takes as line breaks, and YAML 1.2 does not.
+/// Line breaks in YAML 1.1 that are not line breaks in YAML 1.2.
 const UNICODE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Tells whether line breaks of a scalar are folded. An escape sequence makes no line break, and is not told from one here.
+/// Whether line breaks of a scalar are folded. A line break from an escape sequence should not be folded, but is not
+/// distinguished here.
 fn is_flow_text(style: ScalarStyle, written: &str) -> bool {
     match style {
         ScalarStyle::Plain | ScalarStyle::SingleQuoted => true,
@@ -295,7 +296,8 @@ fn is_flow_text(style: ScalarStyle, written: &str) -> bool {
     }
 }
 
-/// Folds the line breaks of YAML 1.1: blanks around them go, a next line is one space or, with others, a line feed.
+/// Folds YAML 1.1 line breaks: surrounding blanks are removed, a single break becomes a space, and further breaks
+/// become line feeds.
 fn fold_unicode_breaks(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
@@ -333,7 +335,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// The name of a tag of YAML's own (`!!int` is `int`).
+/// The short name of a tag of YAML itself (`!!int` is `int`).
 fn short(tag: &Tag) -> Option<String> {
     if let Some(core) = tag.core_suffix() {
         return Some(core.to_owned());
@@ -353,7 +355,7 @@ fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) ->
     let wanted = short(tag);
     let resolved = match wanted.as_deref() {
         Some("bool" | "int" | "float" | "null") => resolve_plain(text),
-        // Also of tags that are not known: they are dropped, and the text stays.
+        // Unknown tags are dropped, too, and their text is kept.
         _ => return Ok(Scalar::Text(text.to_owned())),
     };
     Ok(match (wanted.as_deref(), resolved) {
@@ -392,7 +394,7 @@ fn resolve_plain(text: &str) -> Scalar {
     }
 }
 
-/// Reads a number as Go does with base 0: `0x1f`, `0b1`, `0o17`, and `017` for octal.
+/// Parses a number as Go does with base 0: `0x1f`, `0b1`, `0o17`, and `017` for octal.
 fn number(text: &str) -> Option<Scalar> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -408,7 +410,7 @@ fn number(text: &str) -> Option<Scalar> {
         _ if lower.len() > 1 && lower.starts_with('0') => (8, &lower[1..]),
         _ => (10, lower.as_str()),
     };
-    // A second sign is no number, but Rust's reader would take it.
+    // Rust's parser would accept a second sign.
     if digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && let Ok(magnitude) = u64::from_str_radix(digits, base)
     {
@@ -426,7 +428,7 @@ fn number(text: &str) -> Option<Scalar> {
     float.is_finite().then_some(Scalar::Float(float))
 }
 
-/// Tells whether a text is `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+/// Whether a text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_float(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -448,7 +450,7 @@ fn key_text(scalar: &Scalar, location: Location) -> Result<String, YamlError> {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
         Scalar::Unsigned(value) => value.to_string(),
-        // Go writes keys with the digits of a 32-bit float.
+        // Go formats float keys with the digits of a 32-bit float.
         Scalar::Float(value) if value.is_nan() => ".nan".to_owned(),
         Scalar::Float(value) if value.is_infinite() => (if *value < 0.0 { "-.inf" } else { ".inf" }).to_owned(),
         Scalar::Float(value) => (*value as f32).to_string(),
@@ -464,7 +466,7 @@ fn alias_key(value: &Value, location: Location) -> Result<String, YamlError> {
     }
 }
 
-/// The value after its way through JSON, which Go decodes into `int64` where it can.
+/// Converts a scalar as if through JSON, which Go decodes into `int64` where possible.
 fn value_of(scalar: Scalar, location: Location) -> Result<Value, YamlError> {
     Ok(match scalar {
         Scalar::Null => Value::Null,
@@ -486,10 +488,10 @@ fn value_of(scalar: Scalar, location: Location) -> Result<Value, YamlError> {
     })
 }
 
-/// A float as Go writes and reads it again: without a fraction and below 2⁶³ it is an integer.
+/// Converts a float as Go does through JSON: without a fraction and below 2⁶³ it becomes an integer.
 fn float(value: f64) -> Value {
     let is_whole = value.fract() == 0.0 && value.abs() < 1e20;
-    // Rust prints the same digits as Go here: the fewest that name the float, then zeros.
+    // Rust and Go print the same digits here: the fewest that identify the float, then zeros.
     match is_whole.then(|| value.to_string().parse::<i64>()) {
         Some(Ok(integer)) => Value::from(integer),
         _ => Number::from_f64(value).map_or(Value::Null, Value::Number),

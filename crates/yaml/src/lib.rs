@@ -1,10 +1,10 @@
-//! YAML in and out: the one door every manifest passes through.
+//! YAML reader and writer for every manifest.
 //!
-//! Values are [`serde_json::Value`] with key order kept. Reading follows what `kubectl` makes of a manifest: YAML 1.1
-//! booleans, octal numbers with a leading zero (`defaultMode: 0644` is 420), merge keys. Writing quotes whatever a
-//! YAML 1.1 reader could take for something other than a string.
+//! Values are [`serde_json::Value`] with key order kept. Reading follows `kubectl`: YAML 1.1 booleans, octal numbers
+//! with a leading zero (`defaultMode: 0644` is 420), merge keys. Writing quotes every text that a YAML 1.1 reader could
+//! take for another type.
 //!
-//! Input is untrusted: its size, nesting, and the growth of aliases are bounded before a value exists.
+//! Input is untrusted: its size, nesting, and the growth of aliases are limited before a value exists.
 //!
 //! Pure: no file is opened here; [`read`] takes any reader.
 
@@ -24,16 +24,16 @@ pub use positions::{Positions, parse_positions};
 
 /// Largest text that is parsed, in bytes (16 MiB).
 ///
-/// etcd refuses objects beyond 1.5 MiB, so this leaves room for several of the largest; a larger text is a mistake.
+/// etcd refuses objects over 1.5 MiB, so this has room for several of the largest; a larger text is a mistake.
 pub const MAX_INPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Deepest nesting of mappings and sequences that is parsed.
 pub const MAX_DEPTH: usize = 128;
 
-/// Most mappings, lists and scalars, and most documents, of a text that is parsed.
+/// Maximum number of mappings, lists, scalars and documents in a text.
 ///
-/// The library's own limits refuse lists of some 40,000 small mappings, which `kubectl get -o yaml` of a large cluster easily
-/// prints; [`MAX_INPUT_BYTES`] keeps the larger ones harmless.
+/// The library's own limits refuse lists of about 40,000 small mappings, which `kubectl get -o yaml` of a large cluster
+/// easily prints. [`MAX_INPUT_BYTES`] keeps larger numbers harmless.
 const MAX_NODES: usize = 2_000_000;
 const MAX_DOCUMENTS: usize = 100_000;
 
@@ -59,16 +59,16 @@ pub enum YamlError {
     /// The bytes are not UTF-8.
     #[error("the text is not valid UTF-8 (first bad byte in line {line})")]
     NotUtf8 { line: usize },
-    /// The text holds a NUL, which YAML does not allow.
+    /// The text contains a NUL, which YAML does not allow.
     #[error("the text contains a NUL byte at {0}")]
     NulByte(Location),
     /// The reader failed.
     #[error("cannot read the text")]
     Read(#[source] std::io::Error),
-    /// The text is not YAML, or breaks one of the limits.
+    /// The text is not YAML, or exceeds one of the limits.
     #[error("{message}{}", at(.location))]
     Syntax { message: String, location: Option<Location> },
-    /// One document was expected.
+    /// The text must have exactly one document.
     #[error("expected one YAML document, found {found}")]
     NotOneDocument { found: usize },
     /// The value has no YAML form.
@@ -77,7 +77,7 @@ pub enum YamlError {
 }
 
 impl YamlError {
-    /// Returns where in the text the problem is, when it has a place.
+    /// Returns the position of the problem in the text, if it has one.
     pub fn location(&self) -> Option<Location> {
         match self {
             YamlError::NulByte(location) => Some(*location),
@@ -99,7 +99,7 @@ fn at(location: &Option<Location>) -> String {
     location.map(|l| format!(" at {l}")).unwrap_or_default()
 }
 
-/// Reads a whole text, stopping as soon as it is longer than [`MAX_INPUT_BYTES`].
+/// Reads a whole text, and stops as soon as it is longer than [`MAX_INPUT_BYTES`].
 ///
 /// # Errors
 /// [`YamlError::TooLarge`], [`YamlError::NotUtf8`] and [`YamlError::Read`].
@@ -116,23 +116,23 @@ pub fn read(reader: impl Read) -> Result<String, YamlError> {
     })
 }
 
-/// Parses every document of a text; empty documents and documents of comments only are left out.
+/// Parses every document of a text; documents that are empty or have only comments are skipped.
 ///
-/// Plain scalars have the types `kubectl` gives them: `on`, `yes`, `y` and their like are booleans, `0644` is the
-/// octal number 420, `1.0` is the integer 1. Merge keys are expanded, the mapping's own keys winning.
+/// Plain scalars have the types that `kubectl` gives them: `on`, `yes`, `y` and similar words are booleans, `0644` is
+/// the octal number 420, `1.0` is the integer 1. Merge keys are expanded; the mapping's own keys take precedence.
 ///
 /// # Errors
-/// A syntax error, a duplicate key, an unknown alias, a number that JSON cannot carry (`.inf`), a text beyond
-/// [`MAX_INPUT_BYTES`], nesting beyond [`MAX_DEPTH`], or aliases that grow out of proportion.
+/// A syntax error, a duplicate key, an unknown alias, a number that JSON cannot represent (`.inf`), a text over
+/// [`MAX_INPUT_BYTES`], nesting over [`MAX_DEPTH`], or excessive growth of aliases.
 pub fn parse_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     parse(text, false)
 }
 
 /// Parses every document of a patch as kustomize does.
 ///
-/// kustomize reads partial objects by the YAML 1.2 rules for booleans, so that a key or value `y` or `on` stays text, and the list
-/// of a JSON patch as [`parse_documents`] does. It trims the text first, so that a block scalar at its end has no final line
-/// break.
+/// kustomize reads partial objects with the YAML 1.2 rules for booleans, so that a key or value `y` or `on` is text,
+/// and reads the list of a JSON patch like [`parse_documents`]. It trims the text first, so that a block scalar at its
+/// end has no final line break.
 ///
 /// # Errors
 /// Those of [`parse_documents`].
@@ -142,7 +142,7 @@ pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     if matches!(documents.as_slice(), [Value::Array(_)]) {
         documents = parse(text, false)?;
     }
-    // The library ends such a scalar with a line break, though there is none.
+    // The library adds a line break that the text does not have.
     if text.contains(['|', '>'])
         && let Some(pointer) = parse_positions(text).last().and_then(Positions::unfinished_block)
         && let Some(Value::String(block)) = documents.last_mut().and_then(|document| document.pointer_mut(&pointer))
@@ -153,17 +153,18 @@ pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     Ok(documents)
 }
 
-/// Parses every document of a kubeconfig: like [`parse_documents`], but the last of two equal keys counts, as it does for kubectl.
+/// Parses every document of a kubeconfig: like [`parse_documents`], but the last of two equal keys counts, as in
+/// kubectl.
 ///
 /// # Errors
-/// Those of [`parse_documents`], but for duplicate keys.
+/// Those of [`parse_documents`], except for duplicate keys.
 pub fn parse_kubeconfig_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let mut options = options(false);
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
     parse_with_options(checked(text)?, options)
 }
 
-/// Parses a text that holds exactly one document that is not empty.
+/// Parses a text with exactly one non-empty document.
 ///
 /// # Errors
 /// Those of [`parse_documents`], and [`YamlError::NotOneDocument`].
@@ -188,7 +189,7 @@ fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
     })
 }
 
-/// Both readings of a text, where there are two; for fuzzing, which holds them to the same answer.
+/// Returns the results of both readers of a text, where both apply, so that fuzzing can compare them.
 #[doc(hidden)]
 pub fn parse_both(text: &str, strict_booleans: bool) -> Option<Result<[Vec<Value>; 2], YamlError>> {
     let text = checked(text).ok()?;
@@ -208,8 +209,8 @@ fn parse_with_options(text: &str, options: serde_saphyr::Options) -> Result<Vec<
     Ok(documents)
 }
 
-/// Reads JSON that is not YAML, as `kubectl` does: one object after the other, keys beyond 1,024 characters, a raw DEL.
-/// `None` where the error speaks of what no reader may accept.
+/// Reads JSON that is not YAML, as `kubectl` does: several objects in a row, keys longer than 1,024 characters, a raw
+/// DEL. Returns `None` where the error is about input that no reader may accept.
 fn json_documents(text: &str, error: &serde_saphyr::Error) -> Option<Vec<Value>> {
     use serde_saphyr::Error::{AliasReplayLimitExceeded, AliasReplayStackDepthExceeded, Budget, DuplicateMappingKey};
     let is_kept = matches!(
@@ -225,7 +226,7 @@ fn json_documents(text: &str, error: &serde_saphyr::Error) -> Option<Vec<Value>>
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()
 }
 
-/// Applies the limits that come before parsing, and drops a byte order mark.
+/// Applies the limits that precede parsing, and drops a byte order mark.
 fn checked(text: &str) -> Result<&str, YamlError> {
     if text.len() > MAX_INPUT_BYTES {
         return Err(YamlError::TooLarge);
@@ -244,7 +245,7 @@ fn options(strict_booleans: bool) -> serde_saphyr::Options {
         legacy_octal_numbers: true,
         strict_booleans: strict_booleans,
         with_snippet: false,
-        // Comments would count against a limit of 96 in a row; a licence header may be longer.
+        // Comments would count against a limit of 96 in a row, and a licence header may be longer.
         emit_comments: false,
         budget: serde_saphyr::budget! {
             max_nodes: MAX_NODES,
@@ -252,9 +253,9 @@ fn options(strict_booleans: bool) -> serde_saphyr::Options {
             max_depth: MAX_DEPTH,
             max_total_scalar_bytes: MAX_INPUT_BYTES,
             max_documents: MAX_DOCUMENTS,
-            // A chart's values name one anchor a hundred times; what aliases copy has limits of its own.
+            // The values of a chart may use one anchor a hundred times; copies by aliases have their own limits.
             enforce_alias_anchor_ratio: false,
-            // What aliases may copy; hand-written manifests copy a few dozen nodes.
+            // Limit for nodes copied by aliases; manifests written by hand copy a few dozen.
             max_recorded_anchor_events: 200_000,
             max_recorded_anchor_bytes: MAX_INPUT_BYTES,
         },
@@ -269,7 +270,8 @@ fn syntax_error(error: serde_saphyr::Error) -> YamlError {
     YamlError::Syntax { message: describe(error.without_snippet()), location }
 }
 
-/// Words an error for a person: no position (that is carried apart), no advice to programmers.
+/// Describes an error for the user: without its position, which is stored separately, and without advice for
+/// programmers.
 fn describe(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
     use serde_saphyr::budget::BudgetBreach;
@@ -291,16 +293,16 @@ fn describe(error: &serde_saphyr::Error) -> String {
         }
         Error::AliasError { error, .. } => describe(error.without_snippet()),
         other => {
-            // The library appends the position to its text, once or twice.
+            // The library appends the position to its message once or twice.
             let text = other.to_string();
             text.split(" at line ").next().unwrap_or_default().split(" (defined at").next().unwrap_or_default().into()
         }
     }
 }
 
-/// Turns `1.0` and `1e3` into integers, as the JSON that `kubectl` sends has them.
+/// Turns `1.0` and `1e3` into integers, as in the JSON that `kubectl` sends.
 fn whole_floats_to_integers(value: &mut Value) {
-    // Beyond 2^53 a float no longer names one integer.
+    // Beyond 2^53 a float is ambiguous as an integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -314,7 +316,7 @@ fn whole_floats_to_integers(value: &mut Value) {
     }
 }
 
-/// Writes one document, without `---`, keys in their order, ending in a newline.
+/// Writes one document without `---`, keys in order, with a final line break.
 ///
 /// # Errors
 /// [`YamlError::Write`] when the value has no JSON form, for example a map with keys that are not text.
@@ -323,7 +325,7 @@ pub fn to_string(value: &impl Serialize) -> Result<String, YamlError> {
     write_value(&value)
 }
 
-/// Writes a stream of documents, each with a `---` line in front.
+/// Writes a stream of documents, each after a `---` line.
 ///
 /// # Errors
 /// Those of [`to_string`].
@@ -338,7 +340,7 @@ pub fn document_stream(values: &[Value]) -> Result<String, YamlError> {
 
 fn write_value(value: &Value) -> Result<String, YamlError> {
     let options = serde_saphyr::ser_options! {
-        // Long lines stay as they are: folding changes what a diff shows.
+        // Do not fold long lines, because that changes what a diff shows.
         min_fold_chars: usize::MAX,
         folded_wrap_chars: usize::MAX,
         prefer_block_scalars: !has_tab_led_text(value),
@@ -351,7 +353,7 @@ fn write_value(value: &Value) -> Result<String, YamlError> {
     Ok(text)
 }
 
-/// Tells whether some text of several lines starts with a tab: as a `|` block, libyaml and go-yaml cannot read it.
+/// Whether a multi-line text starts with a tab: libyaml and go-yaml cannot read it as a `|` block.
 fn has_tab_led_text(value: &Value) -> bool {
     let tab_led = |text: &str| text.contains('\n') && text.trim_start_matches('\n').starts_with('\t');
     match value {

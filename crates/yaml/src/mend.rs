@@ -1,14 +1,15 @@
-//! Text that `kubectl` reads although YAML 1.2 forbids it, rewritten so that the library reads it as well.
+//! Repairs text that `kubectl` reads although YAML 1.2 forbids it, so that the library reads it as well.
 //!
-//! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), and lets the lines of a quoted scalar begin anywhere.
-//! Blanks mend both and change no value: one before the colon, some in front of the line. Every other text stays an error.
+//! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), and allows any indentation for the lines
+//! of a quoted scalar. Added blanks repair both without changing a value: one before the colon, some in front of the
+//! line. Every other invalid text remains an error.
 
 use serde_saphyr::granit_parser::{ErrorKind, Options, ScanError, Scanner, StrInput, TokenType};
 
 use super::Location;
 
-/// Most bytes that are scanned or added to mend one text. Each quoted scalar to mend costs two scans, and each alias at the
-/// beginning of a line one, so that a text of many must not cost their square.
+/// Limit for the bytes that are scanned or added to repair one text. Each quoted scalar costs two scans and each alias
+/// at the beginning of a line one, which would be quadratic for a text with many of them.
 const MAX_WORK: usize = 16 << 20;
 
 /// A text with blanks added.
@@ -17,7 +18,7 @@ pub(super) struct Mended {
     added: Vec<Blanks>,
 }
 
-/// Blanks that the text as it was written does not have.
+/// Blanks that the original text does not have.
 struct Blanks {
     /// From 1.
     line: usize,
@@ -27,14 +28,14 @@ struct Blanks {
 }
 
 impl Mended {
-    /// Adds blanks wherever they help; `None` where none do.
+    /// Adds blanks wherever they help; `None` if they do not.
     pub(super) fn of(text: &str) -> Option<Mended> {
         let mut mended = Mended { text: text.to_owned(), added: Vec::new() };
         let mut work = MAX_WORK;
         loop {
             work = work.checked_sub(mended.text.len())?;
             let (keys, error) = scan(&mended.text);
-            // What stands behind such a key is read as something else until there is a blank.
+            // Text after such a key is misread until the blank is there.
             if !keys.is_empty() {
                 mended.part_alias_keys(&keys);
                 continue;
@@ -49,7 +50,7 @@ impl Mended {
         (!mended.added.is_empty()).then_some(mended)
     }
 
-    /// The place in the text as it was written.
+    /// Maps a position in the repaired text to the original one.
     pub(super) fn written(&self, location: Location) -> Location {
         let line = self.added.iter().filter(|blanks| blanks.line as u64 == location.line);
         let before = line.filter(|blanks| blanks.column as u64 + 1 < location.column);
@@ -57,21 +58,21 @@ impl Mended {
         Location { line: location.line, column: location.column.saturating_sub(count as u64).max(1) }
     }
 
-    /// Indents the lines of the quoted scalar that an error is about beyond its first character. Returns how many bytes that
-    /// was worth; `None` where the error is about something else, or more than `most` would be added.
+    /// Indents the lines of the quoted scalar in an error beyond its first character. Returns the number of added
+    /// bytes; `None` if the error has another cause or more than `most` bytes would be added.
     fn indent_quoted_scalar(&mut self, error: &ScanError, most: usize) -> Option<usize> {
         if !matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation) {
             return None;
         }
-        // A text that ends there has an open quote, and the error for that says where it is; at the end of a line it is not about
-        // indentation again.
+        // If the text ends there, a quote is not closed, and the error for that gives its position. At the end of a
+        // line the error is not about indentation.
         let before = self.text.get(..error.marker().byte_offset()?)?.trim_end().trim_end_matches('\\');
         let open = scan(before).1.filter(|error| *error.kind() == ErrorKind::UnclosedQuotedScalar)?;
         let start = open.marker().byte_offset()?;
         let end = start + 1 + length_in_quotes(self.text.get(start..)?)?;
         let (head, rest) = self.text.split_at_checked(start)?;
         let (scalar, tail) = rest.split_at_checked(end - start)?;
-        // Indented, the marker of a document would be text.
+        // An indented document marker would become text.
         let is_marker = |line: &str| {
             matches!(line.split_whitespace().next(), Some("---" | "...")) && !line.starts_with([' ', '\t'])
         };
@@ -99,7 +100,7 @@ impl Mended {
         Some(work)
     }
 
-    /// Puts a blank in front of the colon of each alias that is a key; `keys` are where those aliases end, in order.
+    /// Puts a blank before the colon of each alias that is a key; `keys` are the ends of those aliases, in order.
     fn part_alias_keys(&mut self, keys: &[AliasEnd]) {
         let (mut text, mut done, mut line, mut on_line) = (String::with_capacity(self.text.len()), 0, 0, 0);
         for key in keys {
@@ -116,7 +117,7 @@ impl Mended {
     }
 }
 
-/// The colon that an alias ends in.
+/// The colon at the end of an alias.
 struct AliasEnd {
     offset: usize,
     line: usize,
@@ -124,7 +125,7 @@ struct AliasEnd {
 }
 
 impl AliasEnd {
-    /// The end of the alias that an error is about, if a colon is its last character.
+    /// Returns the end of the alias in an error if its last character is a colon.
     fn at(text: &str, error: &ScanError) -> Option<AliasEnd> {
         let start = error.marker().byte_offset()?;
         let name =
@@ -135,7 +136,7 @@ impl AliasEnd {
     }
 }
 
-/// Reads a text token by token, and returns the aliases whose name ends in a colon, and what ended the reading too early.
+/// Scans a text and returns the aliases whose name ends in a colon, with the error that stopped the scan.
 fn scan(text: &str) -> (Vec<AliasEnd>, Option<ScanError>) {
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -156,7 +157,7 @@ fn scan(text: &str) -> (Vec<AliasEnd>, Option<ScanError>) {
     (keys, None)
 }
 
-/// How many bytes stand between the quote that a text begins with and the one that ends the scalar.
+/// Returns the number of bytes between the opening quote of a text and the closing one.
 fn length_in_quotes(text: &str) -> Option<usize> {
     let (quote, rest) = text.as_bytes().split_first()?;
     let mut index = 0;

@@ -1,8 +1,7 @@
-//! Where in a text every node of a YAML document stands.
+//! Positions of the nodes of a YAML document in its text.
 //!
-//! A second reading, by parser events, for the one case that needs it: telling a person where a wrong value is.
-//! It recurses nowhere and follows an alias only when a path is looked up, so hostile text costs no more than its
-//! length.
+//! A second pass by parser events, only for showing the user where a wrong value is. It does not recurse and follows an
+//! alias only when a path is looked up, so the cost of hostile text is linear.
 
 use std::collections::HashMap;
 
@@ -15,7 +14,7 @@ use super::{Location, checked};
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
     nodes: Vec<Node>,
-    /// The last node is a block scalar that ends where the text does, without a line break.
+    /// Whether the last node is a block scalar that ends at the end of the text, without a line break.
     ends_in_block: bool,
 }
 
@@ -30,7 +29,7 @@ enum Shape {
     Scalar(String),
     Items(Vec<usize>),
     Fields(Vec<Field>),
-    /// An alias, and the node its anchor stands for.
+    /// An alias, with the node of its anchor.
     Alias(usize),
 }
 
@@ -41,18 +40,18 @@ struct Field {
     value: usize,
 }
 
-/// Index of the root in [`Positions::nodes`]: events arrive parents first.
+/// Index of the root in [`Positions::nodes`]: parser events report parents first.
 const ROOT: usize = 0;
 
-/// Longest key that is followed through an alias, in bytes.
+/// Longest key that is looked up through an alias, in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// How many merge keys inside merge keys a lookup follows.
+/// Limit for nested merge keys in a lookup.
 const MERGE_DEPTH: usize = 16;
 
-/// Reads the positions of every document, in the order and number of [`super::parse_documents`].
+/// Reads the positions of every document, in the same order and number as [`super::parse_documents`].
 ///
-/// Best effort: a text that cannot be parsed yields the documents before the error.
+/// If the text cannot be parsed, the result contains the documents before the error.
 pub fn parse_positions(text: &str) -> Vec<Positions> {
     let Ok(text) = checked(text) else { return Vec::new() };
     let (documents, is_whole) = read_positions(text);
@@ -70,7 +69,7 @@ pub fn parse_positions(text: &str) -> Vec<Positions> {
     documents
 }
 
-/// The documents of a text, and whether it could be read to its end.
+/// Reads the positions of all documents, and whether the whole text could be read.
 fn read_positions(text: &str) -> (Vec<Positions>, bool) {
     let (mut documents, mut builder) = (Vec::new(), Builder::default());
     for item in Parser::new_from_str(text) {
@@ -89,19 +88,19 @@ fn read_positions(text: &str) -> (Vec<Positions>, bool) {
 }
 
 impl Positions {
-    /// Returns where the value at an RFC 6901 JSON pointer starts.
+    /// Returns the position of the value at an RFC 6901 JSON pointer.
     ///
-    /// When the path does not exist in the text, the nearest parent that does is what a person has to look at.
+    /// If the path does not exist in the text, it is the position of the nearest existing parent.
     pub fn value(&self, pointer: &str) -> Option<Location> {
         self.walk(pointer, |_, value| value)
     }
 
-    /// Returns where the key of the field at an RFC 6901 JSON pointer stands; for a list item, where the item starts.
+    /// Returns the position of the key at an RFC 6901 JSON pointer; for a list item, the start of the item.
     pub fn key(&self, pointer: &str) -> Option<Location> {
         self.walk(pointer, |key, value| key.unwrap_or(value))
     }
 
-    /// Returns the text of the scalar at an RFC 6901 JSON pointer, as it was written but for its quotes.
+    /// Returns the scalar at an RFC 6901 JSON pointer as written, without its quotes.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         let mut index = ROOT;
         for step in pointer.split('/').skip(1) {
@@ -114,13 +113,13 @@ impl Positions {
     fn scalar(&self, index: usize) -> Option<&str> {
         match &self.nodes.get(index)?.shape {
             Shape::Scalar(text) => Some(text),
-            // An anchor's node is complete before an alias to it is read, so this ends.
+            // An anchor's node is complete before an alias to it is read, so the recursion ends.
             Shape::Alias(target) => self.scalar(*target),
             _ => None,
         }
     }
 
-    /// Returns the JSON pointer of a block scalar at the very end of a text without a final line break.
+    /// Returns the JSON pointer of a block scalar that ends the text without a final line break.
     pub(super) fn unfinished_block(&self) -> Option<String> {
         let (mut pointer, mut index) = (String::new(), ROOT);
         if !self.ends_in_block {
@@ -133,7 +132,7 @@ impl Positions {
                     index = *items.last()?;
                     pointer += &format!("/{}", items.len() - 1);
                 }
-                // Below a merge key a field has another place in the value.
+                // A field from a merge key has another path in the value.
                 Shape::Fields(fields) => {
                     let field = fields.last().filter(|field| field.key != "<<")?;
                     index = field.value;
@@ -159,7 +158,7 @@ impl Positions {
     fn child(&self, index: usize, step: &str, depth: usize) -> Option<(Option<Location>, usize)> {
         match &self.nodes.get(index)?.shape {
             Shape::Scalar(_) => None,
-            // An anchor's node is complete before an alias to it is read, so this ends.
+            // An anchor's node is complete before an alias to it is read, so the recursion ends.
             Shape::Alias(target) => self.child(*target, step, depth),
             Shape::Items(items) => items.get(step.parse::<usize>().ok()?).map(|item| (None, *item)),
             Shape::Fields(fields) => {
@@ -172,7 +171,7 @@ impl Positions {
         }
     }
 
-    /// Looks a field up in the value of a merge key: one mapping, or a list of them.
+    /// Looks a field up in the value of a merge key: a mapping or a list of mappings.
     fn merged(&self, index: usize, step: &str, depth: usize) -> Option<(Option<Location>, usize)> {
         match &self.nodes.get(index)?.shape {
             Shape::Items(items) => items.iter().find_map(|item| self.child(*item, step, depth)),
@@ -182,10 +181,10 @@ impl Positions {
     }
 }
 
-/// Whether the value parser takes a document that is this scalar as empty.
+/// Whether the value parser treats a document with only this scalar as empty.
 ///
-/// It takes `!null` and `!<tag:yaml.org,2002:!null>` for `!!null`, and so with the other types it knows: only a tag of the
-/// application leaves an empty text empty.
+/// It treats `!null` and `!<tag:yaml.org,2002:!null>` like `!!null`, and likewise for its other types. Only with an
+/// application's tag does an empty text remain empty.
 pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
     const TYPES: &[&str] = &["bool", "int", "float", "str", "seq", "map", "binary"];
     let is_nullish =
@@ -195,7 +194,7 @@ pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool
     let known = match (tag.core_suffix(), written.strip_prefix("tag:yaml.org,2002:")) {
         (Some(core), _) => Some(core),
         (None, Some(name)) => Some(name.strip_prefix('!').unwrap_or(name)),
-        // `!` and `!!` alone make text of whatever follows, so the empty name is a known one.
+        // `!` and `!!` alone turn the scalar into text, so the empty name is known too.
         (None, None) => written.strip_prefix("!!").or(written.strip_prefix('!')),
     };
     match known {
@@ -206,11 +205,11 @@ pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool
     }
 }
 
-/// A container whose end has not been read yet.
+/// A container without its end yet.
 struct Open {
     node: usize,
     anchor: usize,
-    /// In a mapping, the key that waits for its value.
+    /// In a mapping, the key without its value yet.
     key: Option<(String, Location)>,
 }
 
@@ -219,7 +218,7 @@ struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, usize>,
     is_empty: bool,
-    /// Where the last node ends, if it is a block scalar.
+    /// End of the last node, if it is a block scalar.
     block_end: Option<usize>,
 }
 
@@ -254,7 +253,7 @@ impl Builder {
             Event::Alias(anchor) => {
                 self.block_end = None;
                 let target = self.anchors.get(&anchor).copied();
-                // YAML has no longer keys, and copies of a long text would be worth gigabytes.
+                // YAML keys cannot be longer, and copies of a long text would need gigabytes.
                 let text = target.and_then(|node| match &self.nodes.get(node)?.shape {
                     Shape::Scalar(text) if text.len() <= LONGEST_KEY => Some(text.clone()),
                     _ => None,
@@ -267,7 +266,7 @@ impl Builder {
         }
     }
 
-    /// Keeps a scalar as the key of the innermost mapping, if that is what comes next there.
+    /// Records a scalar as a key if the innermost mapping expects one.
     fn takes_key(&mut self, text: &str, location: Location) -> bool {
         let Some(Open { node, key, .. }) = self.open.last_mut() else { return false };
         let is_mapping = matches!(self.nodes.get(*node).map(|node| &node.shape), Some(Shape::Fields(_)));
@@ -279,13 +278,13 @@ impl Builder {
     }
 
     fn start(&mut self, location: Location, anchor: usize, shape: Shape) {
-        // A mapping or list as a key: JSON has no such thing, and the value parser refuses it.
+        // JSON has no mappings or lists as keys, and the value parser refuses them.
         let is_key = self.takes_key("", location);
         let node = if is_key { self.push(location, shape) } else { self.add(location, shape) };
         self.open.push(Open { node, anchor, key: None });
     }
 
-    /// Adds a node and hangs it into the innermost open container.
+    /// Adds a node to the innermost open container.
     fn add(&mut self, location: Location, shape: Shape) -> usize {
         let index = self.push(location, shape);
         if let Some(Open { node: parent, key, .. }) = self.open.last_mut() {

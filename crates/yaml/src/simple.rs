@@ -1,9 +1,9 @@
-//! Reads the YAML that programs write, in half the library's time: mappings, lists and scalars, straight from the
-//! parser's events.
+//! Reads program-generated YAML in half the library's time: mappings, lists and scalars, directly from parser events.
 //!
-//! Manifests, dumps and patches rarely have more. Whatever else a text has (anchors, tags, merge keys, directives), whatever is
-//! wrong with it or beyond a limit is left to the library, which has the rules and the words for it; a scalar that is
-//! not plainly text or a number is asked of it by itself. The fuzz target `yaml` holds both to the same answer.
+//! Manifests, dumps and patches rarely contain more. The library reads any text with other features (anchors, tags,
+//! merge keys, directives), with errors or beyond a limit, because it has the rules and messages for them. It also
+//! resolves single scalars that are not plainly text or a number. The fuzz target `yaml` checks that both readers
+//! agree.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle};
 use super::positions::is_null;
 use super::{MAX_DEPTH, MAX_DOCUMENTS, MAX_INPUT_BYTES, MAX_NODES, options, whole_floats_to_integers};
 
-/// Longest scalar that is asked of the library by itself, in bytes; a number is shorter.
+/// Longest scalar that the library resolves on its own, in bytes; a number is shorter.
 const MAX_ASKED: usize = 64;
 
-/// A container whose end has not been read yet. What it holds waits on one stack for all of them, from `start` on, so that each is
-/// allocated once and as large as it is.
+/// A container without its end yet. The contents of all open containers share one stack, here from `start` on, so that
+/// each container is allocated once with its final size.
 struct Open {
     start: usize,
-    /// The key that waits for its value, where there are keys.
+    /// In a mapping, the key without its value yet.
     key: Option<String>,
     has_keys: bool,
 }
@@ -30,7 +30,7 @@ impl Open {
         self.has_keys && self.key.is_none()
     }
 
-    /// Takes what it holds from the stack; `None` for a key that stands in it twice.
+    /// Takes the container's content from the stack; `None` for a duplicate key.
     fn close(self, held: &mut Vec<(String, Value)>) -> Option<Value> {
         let members = held.drain(self.start..);
         if !self.has_keys {
@@ -46,13 +46,13 @@ impl Open {
     }
 }
 
-/// Parses every document of a text as the library does; `None` where that is up to the library.
+/// Parses every document of a text as the library does; `None` if the library must read it.
 pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
     let mut parser_options = Options::default();
     parser_options.emit_comments = false;
     parser_options.disallow_directives = true;
     let (mut documents, mut open, mut held) = (Vec::new(), Vec::<Open>::new(), Vec::new());
-    // Escapes make scalars that are longer than what was written, and an empty document is one, too.
+    // Escapes can make a scalar longer than its text, and an empty document counts too.
     let (mut begun, mut nodes, mut bytes) = (0_usize, 0_usize, 0_usize);
     for item in Parser::new_from_str_with_options(text, parser_options) {
         if begun > MAX_DOCUMENTS || nodes > MAX_NODES || bytes > MAX_INPUT_BYTES {
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
                 bytes += text.len();
                 match open.last_mut() {
                     None if is_null(&text, style, None) => continue,
-                    // Whether a lone scalar is a document at all has rules of its own.
+                    // A scalar as a whole document has rules of its own.
                     None => return None,
                     Some(container) if container.awaits_key() => {
                         let is_text = style != ScalarStyle::Plain || is_plainly_text(&text);
@@ -101,7 +101,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
     Some(documents)
 }
 
-/// The value of a scalar without quotes.
+/// Resolves a scalar without quotes.
 fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
     match &*text {
         "true" => return Some(Value::Bool(true)),
@@ -110,7 +110,7 @@ fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
         _ if is_plainly_text(&text) => return Some(Value::String(text.into_owned())),
         _ => {}
     }
-    // A leading zero may make it octal, and more digits than these a float.
+    // A leading zero may mean octal, and more digits a float.
     let is_decimal = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_decimal && (&*text == "0" || !text.starts_with('0')) {
         return text.parse::<u64>().ok().map(|number| Value::Number(Number::from(number)));
@@ -126,14 +126,14 @@ fn plain(text: Cow<'_, str>, strict_booleans: bool) -> Option<Value> {
     (!asked.is_object() && !asked.is_array()).then_some(asked)
 }
 
-/// Whether no rule of YAML 1.1 or 1.2 takes a scalar without quotes for anything but text.
+/// Whether every rule of YAML 1.1 and 1.2 reads a scalar without quotes as text.
 fn is_plainly_text(text: &str) -> bool {
     if has_blank_edge(text) {
         return false;
     }
     match *text.as_bytes() {
         [first, ..] if first.is_ascii_alphabetic() => !is_word_of_a_type(text),
-        // No number has a blank in it.
+        // A number cannot contain a blank.
         _ if text.bytes().any(|byte| matches!(byte, b' ' | b'\n')) => true,
         [b'/' | b'^' | b'(' | b'$', ..] | [b'-', b'-', ..] => true,
         [b'+' | b'-' | b'.' | b'0'..=b'9', ..] => {
@@ -148,12 +148,12 @@ fn is_plainly_text(text: &str) -> bool {
     }
 }
 
-/// Whether a text begins or ends with a blank that YAML has as a character, and that the library trims.
+/// Whether a text begins or ends with a blank that is a character in YAML but that the library trims.
 fn has_blank_edge(text: &str) -> bool {
     text.trim().len() < text.len()
 }
 
-/// Whether a word stands for a boolean, a null or a number in some version of YAML, in any case.
+/// Whether a word is a boolean, a null or a number in some version of YAML, in any case.
 fn is_word_of_a_type(text: &str) -> bool {
     const WORDS: &[&str] =
         &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"];

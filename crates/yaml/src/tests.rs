@@ -114,7 +114,7 @@ fn errors_say_where() {
     }
 }
 
-/// Every hostile input has to be refused well within what a person notices, in a debug build on a busy machine.
+/// Runs a parser on hostile input and checks that it ends soon, even in a debug build on a busy machine.
 fn quickly<T>(what: &str, run: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = run();
@@ -233,7 +233,7 @@ fn a_patch_ends_where_its_last_character_does() {
     assert_eq!(read("v: |\n  a\n# end\n"), [json!({"v": "a\n"})]);
     assert_eq!(read("v: |\n  a\n---\nw: |\n  b\n"), [json!({"v": "a\n"}), json!({"w": "b"})]);
     assert_eq!(read("b: &b {c: 1}\nv:\n  <<: *b\n  d: |\n    a\n"), [json!({"b": {"c": 1}, "v": {"d": "a", "c": 1}})]);
-    // In a file kubectl ends the last line itself.
+    // In a file, kubectl adds the last line break itself.
     assert_eq!(one("v: |\n  a"), json!({"v": "a\n"}));
 }
 
@@ -266,7 +266,7 @@ fn fifty_megabytes_are_refused_before_they_are_parsed_or_even_read() {
     let line = "a: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n";
     let text = line.repeat(50 * 1024 * 1024 / line.len());
     assert!(matches!(quickly("parse", || parse_documents(&text)), Err(YamlError::TooLarge)));
-    // An endless reader: it would never return if the limit came after reading.
+    // An endless reader: the limit must apply while reading.
     assert!(matches!(quickly("read", || read(std::io::repeat(b'a'))), Err(YamlError::TooLarge)));
 }
 
@@ -301,7 +301,7 @@ fn positions_name_values_and_keys() {
     assert_eq!(positions.value("/spec/list/0"), at(7, 5));
     assert_eq!(positions.value("/spec/list/1/name"), at(8, 11));
     assert_eq!(positions.key("/spec/list/1"), at(8, 5));
-    // A field that is missing is missing in its parent.
+    // The position of a missing field is that of its parent.
     assert_eq!(positions.value("/spec/sync/url"), positions.value("/spec/sync"));
     assert_eq!(positions.key("/spec/sync/url"), at(3, 3));
     assert_eq!(positions.value(""), at(2, 1));
@@ -464,7 +464,7 @@ fn positions_leave_out_the_same_empty_documents() {
     }
 }
 
-/// What is read without the library is what the library reads; returns whether it was read without it.
+/// Checks that the simple reader agrees with the library. Returns whether the simple reader applied.
 fn is_simple(text: &str) -> bool {
     let both = [false, true].map(|strict_booleans| parse_both(text, strict_booleans));
     for read in both.iter().flatten() {
@@ -676,7 +676,7 @@ fn manifests_need_no_library_and_anything_unusual_does() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// What we write, this reader and libyaml's family (which reads as go-yaml does) both read back unchanged.
+    /// Written text is read back unchanged by this reader and by the libyaml family, which reads like go-yaml.
     #[test]
     fn two_readers_agree_with_what_is_written(value in value()) {
         let text = to_string(&value).unwrap();
@@ -701,17 +701,19 @@ proptest! {
     }
 }
 
-/// Forms that <https://github.com/yaml/yaml-test-suite> (MIT) tests and `kubectl` 1.32 reads in another way, each with the reason.
+/// Forms from <https://github.com/yaml/yaml-test-suite> (MIT) that `kubectl` 1.32 reads differently, each with the
+/// reason.
 #[test]
 fn deviations_from_kubectl_are_these() {
     for (text, expected) in [
-        // kubectl lets the merge key win where it stands last; the specification of merge keys lets it never win.
+        // In kubectl the merge key wins if it is last; in the specification of merge keys it never wins.
         ("x: &x {a: 1}\nv: {a: 2, <<: *x}\n", json!({"x": {"a": 1}, "v": {"a": 2}})),
-        // kubectl makes 8, 1000 and true of such keys, which no author means.
+        // kubectl turns such keys into 8, 1000 and true, which an author does not mean.
         ("010: a\n1e3: b\nyes: c\n", json!({"010": "a", "1e3": "b", "yes": "c"})),
-        // kubectl takes the odd mixtures of cases for text; the library does not look at the case.
+        // kubectl reads mixed case as text; the library ignores the case.
         ("a: tRUE\nb: nULL\n", json!({"a": true, "b": null})),
-        // kubectl refuses directives, tags of an application, names with dots, blanks that are tabs and flow mappings that are not JSON.
+        // kubectl refuses directives, application tags, names with dots, tabs as blanks and flow mappings that are not
+        // JSON.
         ("%YAML 1.2\n---\na: 1\n", json!({"a": 1})),
         ("a: &x-y.z b\n", json!({"a": "b"})),
         ("a:\n-\tb\n", json!({"a": ["b"]})),
@@ -720,7 +722,8 @@ fn deviations_from_kubectl_are_these() {
     ] {
         assert_eq!(one(text), expected, "{text:?}");
     }
-    // kubectl takes the last of two, cuts the text off at the wrong indentation, and knows an escape that YAML does not.
+    // kubectl takes the last of two keys, truncates the text at the wrong indentation, and knows an escape that is not
+    // YAML.
     for text in ["a: 1\na: 2\n", "  a: 1\n b: 2\n", "a: \"\\'\"\n", "a: 'b'#c\n", "a: |#c\n  x\n", "a: 1e400\n"] {
         assert!(parse_documents(text).is_err(), "{text:?}");
     }
