@@ -1,4 +1,4 @@
-//! The `Authorization` header of every request: where it comes from, and when it is read again.
+//! The `Authorization` header of every request: its source, and when the source is read again.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,9 @@ use super::error::Reason;
 use super::transport::bearer;
 use crate::format::file::read_at_most;
 
-/// A token file is read again after this time, as client-go does it: a pod's token is replaced before it expires.
+/// Interval for reading a token file again, as in client-go: a pod's token is replaced before it expires.
 const REREAD_AFTER: Duration = Duration::from_secs(60);
-/// Tokens of some clusters hold every group of a user; the API server accepts no header that is larger.
+/// Tokens of some clusters contain every group of a user, but the API server accepts no larger header.
 const MAX_TOKEN_BYTES: u64 = 1 << 20;
 
 #[derive(Clone)]
@@ -27,10 +27,10 @@ pub(super) enum Authorization {
 }
 
 impl Authorization {
-    /// A token of a kubeconfig or a flag.
+    /// Wraps a token from a kubeconfig or a flag.
     ///
     /// # Errors
-    /// It holds a line end or another character that no header can carry. kubectl refuses it as well.
+    /// It contains a line break or another character that is invalid in a header. kubectl refuses it as well.
     pub(super) fn of_token(token: &SecretString) -> Result<Self, Reason> {
         let header = bearer(token.expose_secret()).ok_or_else(|| unusable("the token"))?;
         Ok(Authorization::Fixed(header))
@@ -43,10 +43,10 @@ impl Authorization {
         Ok(Authorization::Fixed(header))
     }
 
-    /// The header to send now.
+    /// Returns the current header.
     ///
     /// # Errors
-    /// The credential plugin gives no token.
+    /// The credential plugin returns no token.
     pub(super) async fn header(&self) -> Result<HeaderValue, Reason> {
         match self {
             Authorization::Fixed(header) => Ok(header.clone()),
@@ -55,7 +55,7 @@ impl Authorization {
         }
     }
 
-    /// The server refused the header. Returns whether the next header may be another.
+    /// Called when the server refused the header. Returns whether the next header may differ.
     pub(super) async fn renew(&self) -> bool {
         match self {
             Authorization::Fixed(_) => false,
@@ -67,7 +67,7 @@ impl Authorization {
         }
     }
 
-    /// What it means that no header came within the limit of a call.
+    /// Explains why there was no header within the limit of a call.
     pub(super) fn is_late(&self, limit: Duration) -> Reason {
         match self {
             Authorization::Plugin(token) => token.is_late(limit),
@@ -92,7 +92,7 @@ struct LatestToken {
 }
 
 impl TokenFile {
-    /// Reads the file; where that fails, `fallback` is used until the file can be read.
+    /// Reads the file. If that fails, `fallback` is used until the file can be read.
     ///
     /// # Errors
     /// The file holds no usable token, and there is no fallback.
@@ -116,10 +116,10 @@ impl TokenFile {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).header.clone()
     }
 
-    /// Reads the file again. Returns whether its token is another. While it cannot be read, the last token stays in use: some
-    /// programs delete the file once it was read (<https://github.com/kubernetes/kubernetes/issues/68164>).
+    /// Reads the file again. Returns whether the token changed. While the file cannot be read, the last token is kept:
+    /// some programs delete the file after reading it (<https://github.com/kubernetes/kubernetes/issues/68164>).
     fn read_again(&self) -> bool {
-        // A pipe gives its content once, and would be waited for without end.
+        // A pipe delivers its content once, so reading it again would block forever.
         let read =
             if self.path.is_file() { read(&self.path) } else { Err(Reason::Other("it is not a file".to_owned())) };
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ fn read(path: &std::path::Path) -> Result<HeaderValue, Reason> {
     let wrong = |problem: &str| Reason::Config(format!("token file {}: {problem}", path.display()));
     let bytes = read_at_most(path, MAX_TOKEN_BYTES).map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text"))?;
-    // `echo` and most editors end the file with a line end, which client-go drops as well.
+    // `echo` and most editors add a line break, which client-go drops as well.
     match text.trim() {
         "" => Err(wrong("it is empty")),
         token => bearer(token).ok_or_else(|| wrong("its token holds a line end or another control character")),

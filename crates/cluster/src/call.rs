@@ -1,4 +1,4 @@
-//! One request to the API server, as values, and its answer.
+//! A request to the API server as values, and its answer.
 
 use http::{Method, header};
 use kube::client::Body;
@@ -10,9 +10,9 @@ use super::Cluster;
 use super::retry::Repeat;
 use crate::k8s::ResourceType;
 
-/// What a query value is written with.
+/// Characters escaped in a query value.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What a part of a path is written with: names of roles hold colons.
+/// Characters escaped in a part of a path. Names of roles may contain colons, which are kept.
 const SEGMENT: &AsciiSet = &QUERY.remove(b':').remove(b'@');
 
 /// Percent-encodes a query value.
@@ -23,17 +23,17 @@ pub(super) fn encode(text: &str) -> String {
 /// The path of one object.
 pub(super) fn object_path(resource: &ResourceType, namespace: Option<&str>, name: &str) -> kube::Result<String> {
     if name.is_empty() {
-        // Its path would be that of all objects.
+        // Without a name this would be the path of the collection.
         let problem = kube::core::request::Error::Validation("a name is required".to_owned());
         return Err(kube::Error::BuildRequest(problem));
     }
     Ok(format!("{}/{}", resource.path(namespace, None), utf8_percent_encode(name, SEGMENT)))
 }
 
-/// One request, as values.
+/// A request as values.
 pub(super) struct Call<'a> {
     pub method: Method,
-    /// With its query.
+    /// Including the query.
     pub path: String,
     pub accept: Option<&'static str>,
     pub body: Option<(&'static str, &'a Value)>,
@@ -65,7 +65,7 @@ impl<'a> Call<'a> {
 impl Cluster {
     /// Sends a request and returns the text of its answer.
     ///
-    /// kube's own way logs an answer it cannot parse, with whatever secret is in it.
+    /// kube's own method logs answers that it cannot parse, including any secret in them.
     pub(super) async fn answer_text(&self, call: Call<'_>) -> kube::Result<Vec<u8>> {
         self.exchange(call.request()?).await
     }
@@ -76,13 +76,13 @@ impl Cluster {
     }
 
     pub(super) async fn exchange(&self, request: http::Request<Vec<u8>>) -> kube::Result<Vec<u8>> {
-        // On the heap, here and where requests are nested: a run is deep enough to fill the stack of a thread otherwise.
+        // Boxed here and in other nested requests: otherwise a deep run overflows the stack of its thread.
         let response = Box::pin(self.client.send(request.map(Body::from))).await?;
         let code = response.status();
         let body = response.into_body().collect_bytes().await?;
         if code.is_client_error() || code.is_server_error() {
             let status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
-                // Not the API server's words: a gateway's page.
+                // The answer is not the API server's, but the page of a gateway.
                 Status::failure(String::from_utf8_lossy(&body).trim(), "Failed to parse error data")
             });
             return Err(kube::Error::Api(status.with_code(code.as_u16()).boxed()));
@@ -101,6 +101,6 @@ mod tests {
         let path = |name: &str| object_path(&SECRET, Some("n"), name).unwrap_or_default();
         assert_eq!(path("system:a.b"), "/api/v1/namespaces/n/secrets/system:a.b");
         assert_eq!(path("a?b/../c"), "/api/v1/namespaces/n/secrets/a%3Fb%2F..%2Fc");
-        assert!(object_path(&SECRET, Some("n"), "").is_err(), "the collection is no object");
+        assert!(object_path(&SECRET, Some("n"), "").is_err(), "a collection is not an object");
     }
 }

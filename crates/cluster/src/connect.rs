@@ -1,4 +1,4 @@
-//! From options to a [`Cluster`]: which server, which credentials, which limits. Nothing is dialled here.
+//! From options to a [`Cluster`]: server, credentials, limits. This module opens no connection.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,31 +29,31 @@ use crate::format::proxy::{self, ProxyEnvironment};
 use crate::format::tls::{self, ServerTrust, TlsSetupError};
 use crate::k8s::ObjectId;
 
-/// Limit of one API call unless the caller says otherwise.
+/// Default limit of an API call.
 pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Where a pod finds its service account.
+/// Location of a pod's service account files.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Everything that decides how to reach a cluster. The caller reads the environment; the library does not.
+/// Options that decide how to reach a cluster. The caller reads the environment; the library does not.
 #[derive(Clone)]
 pub struct ConnectOptions {
     pub kubeconfig: KubeconfigSource,
     pub overrides: Overrides,
     pub proxy: ProxyEnvironment,
-    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`: used when no kubeconfig names a cluster.
+    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`, used when no kubeconfig names a cluster.
     pub in_cluster: Option<InCluster>,
-    /// Limit of every API call, its retries included.
+    /// Limit of every API call, including its retries.
     pub request_timeout: Duration,
     pub on_retry: Option<RetryObserver>,
     pub on_write: Option<WriteObserver>,
-    /// What is done, for the `User-Agent` of every request: a command without its arguments.
+    /// The command without its arguments, for the `User-Agent` of every request.
     pub purpose: Option<String>,
     pub plugin_terminal: PluginTerminal,
-    /// `PATH`, where credential plugins are looked for; without it as the system looks for them.
+    /// `PATH` for credential plugins; `None` uses the system's search.
     pub search_path: Option<OsString>,
 }
 
-/// The API server as a pod sees it.
+/// Access to the API server from within a pod.
 #[derive(Clone, Debug)]
 pub struct InCluster {
     pub host: String,
@@ -85,12 +85,12 @@ impl ConnectOptions {
     }
 }
 
-/// A way to one cluster. Cheap to clone; the connection is made by the first call and kept.
+/// A connection to one cluster. Cheap to clone; the first call connects, and later calls reuse the connection.
 #[derive(Clone)]
 pub struct Cluster {
-    /// Every call through it is bounded by `request_timeout` and retried a few times within it.
+    /// Limits every call to `request_timeout` and retries within that limit.
     pub(super) client: Client,
-    /// The client and the policy that it was made of.
+    /// The client and the policy from which `client` is made.
     unbounded: Client,
     pub(super) policy: CallPolicy,
     pub endpoint: Endpoint,
@@ -101,7 +101,7 @@ pub struct Cluster {
     pub(super) served: Arc<Served>,
 }
 
-/// What explains a 401 afterwards.
+/// Details of the credentials that can explain a 401.
 #[derive(Default)]
 struct Identity {
     /// First certificate of the client's chain, DER.
@@ -109,7 +109,7 @@ struct Identity {
     token: Option<SecretString>,
 }
 
-/// Prepares access to a cluster. Runs the credential plugin if the kubeconfig has one; makes no connection.
+/// Prepares access to a cluster. Runs the credential plugin if the kubeconfig has one; opens no connection.
 ///
 /// # Errors
 /// The kubeconfig, context, certificates or credentials cannot be used.
@@ -186,12 +186,12 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name = cluster.tls_server_name.clone();
     config.proxy_url = match cluster.proxy_url.as_deref().or_else(|| options.proxy.proxy_for(&url)) {
-        // The URL may hold a password, so it is not repeated.
+        // The URL may hold a password, so the error does not repeat it.
         Some(proxy) => Some(proxy_uri(proxy).ok_or_else(|| Reason::Config("the proxy URL is not valid".to_owned()))?),
         None => None,
     };
     config.headers.push((header::USER_AGENT, user_agent(options.purpose.as_deref())));
-    // Credentials are added by `retry`, and kube keeps the rest: impersonation and the auth-provider of OIDC.
+    // `retry` adds the credentials. kube handles the rest: impersonation and the OIDC auth-provider.
     config.auth_info = AuthInfo {
         impersonate: user.impersonate,
         impersonate_uid: user.impersonate_uid,
@@ -201,7 +201,8 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
         ..AuthInfo::default()
     };
     config.default_retry = false;
-    // The call's own limit bounds connecting and reading; these two would only add a second, unnamed one.
+    // The limit of the call covers connecting and reading, so kube's two timeouts would only add a second, unnamed
+    // limit.
     config.connect_timeout = None;
     config.read_timeout = None;
     if url.scheme_str() == Some("https") && is_unverified {
@@ -230,17 +231,17 @@ async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> 
     })
 }
 
-/// `flux-operator/0.1.0 (linux/x86_64) get instance`: what an audit log shows.
+/// `flux-operator/0.1.0 (linux/x86_64) get instance`, as audit logs show it.
 fn user_agent(purpose: Option<&str>) -> HeaderValue {
     let product =
         format!("flux-operator/{} ({}/{})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
     let text = purpose.map_or_else(|| product.clone(), |purpose| format!("{product} {purpose}"));
-    // Only a purpose of unprintable characters makes this fall back.
+    // The fallback applies only to a purpose of unprintable characters.
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("flux-operator"))
 }
 
-/// Credentials would cross the network readable. Like kubectl, those of the kubeconfig stay away from a server without TLS; a
-/// token given for this very call goes to this machine only.
+/// Keeps credentials from a server without TLS, where they would cross the network in clear text. Like kubectl, it drops
+/// the kubeconfig's credentials. A token given for this call is refused, unless the server is on this machine.
 fn without_credentials(
     user: &mut AuthInfo,
     are_in_url: bool,
@@ -267,8 +268,8 @@ fn without_credentials(
     Ok(())
 }
 
-/// Returns where the `Authorization` header of every request comes from; None if there is none, or an auth-provider adds it. The
-/// order is client-go's: what is in the server's URL wins, a token file wins over a token, and a plugin is not run beside any other
+/// Returns the source of the `Authorization` header; `None` if there is none or an auth-provider adds it. The
+/// precedence is client-go's: the server's URL, then a token file, then a token; a plugin is never run beside other
 /// credentials.
 async fn authorize(
     user: &mut AuthInfo,
@@ -318,7 +319,7 @@ struct UrlCredentials {
     password: SecretString,
 }
 
-/// Splits user and password off a server's URL: they are credentials, and would be shown wherever the server is named.
+/// Removes user and password from a server's URL. They are credentials, and the URL appears in messages.
 fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
     let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -331,7 +332,7 @@ fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
     (clean, Some(credentials))
 }
 
-/// The server without credentials. In what cannot be parsed, they may be anywhere before the last `@`.
+/// Returns the server without credentials. In an invalid URL they may be anywhere before the last `@`.
 fn shown_server(server: &str) -> String {
     let (server, _) = split_credentials(server);
     if server_url(&server).is_ok() { server } else { after_credentials(&server).to_owned() }
@@ -348,7 +349,7 @@ fn server_url(text: &str) -> Result<Uri, Reason> {
     let with_scheme = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url: Uri =
         with_scheme.parse().map_err(|_| Reason::Config(format!("server {} is not a URL", after_credentials(text))))?;
-    // The parser takes any text for a port and then drops it, which would lead to another server.
+    // The parser drops an invalid port, which would lead to another server.
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let port = authority.rsplit(']').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
     let has_port = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
@@ -373,7 +374,7 @@ fn trusted_servers(cluster: &ClusterInfo) -> Result<ServerTrust, Reason> {
     }
 }
 
-/// The client certificate and its key, both in PEM.
+/// Returns the client certificate and its key, both in PEM.
 fn client_pair(user: &AuthInfo) -> Result<Option<(Vec<u8>, SecretString)>, Reason> {
     let data = user.client_certificate_data.as_deref();
     let Some(certificate) = load("client-certificate", data, user.client_certificate.as_deref())? else {
@@ -386,7 +387,7 @@ fn client_pair(user: &AuthInfo) -> Result<Option<(Vec<u8>, SecretString)>, Reaso
     Ok(Some((certificate, key.into())))
 }
 
-/// `data` is base64 without white space, see `kubeconfig`.
+/// Reads a file or its inline content; `data` is base64 without white space, see `kubeconfig`.
 fn load(what: &str, data: Option<&str>, path: Option<&str>) -> Result<Option<Vec<u8>>, Reason> {
     if let Some(data) = data.filter(|d| !d.is_empty()) {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data);
@@ -398,7 +399,7 @@ fn load(what: &str, data: Option<&str>, path: Option<&str>) -> Result<Option<Vec
 }
 
 impl Cluster {
-    /// Wraps a client made elsewhere: a test's, or one of another program.
+    /// Wraps an existing client, such as a test's.
     pub fn of_client(client: Client, endpoint: Endpoint) -> Self {
         Cluster {
             client: client.clone(),
@@ -420,19 +421,19 @@ impl Cluster {
         }
     }
 
-    /// The same cluster, whose retries another observer is told.
+    /// The same cluster, with an observer of retries.
     #[must_use]
     pub fn observed(&self, observer: RetryObserver) -> Self {
         self.with_policy(CallPolicy { observer: Some(observer), ..self.policy.clone() })
     }
 
-    /// The same cluster, whose every request an observer is told.
+    /// The same cluster, with an observer of all requests.
     #[must_use]
     pub fn counted(&self, observer: RequestObserver) -> Self {
         self.with_policy(CallPolicy { requests: Some(observer), ..self.policy.clone() })
     }
 
-    /// The same cluster, to which nothing is written: see [`Rehearsal`].
+    /// The same cluster without writes: see [`Rehearsal`].
     #[must_use]
     pub fn rehearsed(&self, rehearsal: Arc<Rehearsal>) -> Self {
         self.with_policy(CallPolicy { rehearsal: Some(rehearsal), ..self.policy.clone() })
@@ -442,7 +443,7 @@ impl Cluster {
         Cluster { client: bounded(self.unbounded.clone(), policy.clone()), policy, ..self.clone() }
     }
 
-    /// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
+    /// Explains an error of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
     pub(super) fn explain(
         &self,
         error: &kube::Error,
@@ -460,7 +461,7 @@ impl Cluster {
 }
 
 impl Identity {
-    /// The server only says 401; the credentials themselves often say why.
+    /// The server only says 401; the credentials often explain it.
     fn expired(&self, now: Timestamp) -> Option<Reason> {
         if let Some(at) = self.certificate.as_deref().and_then(not_after).filter(|at| *at < now) {
             return Some(Reason::ExpiredCertificate { at: Some(at) });
@@ -476,7 +477,7 @@ fn not_after(der: &[u8]) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(end.as_secs()).ok()?).ok()
 }
 
-/// The `exp` claim of a JSON web token (RFC 7519), unverified: it only serves to explain a refusal.
+/// The `exp` claim of a JSON web token (RFC 7519), unverified: it is used only to explain a refusal.
 fn token_expiry(token: &str) -> Option<Timestamp> {
     let payload = token.split('.').nth(1)?;
     let json = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
@@ -574,7 +575,7 @@ mod tests {
         }
     }
 
-    /// What a server on this machine hears of one call.
+    /// Makes a call to a local server and returns the text that the server received.
     async fn heard(options: ConnectOptions, listener: tokio::net::TcpListener) -> String {
         use tokio::io::AsyncReadExt;
         let cluster = connect(options).await.unwrap();
@@ -608,8 +609,8 @@ mod tests {
     const REFUSAL: &str = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401,
         "reason": "Unauthorized", "message": "Unauthorized"}"#;
 
-    /// What a TLS server on this machine hears of one call: the `authorization` line of each request. The first
-    /// `refusals` answers are 401.
+    /// Makes a call to a local TLS server and returns the `authorization` line of each request. The first `refusals`
+    /// answers are 401.
     async fn heard_over_tls(cluster: &str, user: &str, refusals: usize) -> Result<Vec<String>, ClusterError> {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let server = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -652,7 +653,7 @@ mod tests {
                     };
                     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len());
                     connection.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-                    // A file that is read again after the refusal may hold another token.
+                    // The file is read again after the refusal, and may hold another token by then.
                     std::fs::write(folder.path().join("token"), "renewed\n").unwrap();
                     text.clear();
                 }

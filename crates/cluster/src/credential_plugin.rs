@@ -1,8 +1,9 @@
-//! Credential plugins of a kubeconfig (`exec:`): `aws eks get-token`, `kubelogin`, `gke-gcloud-auth-plugin` and the like.
+//! Credential plugins of a kubeconfig (`exec:`): `aws eks get-token`, `kubelogin`, `gke-gcloud-auth-plugin` and others.
 //!
-//! kube runs a plugin up to three times while it builds one client; plugins may take seconds and ask for a password, so it is
-//! run here, once, and again only when its token is about to expire or is refused. Its stdout is never shown: it holds the
-//! credentials. Its stderr is for people (a device code, "session expired"): the terminal's, or a part of the error. Protocol:
+//! kube runs a plugin up to three times for one client. Plugins can take seconds and ask for a password, so this module
+//! runs the plugin once, and again only when its token is about to expire or was refused. Its stdout contains the
+//! credentials and is never shown. Its stderr is for the user (a device code, "session expired"): it goes to the
+//! terminal or becomes a part of the error. Protocol:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
 
 use std::ffi::OsStr;
@@ -24,27 +25,27 @@ use super::error::Reason;
 use super::transport::bearer;
 use crate::format::search_path::find_program;
 
-/// A token this close to its end is not used any more.
+/// A token that expires within this time is not used any more.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(10);
-/// A token this close to its end is renewed while it is still used, so that no call waits for a slow plugin.
+/// A token that expires within this time is renewed while it is still used, so that no call waits for a slow plugin.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
-/// Lines of a failed plugin's stderr that its error shows.
+/// Lines of a failed plugin's stderr in its error.
 const SHOWN_LINES: usize = 5;
-/// Most of a plugin's stdout that is read: a token, or a certificate and its key, with room to spare.
+/// Limit for a plugin's stdout: enough for a token, or a certificate and its key.
 const MAX_ANSWER_BYTES: u64 = 1 << 20;
-/// How much of the end of a plugin's stderr is kept.
+/// Bytes kept from the end of a plugin's stderr.
 const KEPT_STDERR_BYTES: usize = 16 << 10;
 
-/// Which of this program's streams a plugin may use; the caller knows, the library does not.
+/// Streams of this program that a plugin may use; only the caller knows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PluginTerminal {
-    /// Standard input: a plugin may ask.
+    /// Standard input, for questions.
     pub stdin: bool,
-    /// Standard error: a plugin may say something there. Otherwise its words become part of the error when it fails.
+    /// Standard error, for messages. Otherwise the messages become part of the error if the plugin fails.
     pub stderr: bool,
 }
 
-/// What a plugin gave.
+/// Credentials from a plugin.
 pub(super) struct PluginCredentials {
     pub token: Option<SecretString>,
     /// Certificate chain and key, PEM.
@@ -77,9 +78,9 @@ fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Se
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
 
-/// Puts the file of a plugin in the place of its bare name. What stands in the current folder is none, whatever `PATH` says.
+/// Replaces the bare name of a plugin by its file. Programs in the current folder are never used, whatever `PATH` says.
 pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), Reason> {
-    // Elsewhere names have endings, and the system does not look into the current folder.
+    // On other systems names have extensions, and the system does not search the current folder.
     if cfg!(unix)
         && let Some(command) = plugin.command.as_mut().filter(|name| !name.is_empty() && !name.contains('/'))
     {
@@ -95,7 +96,7 @@ pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), R
     Ok(())
 }
 
-/// Runs the plugin. It may ask the user something on the terminal, hence no time limit of its own.
+/// Runs the plugin. It has no time limit of its own, because it may ask the user a question.
 pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result<PluginCredentials, Reason> {
     let name = plugin.command.clone().unwrap_or_default();
     let failed = |problem: String, install_hint: Option<String>| Reason::CredentialPlugin {
@@ -130,8 +131,8 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
         let hint = plugin.install_hint.clone().filter(|_| e.kind() == std::io::ErrorKind::NotFound);
         failed(format!("cannot be started: {e}"), hint)
     })?;
-    // Not `wait_with_output()`: that reads whatever comes, and a plugin that prints without end would take all memory. Here it is
-    // dropped, and so ended, when it has printed too much.
+    // `wait_with_output()` has no limit, so a plugin with endless output would exhaust the memory. Dropping the pipe
+    // ends such a plugin.
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = tokio::try_join!(read_answer(stdout), read_end(stderr))
         .map_err(|e| failed(format!("cannot be read: {e}"), None))?;
@@ -177,7 +178,7 @@ async fn read_answer(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<
     Ok(answer)
 }
 
-/// Reads everything, so that the plugin can go on, and keeps the end.
+/// Reads everything, so that the plugin does not block, and keeps the end.
 async fn read_end(stderr: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     let Some(mut stderr) = stderr else { return Ok(kept) };
@@ -189,12 +190,12 @@ async fn read_end(stderr: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec
     Ok(kept)
 }
 
-/// A line without control characters.
+/// Removes control characters from a line.
 fn printable(line: &str) -> String {
     line.trim().chars().filter(|c| !c.is_control()).collect()
 }
 
-/// What a plugin said last, on one line and without control characters.
+/// Returns the last lines of a plugin's stderr as one line without control characters.
 fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
@@ -203,7 +204,7 @@ fn last_lines(stderr: &[u8]) -> String {
 
 /// A token that is renewed by running its plugin again.
 ///
-/// The plugin runs in a task of its own: a call that gives up waiting does not end it, and the next call finds what it gave.
+/// The plugin runs in its own task: if a call times out, the plugin goes on, and the next call finds its result.
 #[derive(Clone)]
 pub(super) struct PluginToken {
     plugin: Arc<ExecConfig>,
@@ -240,7 +241,7 @@ impl PluginToken {
         Ok(PluginToken { plugin: Arc::new(plugin), terminal, state })
     }
 
-    /// The `Authorization` header to send now. Cancelling leaves a plugin that runs alone.
+    /// Returns the current `Authorization` header. Cancelling does not stop a running plugin.
     pub(super) async fn header(&self) -> Result<HeaderValue, Reason> {
         let renewal = {
             let mut state = self.state.lock().await;
@@ -248,7 +249,7 @@ impl PluginToken {
                 state.renewal = None;
                 match done {
                     Ok(token) => state.current = Some(token),
-                    // While the old token lasts, this is no failure yet: the plugin is asked again by a later call.
+                    // Not a failure while the old token is valid: a later call runs the plugin again.
                     Err(reason) if !state.current.as_ref().is_some_and(|token| token.lasts(EXPIRY_MARGIN)) => {
                         return Err(reason);
                     }
@@ -278,12 +279,12 @@ impl PluginToken {
         async move { task.await.unwrap_or_else(|error| Err(Reason::Other(error.to_string()))) }.boxed().shared()
     }
 
-    /// The server refused the token: the next call fetches a new one.
+    /// Called when the server refused the token: the next call fetches a new one.
     pub(super) async fn forget(&self) {
         self.state.lock().await.current = None;
     }
 
-    /// What it means that no token came within the limit of a call.
+    /// Explains why there was no token within the limit of a call.
     pub(super) fn is_late(&self, limit: Duration) -> Reason {
         Reason::CredentialPlugin {
             command: self.plugin.command.clone().unwrap_or_default(),
@@ -347,7 +348,7 @@ mod tests {
         };
         assert_eq!(found("plugin.sh", folder.path().as_os_str()).unwrap(), file);
         assert_eq!(found(&file, OsStr::new("")).unwrap(), file, "a path is a path");
-        // It is in the current folder, and can be executed.
+        // The plugin is in the current folder and can be executed.
         for search_path in [".", "", ":"] {
             let refused = found("install.sh", OsStr::new(search_path)).unwrap_err();
             let Reason::CredentialPlugin { problem, install_hint, .. } = refused else { panic!("{refused}") };

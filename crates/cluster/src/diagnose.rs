@@ -1,4 +1,4 @@
-//! From kube's errors to ours: which layer failed, and what the API server's answer means.
+//! Maps errors of kube to ours: the layer that failed, and the meaning of the API server's answer.
 
 use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
@@ -9,7 +9,7 @@ use super::retry::MAX_ATTEMPTS;
 use super::transport::{TimedOut, chain};
 use crate::k8s::ObjectId;
 
-/// Explains a failure of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
+/// Explains an error of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
 pub(super) fn explain(
     error: &kube::Error,
     attempted: impl Into<String>,
@@ -26,7 +26,7 @@ pub(super) fn explain(
     ClusterError { attempted: attempted.into(), object, endpoint: endpoint.clone(), reason, answer }
 }
 
-/// Finds the reason of a failure; `object` is what the request was about.
+/// Determines the reason of a failure; `object` is the object of the request.
 fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint) -> Reason {
     if let kube::Error::Api(status) = error {
         return reason_of_status(status, object, endpoint);
@@ -51,11 +51,11 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     }
     match error {
         kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_) => {
-            // The innermost error is the fact ("connection refused"); the layers above only repeat that a request failed.
+            // The innermost error is the cause ("connection refused"); the outer ones only say that a request failed.
             let problem = chain.last().map_or_else(|| error.to_string(), |e| e.to_string());
             Reason::Unreachable { endpoint: endpoint.clone(), problem }
         }
-        // The parser's words quote the answer, which may hold a secret.
+        // The parser's message quotes the answer, which may hold a secret.
         kube::Error::SerdeError(e) => {
             let place = format!("line {}, column {}", e.line(), e.column());
             Reason::Other(format!("the answer of {endpoint} is not what was expected ({place})"))
@@ -74,7 +74,7 @@ fn reason_of_tls(error: &rustls::Error, endpoint: &Endpoint) -> Reason {
         rustls::Error::InvalidCertificate(CertificateError::NotValidForName) => {
             return Reason::TlsNameMismatch { endpoint, valid_for: vec![] };
         }
-        // Some servers check the client's certificate during the handshake instead of answering 401.
+        // Some servers check the client certificate during the handshake instead of answering 401.
         rustls::Error::AlertReceived(AlertDescription::CertificateExpired) => {
             return Reason::ExpiredCertificate { at: None };
         }
@@ -90,7 +90,7 @@ fn reason_of_tls(error: &rustls::Error, endpoint: &Endpoint) -> Reason {
     Reason::Tls { endpoint, problem }
 }
 
-/// rustls shows subject names as `DnsName("localhost")` or `IpAddress(127.0.0.1)`; only the inner text interests.
+/// rustls formats subject names as `DnsName("localhost")` or `IpAddress(127.0.0.1)`; the inner text is enough.
 fn presented_name(name: &str) -> String {
     name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')')).trim_matches('"').to_owned()
 }
@@ -101,7 +101,7 @@ fn reason_of_status(status: &Status, object: Option<&ObjectId>, endpoint: &Endpo
     match (status.code, status.reason.as_str()) {
         (401, _) => Reason::Unauthorized { endpoint: endpoint.clone() },
         (403, _) => Reason::Forbidden { access: access_of(&status.message) },
-        // A missing object is named in the details; a missing API is answered without a name, or by plain text.
+        // The details of the status name a missing object. A missing API has no name, or is answered by plain text.
         (404, _) if named => Reason::NotFound { object: missing_object(status, object) },
         (404, _) => Reason::ApiMissing { endpoint: endpoint.clone(), api: missing_api(object) },
         (409, "AlreadyExists") => match object {
@@ -114,7 +114,7 @@ fn reason_of_status(status: &Status, object: Option<&ObjectId>, endpoint: &Endpo
         },
         (400 | 422, _) => Reason::Invalid(status.message.clone()),
         (429, _) => Reason::TooManyRequests { endpoint: endpoint.clone(), attempts: MAX_ATTEMPTS },
-        // What a load balancer says when no API server is behind it, and an API server while it starts or stops.
+        // The answer of a load balancer without an API server, and of an API server that is starting or stopping.
         (502..=504, _) => Reason::Unreachable {
             endpoint: endpoint.clone(),
             problem: format!("it answered {} ({})", status.code, first_line(&status.message)),
@@ -125,7 +125,8 @@ fn reason_of_status(status: &Status, object: Option<&ObjectId>, endpoint: &Endpo
     }
 }
 
-/// The server names what is missing by plural; when that is not the object itself (its namespace, say), that matters more.
+/// Returns the object that the server reports as missing, which it names by plural. If that is not the requested object
+/// but its namespace, for example, it explains the failure better.
 fn missing_object(status: &Status, object: Option<&ObjectId>) -> ObjectId {
     let details = status.details.as_ref();
     let (kind, name) = details.map(|d| (d.kind.as_str(), d.name.as_str())).unwrap_or_default();
@@ -139,8 +140,8 @@ fn missing_api(object: Option<&ObjectId>) -> String {
     object.map_or_else(|| "this API".to_owned(), |object| format!("the kind {}", object.kind))
 }
 
-/// Takes apart `secrets is forbidden: User "eve" cannot create resource "secrets" in API group "" in the namespace "x"`,
-/// the authorizer's sentence since Kubernetes 1.12.
+/// Parses `secrets is forbidden: User "eve" cannot create resource "secrets" in API group "" in the namespace "x"`, the
+/// authorizer's sentence since Kubernetes 1.12.
 fn access_of(message: &str) -> Access {
     let quoted = |marker: &str| {
         let (_, rest) = message.split_once(marker)?;
@@ -161,7 +162,8 @@ fn access_of(message: &str) -> Access {
     }
 }
 
-/// The causes of a server-side apply conflict: `conflict with "kubectl" using v1` and a field each, grouped by manager.
+/// Parses the causes of a server-side apply conflict, `conflict with "kubectl" using v1` and a field each, grouped by
+/// manager.
 fn field_conflicts(status: &Status) -> Vec<FieldConflict> {
     let mut conflicts: Vec<FieldConflict> = vec![];
     for cause in status.details.iter().flat_map(|d| &d.causes).filter(|c| c.reason == "FieldManagerConflict") {

@@ -1,5 +1,5 @@
-//! Where the API server serves a kind. What it said about a group is remembered for some minutes; that it serves something
-//! not, never: the next request may be about a definition that was just installed.
+//! Discovery: the version and path at which the API server serves a kind. A served group is cached for some minutes. A
+//! missing one is never cached, because the next request may concern a definition that was just installed.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::api::kinds::{self, ResourceType};
 use crate::k8s::split_api_version;
 
 impl Cluster {
-    /// Finds the kind a word means: kind, singular, plural, short name, or one of them with `.group`; in any case.
+    /// Finds the kind for a word: kind, singular, plural, short name, or one of them with `.group`, in any case.
     ///
-    /// Kinds of the tables cost no request. Others are looked up with everything the server serves; among equal names the
-    /// core group wins, then the order of the server, as in kubectl.
+    /// Kinds of the tables need no request. Others are searched in everything that the server serves; among equal names
+    /// the core group wins, then the server's order, as in kubectl.
     ///
     /// # Errors
-    /// [`Reason::ApiMissing`] if nothing is called so.
+    /// [`Reason::ApiMissing`] if no kind has this name.
     pub async fn find_resource_type(&self, word: &str) -> Result<ResourceType, ClusterError> {
         if let Some(found) = kinds::find_resource_type(word) {
             return Ok(found);
         }
         let attempted = format!("find the kind {word}");
         let (name, group) = word.split_once('.').map_or((word, None), |(name, group)| (name, Some(group)));
-        // Short names are only in the plain resource lists, so those are read, group by group.
+        // Only the plain resource lists have short names, so read those for each group.
         let groups = self.answer_text(Call::get("/apis".to_owned())).await;
         let groups: Result<APIGroupList, _> =
             groups.and_then(|text| serde_json::from_slice(&text).map_err(kube::Error::SerdeError));
@@ -36,7 +36,7 @@ impl Cluster {
             Some((g.name, version.group_version))
         }));
         for (_, group_version) in versions.into_iter().filter(|(served, _)| group.is_none_or(|g| g == served)) {
-            // An aggregated API whose server is away must not hide the others.
+            // An unavailable aggregated API must not hide the other APIs.
             if let Ok(Some(found)) = self.resource_at(&group_version, |r| is_called(r, name)).await {
                 return Ok(found);
             }
@@ -44,7 +44,7 @@ impl Cluster {
         Err(self.not_served(attempted, format!("a kind called {word}")))
     }
 
-    /// Finds where a kind is served, by the group and kind an object writes; the version is the one the server prefers.
+    /// Finds the path of a kind by its group and kind, in the server's preferred version.
     ///
     /// # Errors
     /// [`Reason::ApiMissing`] if the server does not serve it.
@@ -56,7 +56,7 @@ impl Cluster {
         })
     }
 
-    /// Returns every version a kind is served at, the server's favourite first; never from memory.
+    /// Returns all served versions of a kind, the preferred one first; bypasses the cache.
     pub(super) async fn served_versions(&self, group: &str, kind: &str) -> Result<Vec<ResourceType>, ClusterError> {
         let discovery = Box::pin(Discovery::new(self.client.clone()).filter(&[group]).run_aggregated()).await;
         let discovery = discovery.map_err(|e| self.explain_no_list(&e, format!("find the kind {kind}")))?;
@@ -78,8 +78,8 @@ impl Cluster {
         Ok(versions.into_iter().flat_map(of_kind).collect())
     }
 
-    /// Returns the newest of the versions that the server serves a kind at; versions are newest first. When it serves none,
-    /// the first: the request that follows says what is missing.
+    /// Returns the newest of these versions that the server serves; `versions` are newest first. If it serves none,
+    /// returns the first, so that the following request explains what is missing.
     pub async fn newest_served(&self, kind: &ResourceType, versions: &[&str]) -> Result<ResourceType, ClusterError> {
         let at = |version: &str| ResourceType { version: version.to_owned().into(), ..kind.clone() };
         if let [version, _, ..] = versions {
@@ -98,8 +98,7 @@ impl Cluster {
         Ok(kind.clone())
     }
 
-    /// Returns those of some versions of one group at which the server serves anything, in their order; all of them where it
-    /// does not say.
+    /// Returns the versions of a group that the server serves, in the given order; all of them if discovery fails.
     pub async fn served_among(&self, versions: Vec<ResourceType>) -> Vec<ResourceType> {
         let Some(group) = versions.first().map(|version| version.group.clone()) else { return versions };
         let answer = async {
@@ -117,10 +116,10 @@ impl Cluster {
         }
     }
 
-    /// Finds one kind among those of a group and version.
+    /// Finds a kind in a group and version.
     ///
     /// # Errors
-    /// [`Reason::ApiMissing`] if the server has no such version.
+    /// [`Reason::ApiMissing`] if the server does not have the version.
     pub(super) async fn resource_at(
         &self,
         group_version: &str,
@@ -154,8 +153,8 @@ impl Cluster {
         }))
     }
 
-    /// Explains why there is no list of what is served. Every API server has one: who does not find it is a gateway, and
-    /// nothing follows about any kind.
+    /// Explains a failed discovery. Every API server has this list: a 404 comes from a gateway, and says nothing about
+    /// any kind.
     fn explain_no_list(&self, error: &kube::Error, attempted: String) -> ClusterError {
         self.explain(error, attempted, None)
             .without_meaning("not found, although every API server lists what it serves")

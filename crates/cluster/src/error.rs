@@ -1,8 +1,7 @@
-//! What can go wrong between here and the API server, in the terms of the person who has to fix it.
+//! Errors between this program and the API server, in the terms of the person who has to fix them.
 //!
-//! `kube::Error` says which layer failed; [`ClusterError`] says what that means: which server and context, what was
-//! attempted, and why it failed; `diagnose` leads from one to the other. What to do next follows from the reason; who talks
-//! to a person words it.
+//! `kube::Error` tells which layer failed. [`ClusterError`] explains it: which server and context, which operation, and
+//! why it failed; `diagnose` maps one to the other. The next step follows from the reason, and the front end words it.
 
 use std::error::Error;
 use std::fmt;
@@ -12,28 +11,28 @@ use jiff::Timestamp;
 
 use crate::k8s::ObjectId;
 
-/// A failed piece of work against a cluster. `Display` says what was attempted; the source says why it failed.
+/// A failed operation on a cluster. `Display` describes the operation, and the source gives the reason.
 #[derive(Debug)]
 pub struct ClusterError {
-    /// What was attempted on what, to be read after "cannot": `get secret/apps/git-auth`.
+    /// The operation, to be read after "cannot": `get secret/apps/git-auth`.
     pub attempted: String,
-    /// The object it was about, if it was about one.
+    /// The object of the operation, if it has one.
     pub object: Option<ObjectId>,
     pub endpoint: Endpoint,
     pub reason: Reason,
-    /// What the API server literally said, if it answered.
+    /// The API server's own message, if it answered.
     pub answer: Option<ServerAnswer>,
 }
 
-/// The server's own words about a failure.
+/// The server's own message about a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAnswer {
-    /// One of Kubernetes' words such as `Invalid`; empty if there is none.
+    /// A Kubernetes reason such as `Invalid`; may be empty.
     pub reason: String,
     pub message: String,
 }
 
-/// Which cluster: the address and the name of the kubeconfig context, if one was used.
+/// The cluster: its address and the kubeconfig context, if one was used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
     pub server: String,
@@ -41,7 +40,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// `context dev`, or the address where no context was used.
+    /// `context dev`, or the address without a context.
     pub fn place(&self) -> String {
         self.context.as_ref().map_or_else(|| self.server.clone(), |context| format!("context {context}"))
     }
@@ -58,27 +57,27 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Why it failed.
+/// The reason of a failure.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Reason {
-    /// A kubeconfig, certificate or key could not be read or makes no sense.
+    /// A kubeconfig, certificate or key cannot be read or is invalid.
     #[error("{0}")]
     Config(String),
-    /// Neither a kubeconfig, a server address, nor a pod's service account says which cluster to use.
+    /// Neither a kubeconfig, a server address, nor a pod's service account names a cluster.
     #[error("no kubeconfig names a cluster (looked in {})", list(looked_in))]
     NoCluster { looked_in: Vec<String> },
-    /// The kubeconfig has several contexts and none is chosen.
+    /// The kubeconfig has several contexts and none is selected.
     #[error("no current context is set in the kubeconfig")]
     NoCurrentContext { known: Vec<String> },
     #[error("context {name} is not in the kubeconfig")]
     ContextNotFound { name: String, known: Vec<String> },
-    /// The credential plugin of the kubeconfig failed; its output is not shown, it may hold a token.
+    /// The kubeconfig's credential plugin failed. Its output is not included, because it may hold a token.
     #[error("credential plugin {command}: {problem}")]
     CredentialPlugin { command: String, problem: String, install_hint: Option<String> },
     /// No connection: refused, no route, unknown host, or a gateway without a server behind it.
     #[error("{endpoint} cannot be reached: {problem}")]
     Unreachable { endpoint: Endpoint, problem: String },
-    /// The certificate is for other names than the one in the address.
+    /// The certificate is for other host names than the address.
     #[error("the certificate of {endpoint} is not valid for this name; it is valid for {}", list(valid_for))]
     TlsNameMismatch { endpoint: Endpoint, valid_for: Vec<String> },
     /// Any other failure of TLS.
@@ -87,16 +86,16 @@ pub enum Reason {
     /// 401.
     #[error("{endpoint} does not accept the credentials")]
     Unauthorized { endpoint: Endpoint },
-    /// 401, and the client certificate explains it; the time is absent if only the server said so.
+    /// 401 because of an expired client certificate; the time is missing if only the server reports it.
     #[error("the client certificate has expired{}", since(at))]
     ExpiredCertificate { at: Option<Timestamp> },
-    /// 401, and the token explains it.
+    /// 401 because of an expired token.
     #[error("the token has expired{}", since(&Some(*at)))]
     ExpiredToken { at: Timestamp },
     /// 403.
     #[error("{access}")]
     Forbidden { access: Access },
-    /// 404 of an object, or of the namespace it should go to.
+    /// 404 of an object, or of its namespace.
     #[error("{} not found", .object.lower_case())]
     NotFound { object: ObjectId },
     /// 404 of a whole API: the custom resource definition is not installed.
@@ -111,24 +110,24 @@ pub enum Reason {
     /// 409: create of an object that exists.
     #[error("{} exists already", .object.lower_case())]
     AlreadyExists { object: ObjectId },
-    /// 422, 400: the API server refuses the content.
+    /// 422 or 400: the API server refuses the content.
     #[error("{0}")]
     Invalid(String),
     /// No answer within the limit of one API call.
     #[error("{endpoint} gave no answer within {}", seconds(*after))]
     TimedOut { endpoint: Endpoint, after: Duration },
-    /// 429, still after the last retry.
+    /// 429 after the last retry.
     #[error("{endpoint} asks to slow down (429), after {attempts} attempts")]
     TooManyRequests { endpoint: Endpoint, attempts: u32 },
-    /// Any other answer of the API server.
+    /// Any other status of the API server.
     #[error("{endpoint} answered {code}: {message}")]
     Server { endpoint: Endpoint, code: u16, message: String },
-    /// What is left: an answer that does not parse, a request that cannot be built.
+    /// Other failures: an answer that cannot be parsed, a request that cannot be built.
     #[error("{0}")]
     Other(String),
 }
 
-/// One access that was denied, as far as the API server's message tells.
+/// A denied access, as described by the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     pub user: Option<String>,
@@ -136,7 +135,7 @@ pub struct Access {
     /// Plural, with the group unless it is the core group: `deployments.apps`.
     pub resource: Option<String>,
     pub namespace: Option<String>,
-    /// The server's own words.
+    /// The server's own message.
     pub message: String,
 }
 
@@ -155,16 +154,16 @@ impl fmt::Display for Access {
     }
 }
 
-/// Fields that one manager owns and another wants to change.
+/// Fields that one manager owns and another one wants to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldConflict {
-    /// Name of the owner, `kubectl-client-side-apply` for example.
+    /// Name of the owner, for example `kubectl-client-side-apply`.
     pub manager: String,
     /// Paths such as `.data.password`.
     pub fields: Vec<String>,
 }
 
-/// What a failure means to a script; the command line turns it into an exit code.
+/// Category of a failure for scripts; the command line maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     Failed,
@@ -203,12 +202,12 @@ impl Reason {
 }
 
 impl ClusterError {
-    /// Makes an error of the reason found before or without a request.
+    /// Creates an error for a reason found without a request.
     pub fn new(attempted: impl Into<String>, endpoint: Endpoint, reason: Reason) -> Self {
         ClusterError { attempted: attempted.into(), object: None, endpoint, reason, answer: None }
     }
 
-    /// Names the API that is missing, where no object says it.
+    /// Adds the name of the missing API, for requests without an object.
     #[must_use]
     pub(super) fn with_api(mut self, name: &str) -> Self {
         if let Reason::ApiMissing { api, .. } = &mut self.reason {
@@ -217,7 +216,7 @@ impl ClusterError {
         self
     }
 
-    /// Takes a 404 that names no object as what it is by itself: no word about what is there.
+    /// Reports a 404 that names no object by its message alone, because it does not show what is missing.
     #[must_use]
     pub(super) fn without_meaning(mut self, message: impl Into<String>) -> Self {
         if self.is_api_missing() {
@@ -230,12 +229,12 @@ impl ClusterError {
         self.reason.category()
     }
 
-    /// Something is not there: what was asked for, its namespace, or what an admission webhook looked for.
+    /// Whether something does not exist: the object, its namespace, or an object that an admission webhook needs.
     pub fn is_not_found(&self) -> bool {
         matches!(self.reason, Reason::NotFound { .. })
     }
 
-    /// This very object is not there.
+    /// Whether exactly this object does not exist.
     pub(super) fn names_as_missing(&self, id: &ObjectId) -> bool {
         matches!(&self.reason, Reason::NotFound { object } if object == id)
     }
@@ -244,22 +243,22 @@ impl ClusterError {
         matches!(self.reason, Reason::ApiMissing { .. })
     }
 
-    /// What the answer was to come from is no longer kept: 410.
+    /// Whether the requested resource version has expired: 410.
     pub fn is_expired(&self) -> bool {
         matches!(self.reason, Reason::Server { code: 410, .. })
     }
 
-    /// The object, its whole kind or the part of it that was meant is not there.
+    /// Whether the object, its kind or the requested part of it does not exist.
     pub fn is_absent(&self) -> bool {
         self.is_not_found() || self.is_api_missing()
     }
 
-    /// The object changed in between, or somebody else owns what was to be changed.
+    /// Whether the object changed in the meantime, or another manager owns the fields to change.
     pub fn is_conflict(&self) -> bool {
         matches!(self.reason, Reason::Stale | Reason::FieldConflict { .. })
     }
 
-    /// Returns the server's sentence with its reason, `(Invalid): …`, or our own words when it gave none.
+    /// Returns the server's sentence with its reason, `(Invalid): …`, or our own if it gave none.
     pub fn sentence(&self) -> String {
         match &self.answer {
             Some(ServerAnswer { reason, message }) if !message.is_empty() => {

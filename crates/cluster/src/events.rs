@@ -1,4 +1,4 @@
-//! Events about an object, as `core/v1` Events: that is what `kubectl describe` and Flux's own tools show.
+//! `core/v1` Events about an object, as shown by `kubectl describe` and Flux's own tools.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_A
 use crate::format::tls::{self, ServerTrust};
 use crate::k8s::fields;
 
-/// One thing to say about an object.
+/// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// A warning, else normal.
+    /// Whether the type is Warning instead of Normal.
     pub warning: bool,
     pub reason: &'static str,
     pub message: String,
@@ -20,7 +20,7 @@ pub struct Event {
     pub revision: Option<String>,
 }
 
-/// Returns the reference to an object that events carry.
+/// Returns the reference to an object for an event.
 pub fn involved_object(object: &Value) -> Value {
     let text = |pointer: &str| fields::text(object, pointer);
     json!({
@@ -33,11 +33,11 @@ pub fn involved_object(object: &Value) -> Value {
     })
 }
 
-/// Returns the event as the API server takes it. `sequence` tells events of the same instant apart.
+/// Returns the Event object. `sequence` distinguishes events of the same instant.
 pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) -> Value {
     let involved = involved_object(object);
     let name = involved["name"].as_str().unwrap_or_default();
-    // A name made of the time, so that sending it twice creates it once.
+    // The name contains the time, so a retried request does not create the event twice.
     let mut metadata = json!({
         "name": format!("{name}.{:x}{sequence:02x}", now.as_nanosecond()),
         "namespace": involved["namespace"],
@@ -45,7 +45,7 @@ pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) ->
     if let Some(revision) = event.revision.as_ref().filter(|revision| !revision.is_empty()) {
         metadata["annotations"] = json!({REVISION_ANNOTATION: revision});
     }
-    // Seconds are what the API stores.
+    // The API stores seconds.
     let time = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
     json!({
         "apiVersion": "v1",
@@ -67,7 +67,7 @@ pub fn manifest(event: &Event, object: &Value, now: Timestamp, sequence: u32) ->
 /// Sends a notification to notification-controller at an address inside the cluster's network.
 ///
 /// # Errors
-/// [`super::Reason::TooManyRequests`] when it knows the notification already.
+/// [`super::Reason::TooManyRequests`] when it already has the notification.
 pub async fn post_notification(address: &str, body: &Value) -> Result<(), ClusterError> {
     let endpoint = Endpoint { server: address.to_owned(), context: None };
     let connected =
@@ -86,7 +86,7 @@ impl Cluster {
     /// Sends a notification to the notification-controller of a namespace, through the API server.
     ///
     /// # Errors
-    /// [`super::Reason::TooManyRequests`] when it knows the notification already.
+    /// [`super::Reason::TooManyRequests`] when it already has the notification.
     pub async fn post_notification(&self, namespace: &str, body: &Value) -> Result<(), ClusterError> {
         let path = format!("/api/v1/namespaces/{namespace}/services/http:notification-controller:80/proxy/");
         self.post(path, body).await

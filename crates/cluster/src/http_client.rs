@@ -1,9 +1,8 @@
-//! The HTTP client below kube's: one connector for every way to a server (direct, or through a proxy), TLS, compression,
-//! credentials.
+//! The HTTP client below kube's: a connector for direct and proxied connections, TLS, compression, credentials.
 //!
-//! kube's own `ClientBuilder` makes its connector itself and leaves Nagle's algorithm on: a request of two packets (one with a
-//! token in it) then waits 40 ms for a delayed acknowledgement of the first. It also knows HTTP/1.1 only, where each request of
-//! several at once needs a connection and a handshake of its own.
+//! kube's `ClientBuilder` creates its own connector and leaves Nagle's algorithm on: a request of two packets (one with
+//! a token) then waits 40 ms for the delayed acknowledgement of the first. It also supports HTTP/1.1 only, where each
+//! concurrent request needs its own connection and handshake.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -31,7 +30,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use tower_http::decompression::DecompressionLayer;
 
-/// Makes the client of a configuration. Nothing is dialled yet.
+/// Creates a client without connecting.
 ///
 /// # Errors
 /// Certificates, credentials or the proxy cannot be used.
@@ -48,10 +47,11 @@ pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client>
     Ok(Client::new(service, config.default_namespace.clone()))
 }
 
-/// A way to a server, and what it leads to. One type for all ways: a client of each would be another HTTP stack in the program.
+/// Opens connections to a server, directly or through a proxy. A single boxed type keeps a second HTTP stack out of the
+/// program.
 type Way = BoxCloneSyncService<Uri, Stream, BoxError>;
 
-/// Directly, or through the proxy of a configuration.
+/// Returns the direct route, or the route through the configured proxy.
 fn way(config: &Config, tls: &ClientConfig) -> kube::Result<Way> {
     let connector = tcp_connector();
     let Some(proxy) = &config.proxy_url else { return Ok(boxed(connector)) };
@@ -82,13 +82,13 @@ where
 
 fn tcp_connector() -> HttpConnector {
     let mut connector = HttpConnector::new();
-    // TLS is laid over it.
+    // TLS is added on top.
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector
 }
 
-/// Adds the user and password in a proxy's URL, which are percent-encoded there.
+/// Adds user and password from a proxy's URL, where they are percent-encoded.
 fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@')).map(|(user, _)| user);
     let header = user.and_then(|user| {
@@ -103,7 +103,7 @@ fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     }
 }
 
-/// TLS, and HTTP/2 where the server has it.
+/// Adds TLS, and HTTP/2 where the server supports it.
 fn https(config: &Config, tls: ClientConfig, connector: Way) -> kube::Result<HttpsConnector<Way>> {
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let builder = match &config.tls_server_name {
@@ -116,13 +116,12 @@ fn https(config: &Config, tls: ClientConfig, connector: Way) -> kube::Result<Htt
     Ok(builder.enable_all_versions().wrap_connector(connector))
 }
 
-/// How long a connection with open requests may be silent before it is asked whether it still lives, and how long that may take:
-/// as client-go does it.
+/// Idle time of a connection with open requests before a ping, and the limit for the ping's answer, as in client-go.
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A client that makes its first connection before it decides on the protocol: with HTTP/2 all requests share that one, and those
-/// that begin at once wait for one handshake instead of making one each.
+/// A client that opens its first connection before it chooses the protocol. With HTTP/2, all requests share this
+/// connection, and concurrent first requests wait for one handshake instead of making one each.
 #[derive(Clone)]
 struct OneConnection {
     connector: HttpsConnector<Way>,
@@ -132,7 +131,7 @@ struct OneConnection {
 type HttpClient = legacy::Client<Reusing, Body>;
 
 impl OneConnection {
-    /// The client over a connection that was tried, and whether that is usable.
+    /// Returns a client on the first connection, and whether that connection succeeded.
     async fn connect(&self, server: Uri) -> (HttpClient, bool) {
         let first = self.connector.clone().call(server).await;
         let speaks_http2 = first.as_ref().is_ok_and(|stream| stream.connected().is_negotiated_h2());
@@ -156,7 +155,8 @@ impl OneConnection {
                 (client, false) => Err(client),
             }
         });
-        // A server that is not there may speak anything later: what failed is reported by a client of its own.
+        // A server that is unreachable now may support another protocol later, so the failure is reported by a separate
+        // client.
         let client = client.await.cloned().unwrap_or_else(|failed| failed);
         client.request(request).await
     }
@@ -179,7 +179,7 @@ impl Service<Request<Body>> for OneConnection {
 
 type Tried = Result<MaybeHttpsStream<Stream>, BoxError>;
 
-/// Hands out the connection that was made to learn the protocol, and then new ones.
+/// Returns the connection that was opened to detect the protocol, and then new ones.
 #[derive(Clone)]
 struct Reusing {
     connector: HttpsConnector<Way>,
@@ -208,7 +208,7 @@ trait Transport: Connection + Read + Write + Send {}
 
 impl<T: Connection + Read + Write + Send> Transport for T {}
 
-/// What a way leads to.
+/// A connection through any route.
 struct Stream(Pin<Box<dyn Transport>>);
 
 impl Connection for Stream {

@@ -1,9 +1,10 @@
-//! From kubeconfig files and flags to one target: server, credentials, context, namespace. Reads files, never the environment.
+//! From kubeconfig files and flags to one target: server, credentials, context, namespace. Reads files, never the
+//! environment.
 //!
-//! The rules are kubectl's: files of a list are merged, the first to set a value wins, missing files are skipped, relative
-//! paths start at the file that names them, a flag overrides one field. What kubectl refuses is refused as well: a file that means
-//! something else to other programs leads to the wrong cluster sooner or later.
-//! Source: <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
+//! The rules are kubectl's: files of a list are merged, the first file to set a value wins, missing files are skipped,
+//! relative paths are relative to their file, and a flag overrides one field. Input that kubectl refuses is refused as
+//! well: a file that other programs understand differently eventually leads to the wrong cluster. Source:
+//! <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
 
 use std::path::{Path, PathBuf};
 
@@ -17,16 +18,16 @@ use super::error::Reason;
 use crate::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use crate::format::yaml;
 
-/// Where the kubeconfig comes from.
+/// Source of the kubeconfig.
 #[derive(Clone, Debug)]
 pub enum KubeconfigSource {
-    /// One file somebody named: it must exist.
+    /// A file named by the user, which must exist.
     File(PathBuf),
-    /// A list such as `KUBECONFIG` or the default location: files that do not exist are skipped.
+    /// A list such as `KUBECONFIG` or the default location; missing files are skipped.
     List(Vec<PathBuf>),
 }
 
-/// What flags say about the connection; everything absent comes from the kubeconfig.
+/// Connection flags; missing values come from the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub context: Option<String>,
@@ -43,7 +44,7 @@ pub struct Overrides {
     pub as_uid: Option<String>,
 }
 
-/// One cluster with one user, chosen and overridden, but nothing loaded or dialled yet.
+/// A cluster with its user after selection and overrides. Nothing is loaded or connected yet.
 pub(super) struct Target {
     pub context: Option<String>,
     /// The context's own namespace; an empty one counts as none.
@@ -62,7 +63,7 @@ pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
         KubeconfigSource::List(paths) => {
             let mut merged = Kubeconfig::default();
             for path in paths.iter().filter(|p| !p.as_os_str().is_empty()) {
-                // Only absence is forgiven: a file that may not be read must not silently change the cluster.
+                // Only a missing file is skipped: an unreadable one must not silently change the cluster.
                 let absent = std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
                 if !absent {
                     merged = merge(merged, read_file(path)?, path)?;
@@ -85,7 +86,7 @@ pub fn contexts(config: &Kubeconfig) -> Vec<String> {
     config.contexts.iter().map(|context| context.name.clone()).collect()
 }
 
-/// Fields that hold a path, which starts at the file that names it; a plugin only where it is no name to be looked for.
+/// Fields with a path relative to their file. The command of a plugin counts only if it is a path and not a bare name.
 const PATHS: [(&str, &str); 5] = [
     ("clusters", "/cluster/certificate-authority"),
     ("users", "/user/client-certificate"),
@@ -95,7 +96,8 @@ const PATHS: [(&str, &str); 5] = [
 ];
 
 fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
-    // The parser's own message shows what is in the file: credentials. So only the kind of problem and its place are shown.
+    // The parser's message quotes the file, which contains credentials, so only the kind of problem and its position
+    // are shown.
     let content = read_at_most(path, MAX_CONFIG_BYTES).map_err(|e| unusable(path, &e.to_string()))?;
     let text = text(content).ok_or_else(|| unusable(path, "it is not text in UTF-8"))?;
     let documents = yaml::parse_kubeconfig_documents(&text).map_err(|error| {
@@ -166,7 +168,7 @@ const BOOLEANS: [&str; 3] = [
     "users[].user.exec.provideClusterInfo",
 ];
 
-/// Says which field holds a value of the wrong type: `clusters[0].name is a number, not text`. The value is not shown.
+/// Names the field with a value of the wrong type: `clusters[0].name is a number, not text`. The value is not shown.
 fn check_types(document: &Value) -> Result<(), String> {
     if !document.is_object() {
         return Err("it is not a kubeconfig in YAML".to_owned());
@@ -180,7 +182,7 @@ fn check_types(document: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Follows a field such as `users[].user.token` below `place`; what is absent or null is right everywhere.
+/// Checks a field such as `users[].user.token` below `place`; missing and null values are always valid.
 fn check_type(
     value: &Value,
     place: &str,
@@ -219,20 +221,19 @@ fn type_in_words(value: &Value) -> &'static str {
     }
 }
 
-/// Fields that hold a file's content.
+/// Fields with inline file content.
 const CONTENTS: [(&str, &str); 3] = [
     ("clusters", "/cluster/certificate-authority-data"),
     ("users", "/user/client-certificate-data"),
     ("users", "/user/client-key-data"),
 ];
 
-/// Brings a document into the one form that the rest of the program reads: names that are left out are empty, as for Go, and
-/// base64 has no line ends.
+/// Normalises a document for the rest of the program: missing names are empty, as in Go, and base64 has no line breaks.
 fn fill_in(document: &mut Value) {
     for (list, field) in CONTENTS {
         for entry in entries(document, list) {
             let Some(Value::String(content)) = entry.pointer_mut(field) else { continue };
-            // `!!binary` has been decoded by the parser.
+            // The parser has already decoded `!!binary`.
             if content.trim_start().starts_with("-----BEGIN ") {
                 *content = STANDARD.encode(&*content);
             } else {
@@ -259,7 +260,7 @@ fn entries<'a>(document: &'a mut Value, list: &str) -> impl Iterator<Item = &'a 
     document.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Refuses what kubectl refuses in one file, and drops what says nothing.
+/// Refuses entries that kubectl refuses, and drops empty ones.
 fn checked(mut config: Kubeconfig) -> Result<Kubeconfig, String> {
     let (kind, version) = (config.kind.take().unwrap_or_default(), config.api_version.take().unwrap_or_default());
     if !matches!(kind.as_str(), "" | "Config") {
@@ -285,7 +286,7 @@ fn checked(mut config: Kubeconfig) -> Result<Kubeconfig, String> {
     Ok(config)
 }
 
-/// What Go's YAML reads: UTF-8, or UTF-16 with its mark, as PowerShell writes it.
+/// Decodes a text that Go's YAML reads: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
 fn text(bytes: Vec<u8>) -> Option<String> {
     let units = |order: fn([u8; 2]) -> u16| -> Option<String> {
         let (pairs, rest) = bytes.get(2..)?.as_chunks();
@@ -318,7 +319,7 @@ fn unusable(path: &Path, problem: &str) -> Reason {
     Reason::Config(format!("kubeconfig {}: {problem}", path.display()))
 }
 
-/// Picks context, cluster and user, and lays the flags over them. None: nothing says which cluster to use.
+/// Selects context, cluster and user, and applies the flags. Returns `None` if nothing names a cluster.
 pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<Target>, Reason> {
     let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let name = overrides.context.clone().or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
@@ -333,7 +334,7 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                 .ok_or_else(|| Reason::ContextNotFound { name: name.clone(), known: known() })?;
             let cluster = config.clusters.iter().find(|c| c.name == context.cluster).and_then(|c| c.cluster.clone());
             names = (context.cluster.clone(), context.user.clone().unwrap_or_default());
-            // Not without a cluster, unless --server stands in for it.
+            // A user needs a cluster, unless --server replaces it.
             let user = config.auth_infos.iter().find(|u| Some(&u.name) == context.user.as_ref());
             let cluster = match (cluster, &overrides.server) {
                 (Some(cluster), _) => cluster,
@@ -345,8 +346,8 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                     )));
                 }
             };
-            // A user that is named and not there would be anonymous. A server without TLS gets no credentials anyway: a proxy
-            // on this machine adds them.
+            // A missing user would make requests anonymous. A server without TLS gets no credentials anyway: a proxy on
+            // this machine adds them.
             let has_credentials = overrides.token.is_some() || overrides.client_certificate.is_some();
             let is_plain = cluster.server.as_ref().is_some_and(|server| server.starts_with("http://"));
             if let Some(named) = context.user.as_ref().filter(|named| !named.is_empty())
@@ -379,13 +380,13 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
     Ok(Some(target))
 }
 
-/// `name` is empty where flags alone say what is used.
+/// Describes contradictory settings; `name` is empty if only flags are involved.
 fn contradiction(what: &str, name: &str, problem: &str) -> Reason {
     let named = if name.is_empty() { format!("the {what}") } else { format!("{what} {name}") };
     Reason::Config(format!("{named}: {problem}"))
 }
 
-/// Refuses what contradicts itself, as kubectl does.
+/// Refuses contradictory settings, as kubectl does.
 fn check_cluster(cluster: &ClusterInfo) -> Result<(), String> {
     let has_authority = cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some();
     if has_authority && cluster.insecure_skip_tls_verify == Some(true) {
@@ -397,7 +398,7 @@ fn check_cluster(cluster: &ClusterInfo) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses credentials that contradict each other, or that Kubernetes no longer knows.
+/// Refuses contradictory credentials, and kinds that Kubernetes no longer supports.
 fn check_user(user: &AuthInfo) -> Result<(), String> {
     let has_token = user.token.is_some() || user.token_file.is_some();
     if has_token && (user.username.is_some() || user.password.is_some()) {
@@ -433,8 +434,8 @@ fn check_user(user: &AuthInfo) -> Result<(), String> {
     }
 }
 
-/// A plugin has to say which version of the protocol it speaks. The older versions are gone from kubectl since 1.24, and a plugin
-/// that asks questions unexpectedly would stop a script.
+/// Checks that a plugin states its protocol version. kubectl dropped older versions in 1.24, where a plugin could ask
+/// questions unexpectedly and block a script.
 fn check_plugin(plugin: &ExecConfig) -> Result<(), String> {
     const V1: &str = "client.authentication.k8s.io/v1";
     const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
@@ -454,14 +455,14 @@ fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
     }
     if let Some(server) = &flags.server {
         cluster.server = Some(server.clone());
-        // The name in the kubeconfig belongs to the server that was overridden.
+        // The kubeconfig's name belongs to the server that was overridden.
         cluster.tls_server_name = None;
     }
     if let Some(name) = &flags.tls_server_name {
         cluster.tls_server_name = Some(name.clone());
     }
     cluster.tls_server_name = cluster.tls_server_name.take().filter(|n| !n.is_empty());
-    // Each of the two flags replaces all that the kubeconfig says about trust; together they contradict each other.
+    // Each of the two flags replaces all of the kubeconfig's trust settings; together they contradict each other.
     if flags.certificate_authority.is_some() || flags.insecure_skip_tls_verify {
         let file = flags.certificate_authority.as_ref().map(|path| path.to_string_lossy().into_owned());
         cluster.certificate_authority = file;
@@ -470,7 +471,7 @@ fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
     }
 }
 
-/// Lays the flags over a user, whose empty fields count as absent.
+/// Applies the flags to a user, whose empty fields count as missing.
 pub(super) fn override_user(user: &mut AuthInfo, flags: &Overrides) {
     let texts = [
         &mut user.username,
@@ -486,7 +487,7 @@ pub(super) fn override_user(user: &mut AuthInfo, flags: &Overrides) {
         *secret = secret.take().filter(|secret| !secret.expose_secret().is_empty());
     }
     if let Some(token) = &flags.token {
-        // A client certificate would win over the token at the API server, so the token stands alone.
+        // The API server would prefer a client certificate to the token, so the token replaces everything else.
         *user = AuthInfo {
             token: Some(token.clone()),
             impersonate: user.impersonate.take(),
@@ -681,7 +682,7 @@ mod tests {
         }
     }
 
-    /// Reads a text as a file of its own.
+    /// Reads a text like a kubeconfig file.
     fn read_text(text: &str) -> Result<Kubeconfig, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");

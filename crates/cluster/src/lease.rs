@@ -1,11 +1,12 @@
-//! The operator's lease: who may reconcile an instance right now.
+//! The operator's lease, which decides who may reconcile an instance.
 //!
-//! A `coordination.k8s.io/v1` Lease as client-go's leader election uses it, so that the operator in the cluster and a run
-//! from a terminal exclude each other: every write carries the resource version (a lost race is a conflict), and whether
-//! somebody else's lease has run out is judged by how long *we* have seen it unchanged, never by comparing clocks. For the
-//! same reason ours is given up before anybody may think it has run out: at its renewal deadline, counted from when the last
-//! renewal that succeeded was *sent*, whatever the requests in between do. A process that was frozen wakes up behind that
-//! deadline: what it writes with [`Cluster::under`] is refused before it is sent.
+//! It is a `coordination.k8s.io/v1` Lease as used by client-go's leader election, so that the operator in the cluster
+//! and a run from a terminal exclude each other. Every write carries the resource version, so a lost race is a
+//! conflict. Whether another process's lease has expired depends on how long *we* have seen it unchanged; clocks are
+//! never compared. For the same reason our own lease ends before another process may consider it expired: at its
+//! renewal deadline, counted from the moment when the last successful renewal was *sent*, regardless of requests in
+//! between. A frozen process wakes up after that deadline, and its writes with [`Cluster::under`] are refused before
+//! they are sent.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -24,28 +25,29 @@ use crate::api::lease::{Freshness, Holder, LeaseRecord};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER};
 use crate::k8s::ObjectId;
 
-/// How a lease is taken.
+/// Options for taking a lease.
 #[derive(Clone, Debug)]
 pub struct LeaseOptions {
-    /// Who takes it; unique per process.
+    /// Identity of the holder; unique per process.
     pub identity: String,
-    /// How long it lasts without a renewal; whole seconds, at least one.
+    /// Lifetime without a renewal; whole seconds, at least one.
     pub duration: Duration,
-    /// When it is given up without a renewal, counted from the last one; shorter than `duration`. None: two thirds of it.
+    /// Time after the last renewal at which the holder gives the lease up; shorter than `duration`. `None` means two
+    /// thirds of it.
     pub renew_deadline: Option<Duration>,
-    /// The pause between two tries to take or to renew it. None: a fifteenth of `duration`.
+    /// Pause between attempts to take or renew it. `None` means a fifteenth of `duration`.
     pub retry_period: Option<Duration>,
-    /// How long to wait for a run from a terminal that renews it; zero refuses at once.
+    /// Limit for waiting for a terminal run that renews the lease; zero refuses at once.
     pub wait: Duration,
-    /// How long to wait for any other holder that renews it: an operator keeps it as long as it lives.
+    /// Limit for waiting for any other holder that renews it: an operator keeps the lease as long as it runs.
     pub operator_wait: Duration,
-    /// Take it whoever holds it. Who held it notices at its next renewal, due half way to its renewal deadline, and writes
-    /// until then.
+    /// Take the lease even if another process holds it. The previous holder notices at its next renewal, due after half
+    /// of its renewal deadline, and may write until then.
     pub force: bool,
 }
 
 impl LeaseOptions {
-    /// A lease of 15 s, client-go's default, that is refused at once when somebody else holds it.
+    /// A lease of 15 s, client-go's default, that is refused at once if another process holds it.
     pub fn new(identity: impl Into<String>) -> Self {
         LeaseOptions {
             identity: identity.into(),
@@ -67,8 +69,8 @@ impl LeaseOptions {
     }
 }
 
-/// Returns an identity that no other process has: hosts share names (`hostNetwork`, `--hostname ci`), and in a container every
-/// process number is 1.
+/// Returns an identity that no other process has. Host names and process numbers are not enough: hosts may share a name
+/// (`hostNetwork`, `--hostname ci`), and in a container every process number is 1.
 pub fn unique_identity(who: &str) -> String {
     // The keys of a new state come from the operating system's random numbers.
     let random = RandomState::new().build_hasher().finish();
@@ -84,12 +86,12 @@ pub enum LeaseError {
     Call(#[from] ClusterError),
 }
 
-/// Whether a stored lease is ours.
+/// Whether this process holds a stored lease.
 fn is_held_by(lease: &Value, identity: &str) -> bool {
     LeaseRecord::of(lease).holder.identity() == Some(identity)
 }
 
-/// Whether nobody else stands in a lease.
+/// Whether no other process holds a lease.
 fn is_free_for(record: &LeaseRecord, identity: &str) -> bool {
     record.holder.identity().is_none_or(|holder| holder == identity)
 }
@@ -104,7 +106,7 @@ fn lease_id(namespace: &str) -> ObjectId {
     }
 }
 
-/// Returns the lease with us as its holder.
+/// Returns the lease with this process as its holder.
 fn held(previous: Option<&Value>, namespace: &str, identity: &str, duration: Duration, now: Timestamp) -> Value {
     let time = micro_time(now);
     let spec = previous.and_then(|lease| lease.get("spec"));
@@ -124,23 +126,23 @@ fn held(previous: Option<&Value>, namespace: &str, identity: &str, duration: Dur
     lease
 }
 
-/// Returns a time as the API writes `MicroTime`: always six decimals.
+/// Formats a time as the API's `MicroTime`, with exactly six decimals.
 fn micro_time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 impl Cluster {
-    /// Returns the operator's lease of a namespace as it is stored.
+    /// Reads the operator's lease of a namespace.
     pub async fn read_lease(&self, namespace: &str) -> Result<Option<Value>, ClusterError> {
         self.read(&lease_id(namespace)).await
     }
 
-    /// Takes the operator's lease in a namespace and keeps renewing it until it is released or dropped.
+    /// Takes the operator's lease in a namespace and renews it until it is released or dropped.
     ///
-    /// `waiting` is told who holds it, once per holder.
+    /// `waiting` is called with the holder, once per holder.
     ///
     /// # Errors
-    /// Somebody else holds it, or the API server refuses.
+    /// Another process holds it, or the API server refuses.
     pub async fn take_lease(
         &self,
         namespace: &str,
@@ -149,7 +151,7 @@ impl Cluster {
     ) -> Result<HeldLease, LeaseError> {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
-        // Its clock may be hours off: who renews is there, whatever the time of the renewal says.
+        // The holder's clock may be hours off. A holder that renews is alive, whatever the time of the renewal says.
         let mut renewing = Holder::Nobody;
         let mut told = Holder::Nobody;
         loop {
@@ -159,7 +161,7 @@ impl Cluster {
                 let ours = held(None, namespace, &options.identity, options.duration, Timestamp::now());
                 match self.create(&ours, RECONCILER_FIELD_MANAGER).await? {
                     Some(created) => return Ok(HeldLease::keep(self, namespace, options, created, sent)),
-                    // Somebody was faster.
+                    // Another process was faster.
                     None => continue,
                 }
             };
@@ -201,27 +203,28 @@ impl Cluster {
         }
     }
 
-    /// The same cluster, to which nothing is written any more once the lease is over: given up, run out, or found taken by
-    /// its renewal.
+    /// The same cluster, which refuses writes once the lease has been given up, has expired, or was taken by another
+    /// process.
     #[must_use]
     pub fn under(&self, lease: &HeldLease) -> Self {
         self.with_policy(CallPolicy { lease: Some(lease.guard()), ..self.policy.clone() })
     }
 }
 
-/// A lease that is ours; it is renewed in the background. Dropped without [`HeldLease::release`] it runs out by itself.
+/// A lease held by this process and renewed in the background. If it is dropped without [`HeldLease::release`], it
+/// expires.
 pub struct HeldLease {
     cluster: Cluster,
     identity: String,
     namespace: String,
     stored: Arc<Mutex<Value>>,
-    /// Until when it is ours for certain; in the past when it is lost.
+    /// The end of the guaranteed validity; in the past when the lease is lost.
     until: watch::Receiver<Instant>,
     renewal: JoinHandle<()>,
 }
 
 impl HeldLease {
-    /// `sent` is when the request that took the lease was sent.
+    /// `sent` is the time when the request that took the lease was sent.
     fn keep(cluster: &Cluster, namespace: &str, options: &LeaseOptions, stored: Value, sent: Instant) -> Self {
         let stored = Arc::new(Mutex::new(stored));
         let (tell, until) = watch::channel(sent + options.renew_deadline());
@@ -245,20 +248,20 @@ impl HeldLease {
         }
     }
 
-    /// Completes when the lease is no longer ours.
+    /// Completes when the lease is lost.
     pub async fn lost(&self) {
         let mut until = self.until.clone();
         loop {
             let end = *until.borrow_and_update();
             tokio::select! {
                 () = tokio::time::sleep_until(end) => return,
-                // The sender only goes away together with the renewal, which is the end of the lease, too.
+                // The sender is dropped only with the renewal, which ends the lease too.
                 changed = until.changed() => if changed.is_err() { return },
             }
         }
     }
 
-    /// Whether it is ours for certain at this moment.
+    /// Whether the lease is certainly ours at this moment.
     pub fn is_ours(&self) -> bool {
         self.guard().holds()
     }
@@ -267,17 +270,17 @@ impl HeldLease {
         LeaseGuard(self.until.clone())
     }
 
-    /// Gives the lease back, so that nobody has to wait until it runs out. Failing to do so is no failure of the run.
+    /// Releases the lease, so that others need not wait until it expires. A failure here does not fail the run.
     pub async fn release(self) {
         self.renewal.abort();
         let mut lease = self.stored.lock().await.clone();
         for _ in 0..2 {
             lease["spec"]["holderIdentity"] = "".into();
-            // What client-go writes, so that its followers take over at once.
+            // client-go writes the same, so that its followers take over at once.
             lease["spec"]["leaseDurationSeconds"] = 1.into();
             lease["spec"]["renewTime"] = micro_time(Timestamp::now()).into();
             match self.cluster.replace(&lease, RECONCILER_FIELD_MANAGER).await {
-                // The renewal that was just cut off may have been stored.
+                // The renewal that was just cancelled may have been stored.
                 Err(error) if error.is_conflict() => match self.cluster.read_lease(&self.namespace).await {
                     Ok(Some(stored)) if is_held_by(&stored, &self.identity) => lease = stored,
                     _ => return,
@@ -295,7 +298,7 @@ impl Drop for HeldLease {
     }
 }
 
-/// What renews a lease in the background.
+/// The background renewal of a lease.
 struct Renewal {
     cluster: Cluster,
     namespace: String,
@@ -304,7 +307,7 @@ struct Renewal {
 }
 
 impl Renewal {
-    /// Returns when the lease is no longer ours, or may soon be somebody else's.
+    /// Returns when the lease is lost or another process may take it soon.
     async fn keep_renewing(&self, mut sent: Instant, until: &watch::Sender<Instant>) {
         let deadline = self.options.renew_deadline();
         loop {
@@ -313,7 +316,7 @@ impl Renewal {
                 tokio::time::sleep_until(sent + deadline / 2).await;
                 self.renew().await
             };
-            // A request that hangs must not keep us from noticing that the time is up.
+            // A hanging request must not hide that the time is up.
             match tokio::time::timeout_at(end, renewal).await {
                 Ok(Some(renewed)) => {
                     sent = renewed;
@@ -324,10 +327,11 @@ impl Renewal {
         }
     }
 
-    /// Tries until one renewal is stored, and returns when that one was sent; `None` when somebody else has the lease.
+    /// Retries until a renewal is stored, and returns when that renewal was sent; `None` when another process has the
+    /// lease.
     async fn renew(&self) -> Option<Instant> {
         let Renewal { cluster, namespace, options, stored } = self;
-        // A connection that died without a word hangs; the next try opens another.
+        // A request on a dead connection hangs; the next attempt opens a new one.
         let patience = options.duration / 6;
         loop {
             let mut lease = stored.lock().await;
@@ -341,7 +345,7 @@ impl Renewal {
                 }
                 Ok(Err(error)) if error.is_conflict() || error.is_not_found() => {
                     match tokio::time::timeout(patience, cluster.read_lease(namespace)).await {
-                        // An earlier renewal was stored although its answer came too late: renew that.
+                        // An earlier renewal was stored, but its answer came too late. Continue from that one.
                         Ok(Ok(Some(now))) if is_held_by(&now, &options.identity) => {
                             *lease = now;
                             continue;
@@ -390,7 +394,8 @@ mod tests {
         assert!(!is_held_by(&lease, &ours) && !is_free_for(&LeaseRecord::of(&lease), &ours));
     }
 
-    /// An API server that answers as long as `answers` says so, given the request's method and how many it had.
+    /// An API server that answers while `answers` returns a response, given the request's method and the number of such
+    /// requests so far.
     fn server(answers: impl FnMut(&http::Method, usize) -> Option<(u16, Value)> + Send + 'static) -> Cluster {
         use kube::client::Body;
         let state = Arc::new(std::sync::Mutex::new((answers, 0)));
@@ -430,7 +435,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_given_up_at_two_thirds_while_the_server_is_frozen() {
-        // Frozen after the lease was taken, or after it was renewed four times; then every request hangs.
+        // The process is frozen after it took the lease, or after four renewals; then every request hangs.
         for renewals in [0, 4] {
             let cluster = server(move |method, count| match (method, count) {
                 (&http::Method::GET, 1) => Some(missing()),

@@ -1,9 +1,9 @@
-//! What a request needs to know of the lease under which it is sent: whether that still holds.
+//! Tells a request whether the lease under which it is sent is still valid.
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Says whether a lease is still ours, at any moment and without a request.
+/// Tells at any moment, without a request, whether a lease is still ours.
 #[derive(Clone)]
 pub(super) struct LeaseGuard(pub(super) watch::Receiver<Instant>);
 
@@ -13,7 +13,7 @@ impl LeaseGuard {
     }
 }
 
-/// The lease under which a request was to be sent is over.
+/// The lease of a request has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is no longer held")]
 pub(super) struct LeaseIsOver;

@@ -1,4 +1,4 @@
-//! The only module that talks to the API server.
+//! The only crate that talks to the API server.
 //!
 //! ```text
 //! flags, KUBECONFIG, proxy variables (values, read by the caller)

@@ -6,12 +6,12 @@ use super::call::{Call, encode};
 use super::{Cluster, ClusterError};
 use crate::k8s::ResourceType;
 
-/// Objects per page unless the caller says otherwise; kubectl's number.
+/// Default number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
-/// How often a list begins again because the snapshot its pages came from is gone.
+/// Limit for restarting a list whose snapshot has expired.
 const RESTARTS: usize = 3;
 
-/// Which objects a list or watch covers, and how it is read.
+/// The objects that a list or watch covers, and how they are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListOptions {
     /// In the API's syntax; `None` selects all.
@@ -20,7 +20,7 @@ pub struct ListOptions {
     pub field_selector: Option<String>,
     /// Objects per page.
     pub page_size: u32,
-    /// Leave out all but type and metadata.
+    /// Read only type and metadata.
     pub metadata_only: bool,
 }
 
@@ -55,7 +55,7 @@ impl ListOptions {
         query
     }
 
-    /// The request for one page; `token` is where the page before ended.
+    /// Returns the request for one page; `token` is the end of the previous page.
     pub(super) fn page_request(
         &self,
         resource: &ResourceType,
@@ -69,22 +69,22 @@ impl ListOptions {
     }
 }
 
-/// The answer to a list.
+/// The result of a list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
-    /// With `apiVersion` and `kind`, which the server leaves out of items.
+    /// With `apiVersion` and `kind`, which the server omits from items.
     pub items: Vec<Value>,
-    /// Where a watch continues.
+    /// The start of a following watch.
     pub resource_version: String,
-    /// The version that was asked in the end; see [`Cluster::list_all`].
+    /// The version that answered; see [`Cluster::list_all`].
     pub version: String,
 }
 
 impl Cluster {
-    /// Lists a kind in one namespace, or in all (None), page by page.
+    /// Lists a kind in one namespace, or in all (`None`), page by page.
     ///
     /// # Errors
-    /// [`super::Reason::ApiMissing`] if the kind is not served at this version, and whatever keeps the answer away.
+    /// [`super::Reason::ApiMissing`] if the kind is not served at this version, and any failure of the request.
     pub async fn list(
         &self,
         resource: &ResourceType,
@@ -97,7 +97,7 @@ impl Cluster {
         loop {
             let page = self.page(resource, namespace, options, token.as_deref()).await;
             let mut page = match page {
-                // The snapshot behind the pages is kept for five minutes only: begin again.
+                // The server keeps the snapshot of a paged list for five minutes only, so start again.
                 Err(error) if error.is_expired() && token.is_some() && restarts < RESTARTS => {
                     restarts += 1;
                     list.items.clear();
@@ -121,8 +121,8 @@ impl Cluster {
         }
     }
 
-    /// Like [`Cluster::list`]; `None` when the server does not serve the kind. Objects of a kind that is served at another
-    /// version have that version.
+    /// Like [`Cluster::list`]; `None` when the server does not serve the kind. If the kind is served at another
+    /// version, the objects have that version.
     pub async fn list_all(
         &self,
         resource: &ResourceType,
@@ -133,7 +133,7 @@ impl Cluster {
         Box::pin(self.while_served(resource.clone(), list)).await
     }
 
-    /// Reads one page as a whole.
+    /// Reads a page completely.
     async fn page(
         &self,
         resource: &ResourceType,
@@ -164,7 +164,7 @@ fn typed(item: Value, resource: &ResourceType) -> Value {
     let mut typed = serde_json::Map::with_capacity(fields.len() + 2);
     typed.insert("apiVersion".to_owned(), resource.api_version().into());
     typed.insert("kind".to_owned(), resource.kind.as_ref().into());
-    // Items of which only the metadata was asked for name another kind.
+    // In a metadata list the items name another kind.
     typed.extend(fields.into_iter().filter(|(key, _)| key != "apiVersion" && key != "kind"));
     Value::Object(typed)
 }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&item).unwrap(), r#"{"apiVersion":"v1","kind":"Secret","metadata":{}}"#);
     }
 
-    /// An API server that gives these answers, one after the other.
+    /// An API server that returns these answers in order.
     fn answering(answers: impl Iterator<Item = (u16, Value)> + Send + 'static) -> Cluster {
         let answers = Mutex::new(answers);
         let service = tower::service_fn(move |_: http::Request<Body>| {
@@ -240,7 +240,7 @@ mod tests {
         let answers = std::iter::repeat_with(move || [first(), expired()]).take(1 + RESTARTS).flatten();
         let error = answering(answers).list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap_err();
         assert!(error.is_expired() && error.to_string().contains("list secrets in namespace n"), "{error}");
-        // Where nothing was read yet there is nothing to begin again.
+        // Before the first page there is nothing to restart.
         let at_once = std::iter::once(expired());
         assert!(answering(at_once).list(&SECRET, Some("n"), &ListOptions::default()).await.unwrap_err().is_expired());
     }

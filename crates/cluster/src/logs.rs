@@ -1,4 +1,4 @@
-//! The log of a container, read while it arrives: however long it is, a few kilobytes of it are in memory.
+//! The log of a container, streamed: a few kilobytes of it are in memory, however long it is.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use super::transport::TimedOut;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::POD;
 
-/// Which part of a log, and whether its end is waited for.
+/// The requested part of a log, and whether to follow it.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
-    /// Go on until the container ends.
+    /// Continue until the container ends.
     pub follow: bool,
-    /// Of the run before the last restart.
+    /// Read the run before the last restart.
     pub previous: bool,
-    /// The last lines only.
+    /// Read only the last lines.
     pub tail: Option<u64>,
-    /// From this moment on.
+    /// Read from this time on.
     pub since: Option<Timestamp>,
 }
 
-/// A log that is being read. Each line begins with the moment it was written (RFC 3339) and a blank.
+/// An open log. Each line begins with its RFC 3339 time and a blank.
 pub struct LogStream {
     body: Pin<Box<dyn AsyncBufRead + Send>>,
-    /// How long the next piece may take; what is followed may be silent for ever.
+    /// Limit for the next piece; `None` for a followed log, which may be silent for ever.
     limit: Option<Duration>,
     cluster: Cluster,
     attempted: String,
@@ -77,10 +77,10 @@ impl Cluster {
 }
 
 impl LogStream {
-    /// Appends what has arrived to `text`, waiting for something if nothing has: how many bytes came, 0 at the end.
+    /// Waits for data and appends it to `text`. Returns the number of bytes, 0 at the end.
     ///
     /// # Errors
-    /// The connection is cut, or nothing comes within the limit of a call.
+    /// The connection is lost, or no data arrives within the limit of a call.
     pub async fn read(&mut self, text: &mut Vec<u8>) -> Result<usize, ClusterError> {
         let read = async {
             let piece = self.body.fill_buf().await?;

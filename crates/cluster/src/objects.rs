@@ -1,10 +1,10 @@
-//! Reading and writing objects of any kind, as JSON values. All requests about objects are made here.
+//! Reads and writes objects of any kind, as JSON values. All requests about objects are made here.
 //!
-//! Every function names what it does in its error, so that callers need not. The client below bounds each call and repeats
-//! what may be repeated.
+//! Every function describes its operation in its error, so callers need not. The client below limits each call and
+//! retries where that is safe.
 //!
-//! An answer of 404 only means that an object is gone when it names the object. One that does not (of a gateway, of an API
-//! server that has not heard of a new version) is checked against what the server says it serves.
+//! A 404 means that an object does not exist only if the answer names the object. Any other 404 (from a gateway, or
+//! from an API server that does not know a new version yet) is compared with the server's discovery.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::api::kinds::known_resource;
 use crate::format::backoff::Backoff;
 use crate::k8s::{ObjectId, ResourceType, fields};
 
-/// How often an object or a kind is asked for that is served and yet answered with 404.
+/// Attempts for an object or kind that is served although a request was answered with 404.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// How often an object is written that others write at the same time.
+/// Attempts to write an object that others write concurrently.
 const RACES: u32 = 6;
 
-/// What a server-side apply did, or would do in a dry run.
+/// The effect of a server-side apply or of its dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyResult {
     Created,
@@ -34,7 +34,7 @@ pub enum ApplyResult {
 }
 
 impl ApplyResult {
-    /// Compares an object before, if there was one, with what the server made of it.
+    /// Compares an object before the apply, if it existed, with the server's result.
     pub fn of(before: Option<&Value>, after: &Value) -> Self {
         match before {
             None => ApplyResult::Created,
@@ -43,7 +43,7 @@ impl ApplyResult {
         }
     }
 
-    /// kubectl's word.
+    /// The word that kubectl prints.
     pub fn as_str(self) -> &'static str {
         match self {
             ApplyResult::Created => "created",
@@ -53,18 +53,18 @@ impl ApplyResult {
     }
 }
 
-/// How an object is written. A field manager alone stands for the plain way.
+/// How an object is written. A field manager alone converts to the default options.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions<'a> {
     pub field_manager: &'a str,
-    /// An apply takes fields over from other managers instead of failing.
+    /// Take fields over from other managers instead of failing.
     pub force: bool,
-    /// Let the server do everything but store.
+    /// Let the server do everything except storing.
     pub dry_run: bool,
 }
 
 impl<'a> WriteOptions<'a> {
-    /// Takes fields over from other managers, and stores.
+    /// Takes fields over from other managers, and stores the object.
     pub fn forced(field_manager: &'a str) -> Self {
         WriteOptions { force: true, ..field_manager.into() }
     }
@@ -87,23 +87,23 @@ impl<'a> From<&'a str> for WriteOptions<'a> {
     }
 }
 
-/// How a delete treats what the object owns.
+/// How a deletion treats dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     Background,
     Foreground,
 }
 
-/// What a deletion insists on.
+/// Preconditions and options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// Only this object, not another one of the same name.
+    /// Only the object with this uid, not another one of the same name.
     pub uid: Option<String>,
-    /// Only the object as it was read.
+    /// Only the object at this resource version.
     pub resource_version: Option<String>,
-    /// The API server's default unless it is named.
+    /// The API server's default if `None`.
     pub propagation: Option<Propagation>,
-    /// Let the server do everything but delete.
+    /// Let the server do everything except deleting.
     pub dry_run: bool,
 }
 
@@ -111,7 +111,7 @@ impl DeleteOptions {
     fn body(&self) -> Value {
         let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
         if self.dry_run {
-            // In the body: where there is one, the API server does not look at the query.
+            // Set it in the body: the API server ignores the query if there is a body.
             body["dryRun"] = json!(["All"]);
         }
         if let Some(propagation) = self.propagation {
@@ -128,7 +128,7 @@ impl DeleteOptions {
 
 /// How a kind is served although a request for it was answered with 404.
 enum Serving {
-    /// At the version that was asked for.
+    /// At the requested version.
     Same,
     /// At another version.
     Other(ResourceType),
@@ -136,10 +136,10 @@ enum Serving {
 }
 
 impl Cluster {
-    /// Returns how the server serves a kind: from the table of known kinds, else by asking the server.
+    /// Returns the path of a kind from the table of known kinds, or else from discovery.
     ///
     /// # Errors
-    /// The server does not serve the kind, or cannot be asked.
+    /// The server does not serve the kind, or does not answer.
     pub async fn resource(&self, id: &ObjectId) -> Result<ResourceType, ClusterError> {
         if let Some(known) = known_resource(&id.group, &id.version, &id.kind) {
             return Ok(known);
@@ -147,12 +147,12 @@ impl Cluster {
         match Box::pin(self.resource_at(&id.api_version(), |found| found.kind == id.kind)).await {
             Ok(Some(found)) => Ok(found),
             Err(error) if !error.is_api_missing() => Err(error),
-            // The version is not served; the kind may be.
+            // The version is not served, but the kind may be.
             _ => Box::pin(self.served_resource_type(&id.group, &id.kind)).await,
         }
     }
 
-    /// Says what a 404 means that does not name an object, from what the server says it serves.
+    /// Determines from discovery what a 404 without an object's name means.
     async fn serving(&self, resource: &ResourceType) -> Result<Serving, ClusterError> {
         let served = self.served_versions(&resource.group, &resource.kind).await?;
         match served.iter().any(|other| other.version == resource.version) {
@@ -161,9 +161,9 @@ impl Cluster {
         }
     }
 
-    /// Makes a request about a kind; `None` when the kind is not served. An answer of 404 that does not name an object is
-    /// checked: at another version the request is made again there, at the same one after a pause, as long as one call may
-    /// take.
+    /// Sends a request about a kind; `None` when the kind is not served. A 404 without an object's name is compared
+    /// with discovery: the request is repeated at the served version, or at the same version after a pause, within the
+    /// limit of one call.
     pub(super) async fn while_served<T, F: Future<Output = Result<T, ClusterError>>>(
         &self,
         mut resource: ResourceType,
@@ -192,7 +192,7 @@ impl Cluster {
         Ok(None)
     }
 
-    /// Returns an object, or `None` when it or its kind is not there.
+    /// Returns an object, or `None` when it or its kind does not exist.
     pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, ClusterError> {
         let resource = match self.resource(id).await {
             Err(error) if error.is_api_missing() => return Ok(None),
@@ -208,8 +208,8 @@ impl Cluster {
     /// Returns an object of a kind at exactly this version.
     ///
     /// # Errors
-    /// [`Reason::NotFound`] if there is none, [`Reason::ApiMissing`] if the version is not served, and whatever keeps the
-    /// answer away.
+    /// [`Reason::NotFound`] if it does not exist, [`Reason::ApiMissing`] if the version is not served, and any failure
+    /// of the request.
     pub async fn get(
         &self,
         resource: &ResourceType,
@@ -219,7 +219,7 @@ impl Cluster {
         self.get_as(resource, namespace, name, None).await
     }
 
-    /// Like [`Cluster::get`], but only type and metadata are sent: no Secret leaves the server.
+    /// Like [`Cluster::get`], but reads only type and metadata, so that no secret leaves the server.
     pub async fn get_metadata(
         &self,
         resource: &ResourceType,
@@ -228,7 +228,7 @@ impl Cluster {
     ) -> Result<Value, ClusterError> {
         let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
         let mut object = self.get_as(resource, namespace, name, Some(accept)).await?;
-        // The type of the answer is not the type of the object.
+        // The answer has another type than the object.
         object["apiVersion"] = resource.api_version().into();
         object["kind"] = resource.kind.as_ref().into();
         Ok(object)
@@ -247,16 +247,16 @@ impl Cluster {
         self.send(call, "get", &id).await
     }
 
-    /// Applies an object server-side (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>) and returns what
-    /// the server made of it.
+    /// Applies an object server-side (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>) and returns
+    /// the result.
     ///
     /// # Errors
-    /// [`Reason::FieldConflict`] unless forced, and whatever the API server refuses.
+    /// [`Reason::FieldConflict`] unless forced, and any refusal of the API server.
     pub async fn apply<'a>(&self, object: &Value, options: impl Into<WriteOptions<'a>>) -> Result<Value, ClusterError> {
         let (id, options) = (ObjectId::of(object), options.into());
         let resource = self.resource(&id).await?;
         let force = if options.force { "&force=true" } else { "" };
-        // Forced, no other field manager is in the way: a conflict is two writers at the same instant.
+        // A forced apply has no conflict with other managers, so a conflict means two writers at the same instant.
         let repeat = Repeat { after_conflict: options.force, ..Repeat::default() };
         let call = path_of(&resource, &id).map(|path| {
             let path = format!("{path}?{}{force}", options.query());
@@ -265,10 +265,11 @@ impl Cluster {
         self.send(call, "apply", &id).await
     }
 
-    /// Applies a JSON patch (RFC 6902), which has to name the resource version it was made from: a conflict is an answer.
+    /// Applies a JSON patch (RFC 6902). The patch must test the resource version from which it was made, so a conflict
+    /// is an answer.
     pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
         let resource = self.resource(id).await?;
-        // Guarded by the resource version, the second of two has no effect.
+        // The resource version makes a second attempt harmless.
         let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}?fieldManager={manager}");
@@ -277,8 +278,8 @@ impl Cluster {
         self.send(call, "patch", id).await
     }
 
-    /// Merges a patch (RFC 7386) into an object or into one of its subresources, and returns what the server made of it. A
-    /// patch that names a resource version is guarded by it: a conflict is an answer then.
+    /// Merges a patch (RFC 7386) into an object or a subresource and returns the result. A patch with a resource
+    /// version is guarded by it, so a conflict is an answer.
     pub async fn merge_patch<'a>(
         &self,
         id: &ObjectId,
@@ -297,12 +298,12 @@ impl Cluster {
         self.send(call, "patch", id).await
     }
 
-    /// Creates an object under the name it carries; `None` when it is there already.
+    /// Creates an object under its name; `None` when it exists already.
     pub async fn create(&self, object: &Value, manager: &str) -> Result<Option<Value>, ClusterError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
-        // Under a fixed name the second of two is refused.
+        // The name is fixed, so the server refuses a second attempt.
         let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
         let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
         match self.send(Ok(call), "create", &id).await {
@@ -311,7 +312,7 @@ impl Cluster {
         }
     }
 
-    /// Replaces an object at the resource version it carries: a conflict is an answer.
+    /// Replaces an object at its resource version, so a conflict is an answer.
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, ClusterError> {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
@@ -321,10 +322,10 @@ impl Cluster {
         self.send(call, "update", &id).await
     }
 
-    /// Deletes an object; `false` when it was gone already.
+    /// Deletes an object; `false` when it did not exist.
     ///
     /// # Errors
-    /// A conflict when it is not the one that the options insist on.
+    /// A conflict when the object does not meet the preconditions.
     pub async fn delete(&self, id: &ObjectId, options: &DeleteOptions) -> Result<bool, ClusterError> {
         let resource = match self.resource(id).await {
             Err(error) if error.is_api_missing() => return Ok(false),
@@ -342,10 +343,10 @@ impl Cluster {
         }
     }
 
-    /// Deletes exactly the object that was read; `false` when it was gone already.
+    /// Deletes exactly the object that was read; `false` when it did not exist.
     ///
     /// # Errors
-    /// A conflict when another object has taken the name, or the object changed since it was read.
+    /// A conflict when another object has the name, or the object has changed since it was read.
     pub async fn delete_exactly(&self, live: &Value, propagation: Propagation) -> Result<bool, ClusterError> {
         let metadata = |member: &str| live["metadata"][member].as_str().map(str::to_owned);
         let options = DeleteOptions {
@@ -357,14 +358,14 @@ impl Cluster {
         self.delete(&ObjectId::of(live), &options).await
     }
 
-    /// Writes an object that others write at the same time. After a conflict, and where the server does not find what was asked
-    /// for without saying that it is the object, `write` is given the object as it is then; the first time it is given `live`,
-    /// which may be `None` where what it is to be written over is known otherwise.
+    /// Writes an object that others write concurrently. `write` is called with `live` first, which may be `None` if
+    /// `write` does not need the current object. After a conflict, and after a 404 that does not name the object, it is
+    /// called again with the object as it is then.
     ///
-    /// Returns `None` when the object is gone.
+    /// Returns `None` when the object does not exist.
     ///
     /// # Errors
-    /// Of `write`, also the sixth conflict in a row, and [`Reason::ApiMissing`] where the object itself is there.
+    /// Errors of `write`, the sixth conflict in a row, and [`Reason::ApiMissing`] where the object itself exists.
     pub async fn retry_on_conflict<L: From<Value>, T, F: Future<Output = Result<T, ClusterError>>>(
         &self,
         id: &ObjectId,
@@ -376,7 +377,8 @@ impl Cluster {
             match Box::pin(write(live)).await {
                 Err(error) if error.is_conflict() && race < RACES => {}
                 Err(error) if error.names_as_missing(id) => break,
-                // A 404 that does not name the object may come from a server that lags: reading it tells.
+                // A 404 that does not name the object may come from a server that lags behind, so read the object to
+                // find out.
                 Err(error) if error.is_absent() && race < ATTEMPTS => tokio::time::sleep(backoff.next_pause()).await,
                 answer => return answer.map(Some),
             }
@@ -388,10 +390,11 @@ impl Cluster {
         Ok(None)
     }
 
-    /// Takes one finalizer off an object, leaving all others: whether it had it, `None` when the object is gone.
+    /// Removes one finalizer and keeps all others. Returns whether the object had it, and `None` when the object does
+    /// not exist.
     ///
     /// # Errors
-    /// The API server refuses, or the object is written by others again and again.
+    /// The API server refuses, or the object keeps changing.
     pub async fn clear_finalizer(&self, live: Value, name: &str, manager: &str) -> Result<Option<bool>, ClusterError> {
         let id = ObjectId::of(&live);
         let cleared = &id;
@@ -408,7 +411,7 @@ impl Cluster {
         self.retry_on_conflict(&id, live, write).await
     }
 
-    /// Holds work of several requests to the limit of one call: that is what the user was promised.
+    /// Limits work of several requests to the time of one call, which is what the user was promised.
     async fn within_limit<T>(
         &self,
         verb: &str,
@@ -438,7 +441,7 @@ fn path_of(resource: &ResourceType, id: &ObjectId) -> kube::Result<String> {
     object_path(resource, Some(&id.namespace), &id.name)
 }
 
-/// An object without what the server counts; a dry run changes the content but not the resource version.
+/// An object without server-side counters. A dry run changes the content but not the resource version.
 fn content(object: &Value) -> Value {
     let mut content = object.clone();
     if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -467,7 +470,8 @@ mod tests {
         assert_eq!(ApplyResult::of(Some(&object("1", "a")), &object("1", "b")), ApplyResult::Configured);
     }
 
-    /// A server whose object has the resource version of the number of reads, and that takes a write after `conflicts` of them.
+    /// A server whose object has the number of reads as its resource version, and that accepts a write after
+    /// `conflicts` of them.
     fn busy(conflicts: usize) -> Cluster {
         let (reads, writes) = (Arc::new(AtomicUsize::new(1)), Arc::new(AtomicUsize::new(0)));
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -509,7 +513,7 @@ mod tests {
         assert!(result.unwrap_err().is_conflict());
     }
 
-    /// Writes a Secret that is there, on a server that answers the first `lagging` writes as one that serves no Secrets.
+    /// Writes an existing Secret, on a server that answers the first `lagging` writes as if it did not serve Secrets.
     async fn written_on_a_server_that_lags(lagging: usize) -> Result<Option<Value>, ClusterError> {
         let writes = Arc::new(AtomicUsize::new(0));
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -548,7 +552,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_404_that_names_another_object_says_nothing_of_the_one_that_was_meant() {
-        // As an admission webhook answers that misses something itself.
+        // The answer of an admission webhook that lacks an object itself.
         let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
             "message": "secrets \"other\" not found", "details": {"kind": "secrets", "name": "other"}});
         let service = tower::service_fn(move |_: http::Request<Body>| {
@@ -565,7 +569,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_has_to_be_checked_takes_no_longer_than_one_call() {
-        // A gateway that knows nothing, after most of the time; what the server serves is never answered.
+        // Most of the time a gateway answers that knows nothing, and discovery is never answered.
         let service = tower::service_fn(|request: http::Request<Body>| async move {
             if request.uri().path().ends_with("/secrets/s") {
                 tokio::time::sleep(Duration::from_secs(9)).await;

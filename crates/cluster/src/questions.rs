@@ -1,4 +1,4 @@
-//! Questions that are about no object: the server's version, rights, names, logs.
+//! Requests that concern no single object: the server's version, permissions, names, logs.
 
 use http::Method;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::retry::Repeat;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::{POD, ResourceType};
 
-/// The part of a server-side table that names objects: the first cell of a row is the name, for every kind.
+/// The part of a server-side table that holds names: in every kind, the first cell of a row is the name.
 #[derive(Deserialize)]
 struct NameTable {
     #[serde(default)]
@@ -22,13 +22,13 @@ struct NameRow {
 }
 
 impl Cluster {
-    /// Returns what `/version` says.
+    /// Returns the answer of `/version`.
     pub async fn server_version(&self) -> Result<Value, ClusterError> {
         let answer = self.answer(Call::get("/version".to_owned())).await;
         answer.map_err(|e| self.explain(&e, "read the server's version", None))
     }
 
-    /// Returns whether this user may do something; `namespace` `None` asks about the whole cluster.
+    /// Whether this user has a permission; `None` as `namespace` means the whole cluster.
     pub async fn may(
         &self,
         verb: &str,
@@ -46,9 +46,9 @@ impl Cluster {
         Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
     }
 
-    /// Returns the last lines of a container's log, of its run before this one if `previous`.
+    /// Returns the last lines of a container's log, of the previous run if `previous`.
     ///
-    /// Asked for once: a log explains, and whoever wants it has waited for other answers already.
+    /// Never retried: a log only explains a failure, and the caller has already waited for other answers.
     pub async fn log(
         &self,
         namespace: &str,
@@ -69,8 +69,8 @@ impl Cluster {
         Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
     }
 
-    /// The names of one kind, for completion: one page, as a table without objects, which is a fifth of their metadata
-    /// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
+    /// Returns the names of a kind for completion: one page, as a table without objects, which is a fifth of their
+    /// metadata (<https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables>).
     ///
     /// # Errors
     /// As for any list.

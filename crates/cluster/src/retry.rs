@@ -1,9 +1,9 @@
-//! One API call: a limit that holds for all of it, and a few retries within that limit.
+//! A single API call: one limit for all of it, and a few retries within that limit.
 //!
-//! kube's own retry policy is off: it tries 15 times and believes any `Retry-After`, so a command can hang for minutes.
-//! Here the limit spans connecting, the TLS handshake, every attempt and the whole answer; a retry that would not fit is
-//! not begun, and the last answer is reported instead. A read that stays unanswered is asked again within it. Watches, logs and
-//! what is read in pieces are bounded until their first byte only.
+//! kube's own retry policy is off: it tries 15 times and obeys any `Retry-After`, so a command could hang for minutes.
+//! Here the limit covers connecting, the TLS handshake, every attempt and the whole answer. A retry that would exceed
+//! it is not started, and the last answer is reported instead. A read without an answer is sent again within the limit.
+//! Watches, logs and streamed answers are limited only until their first byte.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,40 +22,41 @@ use super::rehearsal::Rehearsal;
 use super::transport::{TimedOut, is_connect_failure, is_lost_request, is_tls_failure};
 use crate::format::backoff::Backoff;
 
-/// How often one call is sent at most.
+/// Maximum number of attempts of a call.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
-/// A server that is not there is tried less often: the answer rarely changes within a second.
+/// An unreachable server gets fewer attempts, because that rarely changes within a second.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;
-/// A read is sent a second time when this part of its limit has passed without an answer: 10 of the usual 30 s.
+/// A read is sent a second time when this fraction of its limit has passed without an answer: after 10 of the usual 30
+/// s.
 const PARTS_OF_PATIENCE: u32 = 3;
 /// First pause; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// Longest pause, whatever `Retry-After` says.
+/// Longest pause, also for a longer `Retry-After`.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Marks a request whose answer is read while it arrives (an extension of the request).
+/// Request extension: the answer is streamed.
 #[derive(Clone)]
 pub(super) struct Streamed;
 
-/// What the sender of a request knows about sending it twice (an extension of the request).
+/// Request extension: whether the request may be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repeat {
-    /// Although its method does not say so, a second time has no effect of its own: the server refuses it.
+    /// A second attempt is harmless although the method is not idempotent, because the server refuses it.
     pub after_unclear_answer: bool,
-    /// A conflict is an accident between two writers, and the next try may win.
+    /// A conflict means two concurrent writers, and the next attempt may succeed.
     pub after_conflict: bool,
-    /// The answer is worth no second time, whatever keeps it away.
+    /// Never repeat the request.
     pub never: bool,
 }
 
-/// A call is about to be sent again.
+/// A repeated call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Why, in a few words: `429 Too Many Requests`, `connection refused`.
+    /// The cause in a few words: `429 Too Many Requests`, `connection refused`.
     pub problem: String,
-    /// How long the pause before the next attempt is.
+    /// Pause before the next attempt.
     pub pause: Duration,
-    /// Number of the attempt that failed, from 1.
+    /// Number of the failed attempt, from 1.
     pub attempt: u32,
     /// `GET`, `PATCH` …
     pub method: String,
@@ -69,13 +70,13 @@ impl fmt::Display for Retry {
     }
 }
 
-/// Is told about every retry before its pause.
+/// Called for every retry, before its pause.
 pub type RetryObserver = Arc<dyn Fn(&Retry) + Send + Sync>;
 
-/// Is told method and status code of every answer; the code is `<error>` where there was none.
+/// Called with method and status code of every answer; without an answer the code is `<error>`.
 pub type RequestObserver = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Is told before a request is sent that may change an object: no read, no dry run, no question about rights, and no lease.
+/// Called before a request that may change an object: not for reads, dry runs, access reviews and leases.
 pub type WriteObserver = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Clone)]
@@ -85,19 +86,19 @@ pub(super) struct CallPolicy {
     pub requests: Option<RequestObserver>,
     pub writes: Option<WriteObserver>,
     pub authorization: Option<Authorization>,
-    /// Nothing is written once this lease is over.
+    /// Writes are refused once this lease has ended.
     pub lease: Option<LeaseGuard>,
-    /// Answers in the place of the server, and writes nothing.
+    /// Answers instead of the server, and writes nothing.
     pub rehearsal: Option<Arc<Rehearsal>>,
 }
 
-/// An instant this far away; one beyond what the clock can hold is a year away.
+/// Returns the instant after a wait; at most a year away, because the clock has a limit.
 pub fn after(wait: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + wait.min(LONGEST)
 }
 
-/// Wraps a client so that every call through it follows the policy, whoever makes it.
+/// Wraps a client so that every call through it follows the policy.
 pub(super) fn bounded(inner: Client, policy: CallPolicy) -> Client {
     let namespace = inner.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -120,7 +121,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     let mut has_new_token = false;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
-        // A body that cannot be cloned is sent once; all of kube's typed calls have bodies in memory.
+        // A body that cannot be cloned is sent once; kube's typed calls all have bodies in memory.
         let copy = body.as_ref().and_then(Body::try_clone);
         let repeatable = copy.is_some();
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
@@ -165,7 +166,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             path: parts.uri.path().to_owned(),
         };
         tracing::warn!(attempt, method = retry.method, path = retry.path, pause = ?pause, "{}", retry.problem);
-        // Two writers that meet are no news to people.
+        // Concurrent writers are normal, so a conflict is not reported.
         if let Some(observer) = policy.observer.as_ref().filter(|_| !is_conflict) {
             observer(&retry);
         }
@@ -174,7 +175,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
     }
 }
 
-/// Whether a request may change an object that somebody has.
+/// Whether a request may change an object.
 fn may_change(method: &Method, uri: &http::Uri) -> bool {
     let is_ours = ["/apis/authorization.k8s.io/", "/apis/coordination.k8s.io/"];
     *method != Method::GET
@@ -182,7 +183,8 @@ fn may_change(method: &Method, uri: &http::Uri) -> bool {
         && !is_ours.iter().any(|group| uri.path().contains(group))
 }
 
-/// Sends once and reads the whole answer, so that the limit covers a body that trickles, and a cut one can be retried.
+/// Sends the request once and reads the whole answer, so that the limit covers slow bodies and a truncated body can be
+/// retried.
 async fn send(
     client: &Client,
     policy: &CallPolicy,
@@ -202,12 +204,12 @@ async fn send(
     Ok(Response::from_parts(parts, Body::from(body.collect_bytes().await?)))
 }
 
-/// Returns the head of the answer. A read that has none after `patience` is sent a second time beside the first, and whichever
-/// is answered first counts.
+/// Returns the head of the answer. A read without an answer after `patience` is sent a second time in parallel, and the
+/// first answer counts.
 ///
-/// An API server that takes up a changed definition now and then leaves a request at the old one without an answer (seen with
-/// 1.36: a list hung until its client gave up, while others were answered at once). A slow server is not hurried by this: the
-/// first request goes on.
+/// While an API server starts to serve a changed definition, it occasionally leaves a request at the old one without an
+/// answer (seen with 1.36: a list hung until its client gave up, while other lists were answered at once). The first
+/// request goes on, so a slow server is not affected.
 async fn send_again_if_unanswered(
     client: &Client,
     request: Request<Body>,
@@ -235,7 +237,7 @@ fn is_streaming<B>(request: &Request<B>) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "follow=true" | "follow=1"))
 }
 
-/// What went wrong with one attempt, as far as retrying is concerned.
+/// A failed attempt, for the decision about a retry.
 struct Failure {
     problem: String,
     retry_after: Option<Duration>,
@@ -243,7 +245,7 @@ struct Failure {
 }
 
 impl Failure {
-    /// None if the answer is final.
+    /// Returns `None` if the answer is final.
     fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: Repeat) -> Option<Self> {
         let idempotent = idempotent || repeat.after_unclear_answer;
         match answer {
@@ -271,7 +273,7 @@ impl Failure {
         }
     }
 
-    /// The pause before the next attempt; None if there is none, or it would end after the limit.
+    /// Returns the pause before the next attempt; `None` if there is no retry or it would exceed the limit.
     fn pause(&self, attempt: u32, backoff: &mut Backoff, remaining: Duration) -> Option<Duration> {
         if attempt >= self.max_attempts {
             return None;
@@ -282,7 +284,7 @@ impl Failure {
     }
 }
 
-/// 429 and 503 say that the server did not act; after another 5xx it may have, so only what may happen twice is repeated.
+/// After 429 and 503 the server has not acted. After another 5xx it may have, so only idempotent requests are repeated.
 fn is_retried(status: StatusCode, idempotent: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => true,
@@ -292,7 +294,7 @@ fn is_retried(status: StatusCode, idempotent: bool) -> bool {
     }
 }
 
-/// JSON patches may append; everything else but POST has the same effect when sent twice.
+/// JSON patches may append; every other method except POST is idempotent.
 fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
     match *method {
         Method::POST => false,
@@ -375,7 +377,7 @@ mod tests {
         assert!(failed(Box::new(cut())));
         assert!(!failed("failed to parse header value".into()));
         assert!(!failed(Box::new(http::HeaderValue::from_str("a\nb").unwrap_err())));
-        // A token server that cannot be reached is another server than this one.
+        // An unreachable token server does not mean that the API server is unreachable.
         let of_provider = kube::client::AuthError::ReadTokenFile(cut(), "token".into());
         assert!(!failed(Box::new(of_provider)));
     }

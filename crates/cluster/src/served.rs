@@ -1,4 +1,4 @@
-//! What the API server said that it serves, for as long as that is believed.
+//! Cache of API discovery.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 
-/// How long an answer is believed.
+/// Lifetime of an entry.
 const REMEMBERED: Duration = Duration::from_secs(300);
 
-/// What the server said about a group and version.
+/// Discovery of each group and version.
 #[derive(Default)]
 pub(super) struct Served(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
 

@@ -1,4 +1,4 @@
-//! An answer that is read while it arrives: a list of thousands of objects is never in memory as a whole.
+//! A streamed answer, so that a list of thousands of objects is never completely in memory.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::transport::TimedOut;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::ResourceType;
 
-/// Bytes per piece: some dozens of objects.
+/// Bytes per piece, enough for some dozens of objects.
 const PIECE: u64 = 64 * 1024;
 
-/// The body of a successful answer. The limit of a call holds for the wait for each piece instead of the whole.
+/// The body of a successful answer. The limit of a call applies to each piece instead of the whole.
 pub struct Pieces {
     body: Pin<Box<dyn AsyncBufRead + Send>>,
     limit: Duration,
@@ -24,10 +24,10 @@ pub struct Pieces {
 }
 
 impl Cluster {
-    /// Asks for one page of a list and returns its text once it begins. `token` is where the page before ended.
+    /// Requests one page of a list and returns its body once it begins. `token` is the end of the previous page.
     ///
     /// # Errors
-    /// As for any list; an answer that is no success is one.
+    /// As for any list; an unsuccessful answer is an error.
     pub async fn list_in_pieces(
         &self,
         resource: &ResourceType,
@@ -51,10 +51,10 @@ impl Cluster {
 }
 
 impl Pieces {
-    /// Appends the next piece to `text`: how many bytes came, 0 at the end.
+    /// Appends the next piece to `text`. Returns the number of bytes, 0 at the end.
     ///
     /// # Errors
-    /// The connection is cut, or nothing comes within the limit. What came before stays in `text`.
+    /// The connection is lost, or no data arrives within the limit. Data read before stays in `text`.
     pub async fn next(&mut self, text: &mut Vec<u8>) -> Result<usize, ClusterError> {
         let mut piece = (&mut self.body).take(PIECE);
         let read = match timeout(self.limit, piece.read_to_end(text)).await {
@@ -64,7 +64,7 @@ impl Pieces {
         read.map_err(|error| self.cluster.explain(&error, self.attempted.as_str(), None))
     }
 
-    /// What it means that the text is no list.
+    /// Explains a text that is not a list.
     pub fn unexpected(&self, error: serde_json::Error) -> ClusterError {
         self.cluster.explain(&kube::Error::SerdeError(error), self.attempted.as_str(), None)
     }

@@ -1,4 +1,4 @@
-//! What a failed connection was. The bottom of this module: knows no requests, no retries, no reasons.
+//! Classifies failed connections. The lowest module of this crate: it knows neither requests, retries nor reasons.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,14 +12,15 @@ pub(super) struct TimedOut {
     pub after: Duration,
 }
 
-/// The `Authorization` header of a token; None if no header can carry it.
+/// Returns the `Authorization` header of a token; `None` if the token is invalid in a header.
 pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
     let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
     header.set_sensitive(true);
     Some(header)
 }
 
-/// The error and everything below it. `io::Error::source` skips the error it wraps, hence the detour.
+/// Returns an error and all its causes. `io::Error::source` skips the error that it wraps, so that case is handled
+/// here.
 pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     let mut all = vec![error];
     let mut next = Some(error);
@@ -33,13 +34,13 @@ pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error 
     all
 }
 
-/// Whether the failure is one of TLS, which no retry cures.
+/// Whether TLS failed, which a retry cannot fix.
 pub(super) fn is_tls_failure(error: &(dyn Error + 'static)) -> bool {
     chain(error).iter().any(|e| e.is::<rustls::Error>())
 }
 
-/// Whether a request was lost on its way. Anything else that fails without an answer failed before it was sent: a header that cannot
-/// be written, a token server that refuses. Another try would fail in the same way.
+/// Whether a request was lost in transit. Any other failure without an answer happened before sending (an invalid
+/// header, a token server that refuses), so a retry would fail the same way.
 pub(super) fn is_lost_request(error: &(dyn Error + 'static)) -> bool {
     let chain = chain(error);
     let is_of_connection = |e: &&(dyn Error + 'static)| {
@@ -48,7 +49,7 @@ pub(super) fn is_lost_request(error: &(dyn Error + 'static)) -> bool {
     chain.iter().any(is_of_connection) && !chain.iter().any(|e| e.is::<kube::client::AuthError>())
 }
 
-/// Whether there was no connection (unknown host, refused, no route), so that sending again is safe whatever it does.
+/// Whether the connection failed (unknown host, refused, no route), so that any request can be sent again safely.
 pub(super) fn is_connect_failure(error: &(dyn Error + 'static)) -> bool {
     chain(error).iter().any(|e| e.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|e| e.is_connect()))
 }

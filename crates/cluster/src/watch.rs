@@ -1,4 +1,4 @@
-//! Following the objects of one kind: a list, then a watch from there, and again whenever the watch ends.
+//! Follows the objects of a kind: a list, then a watch from there, and both again whenever the watch ends.
 
 use std::time::Duration;
 
@@ -12,30 +12,31 @@ use super::call::{Call, encode};
 use super::{Cluster, ClusterError, ListOptions};
 use crate::api::kinds::ResourceType;
 
-/// A watch that says nothing for this long is opened again from a fresh list: a connection that died without a word looks
-/// just like a cluster where nothing happens.
+/// A watch without events for this long is reopened from a fresh list, because a dead connection looks like a quiet
+/// cluster.
 const IDLE: Duration = Duration::from_secs(30);
-/// The same for who follows for days: API servers send a bookmark a minute, so that a watch that lives is never opened again.
+/// Like [`IDLE`], for watches that last for days. API servers send a bookmark every minute, so a live watch is never
+/// reopened.
 const PATIENT_IDLE: Duration = Duration::from_secs(90);
-/// How many failures in a row end it.
+/// Number of consecutive failures that end the watch.
 const FAILURES: u32 = 6;
-/// The first pause is twice this; each after it twice as long, up to 6.4 s.
+/// Half of the first pause; each later pause is twice as long, up to 6.4 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// A watch that ends sooner than this and brought no object was cut by something in between, not by the server's time-out.
+/// A watch that ends sooner than this without an object was cut by a proxy, not by the server's time-out.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 
-/// What became of the followed objects.
+/// A change of the followed objects.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Everything there is now; what is not in it is gone.
+    /// All current objects; any other object is deleted.
     All(Vec<Value>),
-    /// One object is new or different.
+    /// An object that is new or changed.
     Set(Value),
-    /// One object is gone; its last state.
+    /// A deleted object, in its last state.
     Gone(Value),
 }
 
-/// Follows the objects of one kind.
+/// Follows the objects of a kind.
 pub struct Follower {
     cluster: Cluster,
     resource: ResourceType,
@@ -43,12 +44,12 @@ pub struct Follower {
     options: ListOptions,
     version: Option<String>,
     stream: Option<BoxStream<'static, kube::Result<WatchEvent<Value>>>>,
-    /// Lists and watches that failed since one was answered.
+    /// Number of failed lists and watches since the last success.
     failures: u32,
-    /// Watches in a row that ended at once and brought nothing.
+    /// Number of consecutive watches that ended at once without an object.
     short_lives: u32,
     opened: Instant,
-    /// The open watch has brought no object yet.
+    /// Whether the open watch has not delivered an object yet.
     is_quiet: bool,
     pause_until: Option<Instant>,
     idle: Duration,
@@ -56,7 +57,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Starts from a list, or without one from the resource version of an earlier list.
+    /// Starts from a list, or from the resource version of an earlier list.
     pub fn new(
         cluster: &Cluster,
         resource: ResourceType,
@@ -81,12 +82,12 @@ impl Follower {
         }
     }
 
-    /// Whether the API server served the kind when it was asked last.
+    /// Whether the API server served the kind at the last request.
     pub fn is_served(&self) -> bool {
         self.is_served
     }
 
-    /// Follows for days: a connection that died is noticed later, and a quiet one costs nothing.
+    /// Follows for days: a dead connection is noticed later, and a quiet one costs nothing.
     #[must_use]
     pub fn patient(self) -> Self {
         Follower { idle: PATIENT_IDLE, ..self }
@@ -99,7 +100,7 @@ impl Follower {
     pub async fn next(&mut self) -> Result<Change, ClusterError> {
         loop {
             match self.try_next().await {
-                // A kind that is not served (any more) has no objects.
+                // A kind that is not served has no objects.
                 Err(error) if error.is_api_missing() => {
                     self.is_served = false;
                     return Ok(Change::All(vec![]));
@@ -110,7 +111,7 @@ impl Follower {
         }
     }
 
-    /// Returns the next change, or why the list or the watch failed just now; the next call tries again, after a pause.
+    /// Returns the next change, or the reason of a failure; the next call tries again after a pause.
     pub async fn try_next(&mut self) -> Result<Change, ClusterError> {
         loop {
             self.paused().await;
@@ -136,7 +137,7 @@ impl Follower {
         }
     }
 
-    /// Returns the next change for as long as nothing has to be listed: `None` when there is no going on from what is known.
+    /// Returns the next change as long as no list is needed; `None` when the watch cannot continue.
     pub async fn next_watched(&mut self) -> Option<Change> {
         loop {
             self.paused().await;
@@ -156,7 +157,8 @@ impl Follower {
         }
     }
 
-    /// Opens the watch where it is closed, else waits for its next change; `None`: it is to be seen how to go on.
+    /// Opens the watch if it is closed, otherwise waits for its next change; `None` means that the caller decides how
+    /// to continue.
     async fn watched(&mut self, version: &str) -> Result<Option<Change>, ClusterError> {
         let Some(stream) = self.stream.as_mut() else {
             match self.open(version).await {
@@ -166,7 +168,7 @@ impl Follower {
                 }
                 Err(error) => {
                     self.version = None;
-                    // Only a list that is checked says that a kind has gone.
+                    // Only a checked list proves that a kind is no longer served.
                     return Err(self.failed(error.without_meaning("not found, although it was listed")));
                 }
             }
@@ -183,16 +185,16 @@ impl Follower {
                         self.remember(&object);
                         return Ok(Some(Change::Gone(object)));
                     }
-                    // Of these two neither is news about an object.
+                    // Neither of these two concerns an object.
                     WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
-                    // Mostly 410: too much happened since the version we know.
+                    // Usually 410: too many changes since the known version.
                     WatchEvent::Error(_) => {
                         self.restart();
                         self.pause_after_short_life();
                     }
                 }
             }
-            // The server ends watches after some minutes: go on from the last version.
+            // The server ends watches after some minutes, so continue from the last version.
             Ok(None) => {
                 self.stream = None;
                 self.pause_after_short_life();
@@ -241,7 +243,7 @@ impl Follower {
         error
     }
 
-    /// A proxy that ends every watch at once must not be asked as fast as the network allows.
+    /// Pauses after a short watch: a proxy that ends every watch at once must not cause a request loop.
     fn pause_after_short_life(&mut self) {
         if !self.is_quiet || self.opened.elapsed() >= SHORT_LIFE {
             self.short_lives = 0;
@@ -267,7 +269,7 @@ mod tests {
     use super::*;
     use crate::{Endpoint, Reason};
 
-    /// A cluster whose server answers request `n` with a status and a body, and the number of requests it had.
+    /// A cluster whose server answers request `n` with a status and a body, and the number of its requests.
     fn cluster(answer: impl Fn(usize, &str) -> (u16, String) + Send + Sync + 'static) -> (Cluster, Arc<AtomicUsize>) {
         let (answer, count) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
         let asked = count.clone();
@@ -321,7 +323,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_long_quiet_wait_survives_failures_that_come_now_and_then() {
-        // Every third request fails; a watch brings nothing and is cut.
+        // Every third request fails; a watch delivers nothing and is cut.
         let (cluster, asked) = cluster(|count, query| match query.contains("watch=true") {
             _ if count % 3 == 2 => refused(),
             true => (200, String::new()),
