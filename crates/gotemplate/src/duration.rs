@@ -2,7 +2,7 @@
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Reads a duration as `time.ParseDuration` does, in nanoseconds.
+/// Parses a duration as `time.ParseDuration` does, in nanoseconds.
 ///
 /// # Errors
 /// The reason in Go's words.
@@ -86,7 +86,7 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
     i64::try_from(total).map_err(|_| invalid())
 }
 
-/// Writes a duration as `time.Duration.String` does.
+/// Formats a duration as `time.Duration.String` does.
 pub(crate) fn format_duration(nanoseconds: i64) -> String {
     let total = nanoseconds.unsigned_abs();
     let sign = if nanoseconds < 0 { "-" } else { "" };

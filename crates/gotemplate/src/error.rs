@@ -1,11 +1,11 @@
-//! Errors with Go's wording, and their parts for a caller who words them differently.
+//! Errors with Go's wording, and their parts for callers with their own wording.
 
 use std::fmt;
 
 /// Why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Name of the template as given to the parser.
+    /// Name of the template as passed to the parser.
     pub name: String,
     /// Line of the text, from 1.
     pub line: usize,
@@ -24,19 +24,19 @@ impl std::error::Error for ParseError {}
 /// Why an execution ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionError {
-    /// Name of the template as given to the parser; line and column belong to its text.
+    /// Name of the template as passed to the parser; line and column refer to its text.
     pub name: String,
-    /// Line of the failing node, from 1; `None` when the failure has no place.
+    /// Line of the failing node, from 1; `None` when the failure has no position.
     pub line: Option<usize>,
-    /// Bytes before the failing node in its line, so from 0.
+    /// Number of bytes before the failing node in its line.
     pub column: usize,
-    /// Name of the template that was being executed: the outer one, or one of `define`.
+    /// Name of the template in execution: the outer one, or one from `define`.
     pub executing: String,
-    /// The failing node, printed in Go's canonical form.
+    /// The failing node in Go's canonical form.
     pub snippet: String,
     /// The reason without its position.
     pub reason: String,
-    /// True when one of the [`Limits`](crate::Limits) was reached.
+    /// Whether one of the [`Limits`](crate::Limits) was reached.
     pub is_limit: bool,
 }
 

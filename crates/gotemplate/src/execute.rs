@@ -1,10 +1,10 @@
 //! Tree + data → text.
 //!
-//! Lists, branches, loops and calls of templates are frames on a stack of our own, so that recursion of templates costs heap
-//! and not the stack of the thread. Only pipelines in parentheses recurse, and the parser bounds those.
+//! Lists, branches, loops and template calls are frames on an explicit stack, so that recursive templates use the heap
+//! and not the stack of the thread. Only pipelines in parentheses recurse, and the parser limits those.
 //!
-//! `at` notes the node that is being looked at. Which node that is when something fails decides the position in the message,
-//! so the calls stand where Go has them.
+//! `at` records the current node. On a failure that node decides the position in the message, so the calls are at the
+//! same points as in Go.
 
 use std::fmt::Display;
 use std::slice;
@@ -22,11 +22,11 @@ use crate::value::{self, ElementType, EntryList, Value};
 /// A value with the static type that Go's reflection sees.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
-    /// No value at all, such as the result of a pipeline that yields nil.
+    /// No value, such as the result of a pipeline that yields nil.
     Invalid,
-    /// A value of its own type.
+    /// A value with its own type.
     Concrete(Value),
-    /// A value of type `interface {}`: out of a map or list; nil among them.
+    /// A value of type `interface {}`, from a map or list; it may be nil.
     Interface(Value),
 }
 
@@ -38,7 +38,7 @@ impl Operand {
         }
     }
 
-    /// Takes the value out of its interface, as happens after each command of a pipeline.
+    /// Takes the value out of its interface, as Go does after each command of a pipeline.
     fn unwrapped(self) -> Operand {
         match self {
             Operand::Interface(Value::Nil) => Operand::Invalid,
@@ -73,17 +73,17 @@ struct Variable<'t> {
 }
 
 enum Frame<'t> {
-    /// Nodes that are still to be executed.
+    /// Nodes that have not been executed yet.
     List {
         nodes: slice::Iter<'t, Node>,
         dot: Operand,
     },
-    /// The end of an `if` or `with`, where its variables end too.
+    /// The end of an `if` or `with` and of its variables.
     Scope {
         visible: usize,
     },
     Range(Box<RangeFrame<'t>>),
-    /// The end of a template that was called by another.
+    /// The end of a called template.
     Call {
         executing: &'t str,
         first_variable: usize,
@@ -273,7 +273,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             Operand::Invalid => self.output.extend_from_slice(b"<no value>"),
             Operand::Concrete(Value::String(text)) => self.output.extend_from_slice(&text),
             Operand::Concrete(value) | Operand::Interface(value) => {
-                // A single value at most doubles what may be printed before the check below refuses it.
+                // A single value can at most double the output before the check below refuses it.
                 match print::print(&self.context.budget, &[value]) {
                     Ok(bytes) => self.output.extend_from_slice(&bytes),
                     Err(failure) => return self.fail(failure),
@@ -688,7 +688,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             call.arguments.push(self.checked(operand, parameter(arguments.len()))?);
         }
         if function.special == Special::Call {
-            // No value of ours is a function, so only the message differs.
+            // Values are never functions, so only the message differs.
             let reason = match (arguments.first(), call.arguments.first()) {
                 (_, None | Some(Value::Nil)) => "call of nil".into(),
                 (Some(callee), Some(value)) => format!("non-function {callee} of type {}", value.type_name()),
@@ -714,7 +714,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    /// Evaluates an operand that is not a constant, without asking for a type.
+    /// Evaluates an operand that is not a constant, with any type.
     fn operand(&mut self, dot: &Operand, term: &'t Term) -> Evaluated<Operand> {
         self.at_term(term);
         match &term.kind {
@@ -728,7 +728,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    /// Evaluates an argument of a function that takes it as it is, with its static type.
+    /// Evaluates an argument with its static type, for a function that accepts any value.
     fn reflected(&mut self, dot: &Operand, term: &'t Term) -> Evaluated<Operand> {
         match &term.kind {
             TermKind::Nil => {
@@ -755,7 +755,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    /// Evaluates a constant as the type of a parameter, since constants have no type before they are used.
+    /// Evaluates a constant as the type of a parameter, because a constant has no type until it is used.
     fn typed_constant(&mut self, term: &'t Term, parameter: Parameter) -> Evaluated<Value> {
         let expected = match (parameter, &term.kind) {
             (Parameter::Any | Parameter::Reflect, _) => return self.constant(term).map(Operand::into_value),
@@ -799,7 +799,7 @@ impl<'t, 'c> Executor<'t, 'c> {
 }
 
 impl Operand {
-    /// Turns a nil that stands for no data into no value.
+    /// Converts a nil that stands for missing data into no value.
     fn unwrapped_nil(self) -> Operand {
         match self {
             Operand::Concrete(Value::Nil) => Operand::Invalid,
@@ -834,7 +834,7 @@ impl RangeSource {
     }
 }
 
-/// Gives an item of a list or map the static type that its container has.
+/// Gives an item of a list or map its static type from the container.
 fn typed(item: Value, element: ElementType) -> Operand {
     if element == ElementType::Any { Operand::Interface(item) } else { Operand::Concrete(item) }
 }

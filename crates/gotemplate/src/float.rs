@@ -7,7 +7,7 @@ pub(crate) enum FloatFormat {
     Exponent,
     /// `1500.0`
     Fixed,
-    /// The shorter of the two.
+    /// The shorter of `Exponent` and `Fixed`.
     General,
     /// `0x1.8p+10`
     Hexadecimal,
@@ -15,7 +15,7 @@ pub(crate) enum FloatFormat {
     Binary,
 }
 
-/// Formats a number; a precision of `None` asks for the fewest digits that read back as the same number.
+/// Formats a number. A precision of `None` means the fewest digits that parse to the same number.
 pub(crate) fn format_float(value: f64, format: FloatFormat, precision: Option<usize>) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -27,7 +27,7 @@ pub(crate) fn format_float(value: f64, format: FloatFormat, precision: Option<us
         FloatFormat::Binary => binary(value),
         FloatFormat::Hexadecimal => hexadecimal(value, precision),
         FloatFormat::Fixed => match precision {
-            // Rust prints every integral digit and the fewest decimals, which is Go's shortest fixed form.
+            // Rust prints all integral digits and the fewest decimals, which equals Go's shortest fixed form.
             None => format!("{value}"),
             Some(decimals) => format!("{value:.decimals$}"),
         },
@@ -113,7 +113,7 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
         let zeros = precision.filter(|digits| *digits > 0).map(|digits| format!(".{}", "0".repeat(digits)));
         return format!("{sign}0x0{}p+00", zeros.unwrap_or_default());
     }
-    // A single hexadecimal digit stands before the point, 60 bits behind it.
+    // A single hexadecimal digit precedes the point, and 60 bits follow it.
     let shift = mantissa.leading_zeros() as i32 - 3;
     let mut bits = mantissa << shift;
     exponent += 60 - shift;
@@ -141,7 +141,7 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
 
 /// Parses a number as `strconv.ParseFloat` does: decimal or hexadecimal, with `_` only where `underscores` allows it.
 ///
-/// Returns `None` for what Go refuses, numbers out of range among it.
+/// Returns `None` where Go returns an error, also for numbers out of range.
 pub(crate) fn parse_float(text: &str, underscores: bool) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let negative = text.starts_with('-');
@@ -201,7 +201,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
         bits |= 1;
     }
     let exponent = i32::try_from(exponent.clamp(-10_000, 10_000)).ok()?;
-    // Two steps, so that a small power does not become zero before it is applied.
+    // Two steps keep a small power from becoming zero before it is applied.
     let half = exponent / 2;
     let value = bits as f64 * 2f64.powi(half) * 2f64.powi(exponent - half);
     value.is_finite().then_some(value)

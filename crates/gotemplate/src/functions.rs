@@ -1,9 +1,9 @@
 //! The functions that templates can call: one table of name, parameters and implementation.
 //!
-//! Arity and types are checked by the executor before a function runs, so an implementation finds what its row promises.
+//! The executor checks arity and types before a function runs, so an implementation can rely on its row.
 //!
-//! Functions are those of Go's `text/template` and of slim-sprig 3 without what depends on the machine, and `slugify`,
-//! `toYaml` and `mustToYaml` of ResourceSets.
+//! Functions are those of Go's `text/template` and of slim-sprig 3, except those that depend on the machine, and
+//! `slugify`, `toYaml` and `mustToYaml` of ResourceSets.
 
 mod builtin;
 mod dates;
@@ -23,7 +23,7 @@ use crate::regexp::Patterns;
 use crate::text::Text;
 use crate::value::{ElementType, Map, Value};
 
-/// State that functions can see.
+/// State that is available to functions.
 pub(crate) struct Context<'a> {
     pub(crate) budget: Budget<'a>,
     pub(crate) data: Value,
@@ -37,11 +37,11 @@ pub(crate) struct Context<'a> {
 pub(crate) enum Parameter {
     /// `interface {}`
     Any,
-    /// A value as it is, with its static type: functions of `text/template` itself.
+    /// A value with its static type, for functions of `text/template` itself.
     Reflect,
     /// `string`
     String,
-    /// `int`, which an `int64` is not.
+    /// `int`, which differs from `int64`.
     Int,
     /// `bool`
     Bool,
@@ -67,7 +67,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the value that nil becomes, for types that have one.
+    /// Returns the zero value that replaces nil, for types that have one.
     pub(crate) fn zero(self) -> Option<Value> {
         match self {
             Parameter::Any | Parameter::Reflect => Some(Value::Nil),
@@ -76,7 +76,7 @@ impl Parameter {
         }
     }
 
-    /// Tells whether a value has the type.
+    /// Whether a value has the type.
     pub(crate) fn accepts(self, value: &Value) -> bool {
         match (self, value) {
             (Parameter::Any | Parameter::Reflect, _)
@@ -100,7 +100,7 @@ pub(crate) enum Special {
     And,
     /// Stops at the first argument that is true.
     Or,
-    /// Calls a function value, which no value is.
+    /// Calls a function value. No value of ours is one.
     Call,
     /// Returns `interface {}` although it can be called without arguments.
     Interface,
@@ -114,7 +114,7 @@ pub(crate) type Run = fn(&mut Call<'_>) -> Result<Value, Failure>;
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) parameters: &'static [Parameter],
-    /// Type of any number of further arguments.
+    /// Type of any further arguments.
     pub(crate) rest: Option<Parameter>,
     pub(crate) special: Special,
     pub(crate) run: Run,
@@ -125,7 +125,7 @@ pub(crate) struct Call<'c> {
     pub(crate) context: &'c Context<'c>,
     pub(crate) name: &'static str,
     pub(crate) arguments: Vec<Value>,
-    /// A nil among the arguments has the type `interface {}`, so that Go sees a nil pointer and not nothing.
+    /// A nil argument has the type `interface {}`, so that Go sees a nil pointer instead of nothing.
     pub(crate) nil_is_interface: bool,
 }
 
@@ -175,13 +175,13 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Counts and returns a string.
+    /// Counts a new string and returns it.
     pub(crate) fn created(&self, bytes: Vec<u8>) -> Result<Value, Failure> {
         self.budget().create(bytes.len())?;
         Ok(Value::from(bytes))
     }
 
-    /// Returns the text of a value as Sprig's `strval` does.
+    /// Returns a value as text, as Sprig's `strval` does.
     pub(crate) fn text_of(&self, value: &Value) -> Result<Text, Failure> {
         match value {
             Value::String(text) => Ok(text.clone()),
@@ -190,10 +190,10 @@ impl<'c> Call<'c> {
     }
 }
 
-/// Message of Go for nil where a type was expected.
+/// Go's message for nil in place of a typed value.
 pub(crate) const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil pointer dereference";
 
-/// The function that returns the data, under the name that the syntax gives it.
+/// The function that returns the data, under the name from the syntax.
 pub(crate) static DATA: Function = Function {
     name: "inputs",
     parameters: &[],
@@ -227,7 +227,7 @@ const fn special(
 
 use Parameter::{Any, Bool, Dict, Float, Int, Reflect, String, Time};
 
-/// Every function but the one of the data.
+/// Every function except the one that returns the data.
 static TABLE: &[Function] = &[
     // text/template
     special("and", &[Reflect], Reflect, Special::And, builtin::by_executor),

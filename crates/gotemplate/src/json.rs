@@ -1,15 +1,15 @@
-//! JSON by the rules of Go's `encoding/json`, whose errors are part of what a template can print.
+//! JSON by the rules of Go's `encoding/json`, whose errors a template can print.
 
 use crate::limits::{Budget, Bytes, Failure};
 use crate::text::{REPLACEMENT, Text, chars, decode_char, push_char};
 use crate::value::{ElementType, EntryList, Map, Value};
 
-/// How JSON is written.
+/// Formats of JSON output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// On one line; `<`, `>` and `&` are escaped.
     Compact,
-    /// Indented by two blanks; escaped as well.
+    /// Indented by two blanks, also escaped.
     Pretty,
     /// On one line; not escaped.
     Raw,
@@ -18,7 +18,7 @@ pub(crate) enum Style {
 /// Writes a value.
 ///
 /// # Errors
-/// NaN, infinities and complex numbers have no JSON; limits.
+/// NaN, infinities and complex numbers have no JSON form; a limit.
 pub(crate) fn write(budget: &Budget<'_>, value: &Value, style: Style) -> Result<Vec<u8>, Failure> {
     let mut writer = Writer { out: Bytes::new(budget), budget, style };
     writer.value(value, 0)?;
@@ -129,7 +129,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Writes a float as Go's JSON does: `1e+21` from there on, `1e-7` below a millionth, digits between.
+/// Formats a float as Go's JSON does: `1e+21` from that size on, `1e-7` below a millionth, plain digits in between.
 pub(crate) fn float_text(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -149,7 +149,7 @@ pub(crate) fn float_text(number: f64) -> String {
 pub(crate) fn parse(budget: &Budget<'_>, text: &[u8]) -> Result<Value, Failure> {
     budget.create(text.len())?;
     let mut reader = Reader { text, at: 0, budget };
-    // Go checks the whole text before it converts the first number, so the check comes first here too.
+    // Go checks the whole text before it converts the first number, so check first here too.
     reader.value(0, false)?;
     reader.space();
     if let Some(byte) = reader.peek() {
@@ -324,7 +324,7 @@ impl Reader<'_, '_> {
         Ok(code)
     }
 
-    /// Joins the halves of a character; a half alone becomes U+FFFD.
+    /// Combines a surrogate pair; half a pair becomes U+FFFD.
     fn surrogates(&mut self, code: u32) -> Result<char, Failure> {
         if (0xd800..0xdc00).contains(&code) && self.text.get(self.at..self.at + 2) == Some(b"\\u") {
             let before = self.at;

@@ -29,7 +29,7 @@ enum Element {
     UpperPm,
     LowerPm,
     Zone,
-    /// `-0700`, `Z07:00` and their like.
+    /// `-0700`, `Z07:00` and similar forms.
     Offset {
         form: OffsetForm,
         z_for_utc: bool,
@@ -39,7 +39,7 @@ enum Element {
         digits: usize,
         separator: u8,
     },
-    /// `.999`, which is left out when it is zero.
+    /// `.999`, which is omitted when it is zero.
     TrimmedFraction {
         digits: usize,
         separator: u8,
@@ -55,7 +55,7 @@ enum OffsetForm {
     ColonSeconds,
 }
 
-/// Texts of a layout and their elements, the longer of two that start alike first.
+/// Texts of a layout with their elements; of two with the same beginning the longer one comes first.
 const ELEMENTS: &[(&str, Element)] = &[
     ("January", Element::LongMonth),
     ("Monday", Element::LongWeekday),
@@ -89,7 +89,7 @@ const ELEMENTS: &[(&str, Element)] = &[
     ("Z07", Element::Offset { form: OffsetForm::Hours, z_for_utc: true }),
 ];
 
-/// Finds the next element: the text before it, the element with its length, or only text.
+/// Finds the next element: the text before it, and the element with its length, or only text.
 fn next_element(layout: &[u8]) -> (&[u8], Option<(Element, usize)>) {
     for at in 0..layout.len() {
         let rest = layout.get(at..).unwrap_or_default();
@@ -100,9 +100,9 @@ fn next_element(layout: &[u8]) -> (&[u8], Option<(Element, usize)>) {
     (layout, None)
 }
 
-/// Returns the element at the start of a text, its length, and bytes in front of it that are plain text after all.
+/// Returns the element at the start of a text, its length, and the number of bytes before it that are plain text.
 fn element_at(rest: &[u8]) -> Option<(Element, usize, usize)> {
-    // A lower-case letter behind the short name makes it part of a word.
+    // A lower-case letter after the short name makes it part of a word.
     let is_word = |length: usize| rest.get(length).is_some_and(u8::is_ascii_lowercase);
     if let Some((text, element)) = ELEMENTS.iter().find(|(text, _)| rest.starts_with(text.as_bytes())) {
         return Some((*element, text.len(), 0));
@@ -226,9 +226,9 @@ pub(crate) fn quote(text: &[u8]) -> String {
 
 /// Why one element cannot be read.
 enum Problem {
-    /// The text is not what the element wants.
+    /// The text does not match the element.
     Bad,
-    /// The text is, but its value is not possible.
+    /// The text matches, but its value is out of range.
     OutOfRange(&'static str),
 }
 
@@ -451,7 +451,7 @@ impl Parts {
             Element::Second | Element::ZeroSecond => {
                 let second = reader.number(element == Element::ZeroSecond)?;
                 self.second = checked(second, second < 60, "second")?;
-                // A fraction may follow although the layout has none.
+                // A fraction may follow even if the layout has none.
                 let wanted = matches!(
                     next_element(layout_after),
                     (_, Some((Element::Fraction { .. } | Element::TrimmedFraction { .. }, _)))
@@ -498,7 +498,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the time, or what is wrong with the date.
+    /// Returns the time, or the problem with the date.
     fn time(self) -> Result<Time, &'static str> {
         let year = i64::from(self.year);
         let mut hour = self.hour;
@@ -541,7 +541,7 @@ impl Parts {
             Some(0) if name.is_empty() => Zone::utc(),
             Some(offset) => Zone { name, offset },
             None if name.is_empty() => Zone::utc(),
-            // An unknown abbreviation has no offset, unless it says so itself.
+            // An unknown abbreviation has no offset, unless it contains one.
             None => {
                 let hours = name.strip_prefix("GMT").and_then(|hours| hours.parse::<i32>().ok()).unwrap_or(0);
                 let offset = hours * 3600;

@@ -1,7 +1,7 @@
 //! Text → tokens.
 //!
-//! The states are those of `text/template/parse`, because error texts and line numbers follow from the order in which
-//! they look at the text.
+//! The states are those of `text/template/parse`, because error texts and line numbers depend on the order in which
+//! they read the text.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub(crate) enum TokenKind {
     Keyword(Keyword),
 }
 
-/// Words with a meaning of their own.
+/// Reserved words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
     Block,
@@ -78,7 +78,7 @@ pub(crate) struct Token<'t> {
 }
 
 impl Token<'_> {
-    /// Returns the token as messages show it.
+    /// Returns the token as messages print it.
     pub(crate) fn shown(&self) -> String {
         match self.kind {
             TokenKind::End => "EOF".into(),
@@ -114,7 +114,7 @@ pub(crate) struct Lexer<'t> {
     failed: bool,
 }
 
-/// The next state, or a token that ends the search.
+/// The next state, or a token that ends the scan.
 enum State<'t> {
     Text,
     LeftDelimiter,
@@ -150,7 +150,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Returns the next token; after an error, the end of the text for ever.
+    /// Returns the next token; after an error, always the end of the text.
     pub(crate) fn next_token(&mut self) -> Token<'t> {
         if self.failed {
             return Token { kind: TokenKind::End, position: 0, value: "EOF".into(), line: self.start_line };
@@ -278,7 +278,7 @@ impl<'t> Lexer<'t> {
         State::LeftDelimiter
     }
 
-    /// Tells whether the right delimiter comes next, and whether it trims.
+    /// Whether the right delimiter follows, and whether it trims.
     fn at_right_delimiter(&self) -> (bool, bool) {
         let rest = self.rest();
         if has_right_trim_marker(rest)
@@ -415,7 +415,7 @@ impl<'t> Lexer<'t> {
             self.next();
             count += 1;
         }
-        // A trim marker needs a blank of its own, which is the last one read.
+        // A trim marker needs a blank before it: the last character read.
         let marker = self.text.get(self.position.saturating_sub(1)..).unwrap_or_default();
         if has_right_trim_marker(marker)
             && marker.get(TRIM_MARKER_WIDTH..).is_some_and(|after| after.starts_with(self.right))
@@ -467,7 +467,7 @@ impl<'t> Lexer<'t> {
         self.emit(kind)
     }
 
-    /// Tells whether a character follows that may stand after an identifier.
+    /// Whether a character follows that may follow an identifier.
     fn at_terminator(&mut self) -> bool {
         let next = self.peek();
         next.is_none()

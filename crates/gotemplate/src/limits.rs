@@ -1,26 +1,26 @@
-//! Bounds of one execution.
+//! Limits of one execution.
 //!
-//! Templates come from tenants. A loop of 10¹² steps, a string of 10 GB or a value nested a million times deep must end in an
-//! error, never in a killed process.
+//! Templates come from tenants. A loop of 10¹² steps, a string of 10 GB or a value nested a million times must end in
+//! an error, never in a killed process.
 
 use std::cell::Cell;
 
-/// Bounds of one execution, and the interruption of a longer one.
+/// Limits of one execution, and its interruption.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// Most bytes that a template may print.
+    /// Bytes that a template may print.
     pub output_bytes: usize,
-    /// Most bytes that functions may create altogether, counting strings and the slots of lists and maps.
+    /// Bytes that functions may create in total, counting strings and the slots of lists and maps.
     ///
-    /// No value is counted twice, and none is subtracted again, so this bounds the memory that is in use at any time.
+    /// No value is counted twice and none is ever subtracted, so this also limits the memory in use.
     pub created_bytes: u64,
-    /// Most steps: nodes executed, rounds of loops, items visited by functions.
+    /// Steps: nodes executed, rounds of loops, items visited by functions.
     pub steps: u64,
     /// Deepest chain of templates that call each other.
     pub template_depth: usize,
     /// Deepest nesting of lists and maps that is printed, compared or converted.
     pub value_depth: usize,
-    /// Asked now and then; `true` ends the execution. This is the place for a deadline.
+    /// Called regularly; `true` ends the execution. Use it for a deadline.
     pub interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Limits<'_> {
             output_bytes: 8 << 20,
             created_bytes: 128 << 20,
             steps: 10_000_000,
-            // Templates call each other on the heap, so Go's limit, and its message, can be kept.
+            // Templates call each other on the heap, so Go's limit and its message can be kept.
             template_depth: 100_000,
             value_depth: 500,
             interrupted: None,
@@ -39,7 +39,7 @@ impl Default for Limits<'_> {
     }
 }
 
-/// Why a function ended without a result.
+/// Why a function returned no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) reason: String,
@@ -58,7 +58,7 @@ impl Failure {
     }
 }
 
-/// Counts what an execution has used.
+/// Counts the resources used by an execution.
 pub(crate) struct Budget<'a> {
     pub(crate) limits: Limits<'a>,
     steps: Cell<u64>,
@@ -66,9 +66,9 @@ pub(crate) struct Budget<'a> {
     next_question: Cell<u64>,
 }
 
-/// Steps between two questions whether to go on.
+/// Steps between two calls of `interrupted`.
 const STEPS_PER_QUESTION: u64 = 1024;
-/// Created bytes that count as one step, so that large strings ask the question too.
+/// Created bytes that count as one step, so that large strings also reach `interrupted`.
 const BYTES_PER_STEP: u64 = 256;
 
 impl<'a> Budget<'a> {
@@ -92,7 +92,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Returns how many steps are left.
+    /// Returns the number of remaining steps.
     pub(crate) fn steps_left(&self) -> u64 {
         self.limits.steps.saturating_sub(self.steps.get())
     }
@@ -112,11 +112,11 @@ impl<'a> Budget<'a> {
 
     /// Counts the slots of a list or map before they are created.
     pub(crate) fn create_items(&self, count: usize) -> Result<(), Failure> {
-        // A slot, and the allocation of a short string behind it.
+        // A slot, and the allocation of a short string for it.
         self.create(count.saturating_mul(64))
     }
 
-    /// Fails when a value is nested more deeply than a function follows.
+    /// Fails when a value is nested too deeply.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Failure> {
         if depth > self.limits.value_depth {
             return Err(Failure::limit(format!(
@@ -128,7 +128,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Bytes that are being put together and counted on the way.
+/// Bytes under construction, counted as they grow.
 pub(crate) struct Bytes<'b, 'a> {
     budget: &'b Budget<'a>,
     bytes: Vec<u8>,
@@ -140,12 +140,12 @@ impl<'b, 'a> Bytes<'b, 'a> {
         Bytes { budget, bytes: Vec::new(), counted: 0 }
     }
 
-    /// Gives access to the bytes; what is appended is counted by the next [`Bytes::check`].
+    /// Returns the buffer. [`Bytes::check`] counts appended bytes.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Counts what was appended since the last time.
+    /// Counts bytes appended since the last call.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
         let added = self.bytes.len().saturating_sub(self.counted);
         // Counting every few bytes would cost more than writing them.

@@ -3,7 +3,7 @@
 use crate::float::parse_float;
 use crate::text::{Unit, quoted, unquote_char};
 
-/// A numeric constant and every type that it can take, as Go's untyped constants can.
+/// A numeric constant with every type that it can have, like Go's untyped constants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Number {
     pub(crate) text: String,
@@ -115,7 +115,7 @@ impl Number {
         }
     }
 
-    /// Tells whether the constant has the default type `float64`.
+    /// Whether the constant has the default type `float64`.
     pub(crate) fn is_written_as_float(&self) -> bool {
         let text = self.text.as_bytes();
         let hexadecimal_integer = matches!(text, [b'0', b'x' | b'X', _, ..]) && !self.text.contains(['p', 'P']);
@@ -136,7 +136,7 @@ pub(crate) fn parse_unsigned(text: &str) -> Option<u64> {
         [b'0', _, ..] => (8, lower.get(1..)?, true),
         _ => (10, lower.as_str(), false),
     };
-    // An underscore stands between digits, or between prefix and digits.
+    // An underscore is allowed between digits, or between prefix and digits.
     let underscores = if prefixed { format!("0{digits}") } else { digits.to_owned() };
     if underscores.starts_with('_') || underscores.ends_with('_') || underscores.contains("__") {
         return None;

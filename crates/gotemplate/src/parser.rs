@@ -1,7 +1,7 @@
 //! Tokens → trees.
 //!
-//! Each `define` and `block` is a tree of its own, with its own lookahead and variables, as in Go: the line that an error
-//! names is that of the token which the *current* tree looked at last.
+//! Each `define` and `block` is a separate tree with its own lookahead and variables, as in Go: the line in an error is
+//! that of the token which the *current* tree read last.
 
 use std::collections::BTreeMap;
 
@@ -164,7 +164,8 @@ impl<'t> Parser<'t> {
         if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
     }
 
-    /// Runs a step one level deeper. Depth is what recursion costs, here and when the tree is executed, printed or dropped.
+    /// Runs a step one level deeper. Depth is the cost of recursion, in parsing and when the tree is executed, printed
+    /// or dropped.
     fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting >= MAX_NESTING {
             return self.error("max expression depth exceeded");
@@ -199,7 +200,7 @@ impl<'t> Parser<'t> {
     fn in_new_tree<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         let outer = std::mem::replace(&mut self.tree, Tree::new());
         let result = step(self);
-        // An error is worded already, so the outer tree can be put back in any case.
+        // The error is already complete, so the outer tree can be restored in any case.
         self.tree = outer;
         result
     }
@@ -341,7 +342,7 @@ impl<'t> Parser<'t> {
                     | (BranchKind::With, TokenKind::Keyword(Keyword::With))
             );
             if chained {
-                // `else if` is an `if` inside of the `else`, and the two share one `end`.
+                // `else if` is an `if` inside the `else`, and both share one `end`.
                 self.next();
                 otherwise = Some(List { nodes: vec![self.branch(kind)?] });
             } else {
@@ -430,7 +431,7 @@ impl<'t> Parser<'t> {
                 return Ok(());
             }
             self.next();
-            // A variable at the start may as well be a value, whose blank is then needed again.
+            // A variable at the start may also be a value, which needs its blank again.
             let after = self.peek();
             let next = self.peek_non_space();
             match next.kind {
@@ -511,7 +512,7 @@ impl<'t> Parser<'t> {
         while self.peek().kind == TokenKind::Field {
             fields.push(self.next().value.trim_start_matches('.').to_owned());
         }
-        // Go places a chain at its first `.`, not at its head.
+        // Go positions a chain at its first `.`, not at its head.
         let position = first.position;
         let kind = match head.kind {
             TermKind::Field(mut path) => {
@@ -573,7 +574,7 @@ impl<'t> Parser<'t> {
                 return Ok(None);
             }
         };
-        // A parenthesis is placed at what is inside.
+        // A parenthesis has the position of its content.
         let position = match &kind {
             TermKind::Pipe(pipe) => pipe.position,
             _ => token.position,

@@ -71,7 +71,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Widths and precisions beyond this are refused, as in Go.
+/// Larger widths and precisions are refused, as in Go.
 const MOST_DIGITS: i64 = 1_000_000;
 
 #[derive(Clone, Copy, Default)]
@@ -89,7 +89,7 @@ struct Flags {
     sharp_v: bool,
 }
 
-/// The value that a bad verb names.
+/// The value that a bad verb refers to.
 #[derive(Clone, Copy)]
 enum Subject<'v> {
     None,
@@ -133,7 +133,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         self.push(bytes)
     }
 
-    /// Pads with blanks even where zeros were asked for.
+    /// Pads with blanks even if the flags ask for zeros.
     fn pad_blank(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let zero = std::mem::take(&mut self.flags.zero);
         let result = self.pad(bytes);
@@ -159,7 +159,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             }
             at += 1;
             self.flags = Flags::default();
-            // A step for each verb, so that a long format asks for the time.
+            // Count a step for each verb, so that a long format reaches the deadline check.
             self.budget.step(1)?;
             while let Some(byte) = format.get(at).copied() {
                 match byte {
@@ -303,7 +303,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             (Value::Nil, _) => self.bad_verb(verb, Subject::None),
             (_, 'T') => self.string(value.type_name().as_bytes()),
             (Value::List(_) | Value::Map(_), 'p') => {
-                // An address would differ from run to run.
+                // An address would differ between runs.
                 Err(Failure::new("%p is not supported: addresses are not repeatable"))
             }
             (_, 'p') => self.bad_verb(verb, Subject::Argument(value)),
@@ -317,7 +317,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         }
     }
 
-    /// Prints what has a text of its own; returns false where the verb asks for the value behind it.
+    /// Prints a value by its own method. Returns false if the verb prints the underlying value.
     fn method(&mut self, value: &Value, verb: char) -> Result<bool, Failure> {
         if self.erroring {
             return Ok(false);
@@ -339,7 +339,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         Ok(false)
     }
 
-    /// Prints a value inside of another one, or the value behind a name.
+    /// Prints a value inside another one, or the value of a named number.
     fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), Failure> {
         self.budget.check_depth(depth)?;
         if depth > 0 && matches!(value, Value::Time(_) | Value::Named(..)) && self.method(value, verb)? {
@@ -551,7 +551,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             && !self.flags.minus
             && let Some(width) = self.flags.width
         {
-            // Zeros stand between sign and digits.
+            // Zeros go between sign and digits.
             least = width.saturating_sub(usize::from(negative || self.flags.plus || self.flags.space));
         }
         let mut digits = match base {
@@ -665,7 +665,7 @@ fn digits(format: &[u8], at: &mut usize) -> Option<usize> {
     let mut number = 0i64;
     while let Some(digit) = format.get(*at).filter(|byte| byte.is_ascii_digit()) {
         if number > MOST_DIGITS {
-            // Go gives up on the rest of the format.
+            // Go stops reading the format here.
             *at = format.len();
             return None;
         }

@@ -1,7 +1,8 @@
-//! Regular expressions by Go's syntax on the engine of the crate `regex`.
+//! Regular expressions with Go's syntax on the `regex` crate.
 //!
-//! Both are linear and leftmost-first. The syntaxes differ in what `\d` and `\w` match (ASCII in Go), in names and escapes,
-//! and in what is an error. So a pattern is checked by Go's rules, with Go's messages, and written anew for the engine.
+//! Both engines are linear and leftmost-first. The syntaxes differ in the meaning of `\d` and `\w` (ASCII in Go), in
+//! names and escapes, and in errors. So a pattern is checked by Go's rules, with Go's messages, and translated for the
+//! engine.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use crate::limits::{Bytes, Failure};
 use crate::text::{chars, decode_char, find, is_digit, is_letter, lossy};
 
-/// Patterns that were compiled, because a template is executed for many inputs with the same few patterns.
+/// Cache of compiled patterns: a template is executed for many inputs with the same few patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     compiled: Mutex<HashMap<Vec<u8>, Compiled>>,
@@ -20,13 +21,13 @@ pub(crate) struct Patterns {
 
 type Compiled = Result<Arc<Pattern>, String>;
 
-/// Most patterns that are kept. A template can make more than that of its input.
+/// Limit of the cache. A template can create more patterns from its input.
 const MOST_PATTERNS: usize = 64;
-/// Longest pattern, in bytes.
+/// Limit for a pattern, in bytes.
 const MOST_PATTERN_BYTES: usize = 64 << 10;
-/// Largest compiled pattern, in bytes.
+/// Limit for a compiled pattern, in bytes.
 const MOST_COMPILED_BYTES: usize = 512 << 10;
-/// Deepest nesting of groups. Go has 1000, and the compiler of the engine recurses.
+/// Limit for nested groups. Go allows 1000, but the engine's compiler recurses.
 const MOST_NESTING: u32 = 250;
 
 impl Patterns {
@@ -77,12 +78,12 @@ impl Pattern {
         Ok(Pattern { regex, names: translator.names })
     }
 
-    /// Tells whether the pattern matches anywhere.
+    /// Whether the pattern matches anywhere.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(text)
     }
 
-    /// Finds the first match from a position on that does not start inside of a character.
+    /// Finds the first match at or after a position that does not start inside a character.
     pub(crate) fn captures_at<'h>(&self, text: &'h [u8], from: usize) -> Option<Captures<'h>> {
         let mut from = from;
         loop {
@@ -91,12 +92,12 @@ impl Pattern {
             if !is_inside_char(text, start) {
                 return Some(captures);
             }
-            // Only an empty match, as of `\B`, can start there.
+            // Only an empty match, such as of `\B`, can start there.
             from = start + 1;
         }
     }
 
-    /// Returns up to `most` matches that do not overlap. An empty match right after another match does not count.
+    /// Returns up to `most` matches that do not overlap. An empty match right after another match is skipped.
     pub(crate) fn matches<'p>(&'p self, text: &'p [u8], most: usize) -> impl Iterator<Item = Range<usize>> + 'p {
         let mut from = 0;
         let mut previous_end = None;
@@ -155,17 +156,17 @@ impl Pattern {
     }
 }
 
-/// Returns how far the next position is; behind the end it is 1.
+/// Returns the distance to the next position; at the end of the text it is 1.
 pub(crate) fn char_width(text: &[u8], at: usize) -> usize {
     text.get(at..).and_then(decode_char).map_or(1, |(_, width)| width)
 }
 
 fn is_inside_char(text: &[u8], at: usize) -> bool {
-    // The character that would hold the position starts at most three bytes before it.
+    // A character that contains the position starts at most three bytes before it.
     (1..=3).any(|back| at.checked_sub(back).is_some_and(|start| char_width(text, start) > back))
 }
 
-/// Reads the longest name of letters, digits and `_`, perhaps in braces.
+/// Reads the longest name of letters, digits and `_`, with or without braces.
 fn group_name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let braced = text.strip_prefix(b"{");
     let inside = braced.unwrap_or(text);
@@ -181,7 +182,7 @@ fn group_name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Escapes what has a meaning in a pattern.
+/// Escapes characters that are special in a pattern.
 pub(crate) fn quote_meta(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
@@ -214,11 +215,11 @@ struct Flags {
     swap_greed: bool,
 }
 
-/// A group that is open.
+/// An open group.
 struct Group {
     flags: Flags,
     start: usize,
-    /// Largest product of counted repetitions inside of each other.
+    /// Largest product of nested counted repetitions.
     weight: u64,
 }
 
@@ -231,7 +232,7 @@ struct Translator<'p> {
     groups: Vec<Group>,
     /// Largest product of repetitions on the current level.
     weight: u64,
-    /// Start and end of the last atom in `out`, and its weight, where a repetition can apply to it.
+    /// Start and end of the last atom in `out`, and its weight, if a repetition may follow it.
     atom: Option<(usize, usize, u64)>,
 }
 
@@ -384,7 +385,7 @@ impl<'p> Translator<'p> {
                     if is_group {
                         self.open(&format!("(?{}:", flags.text()))?;
                     } else {
-                        // The last atom stays the one that a repetition applies to.
+                        // A repetition still applies to the last atom.
                         self.out.push_str(&format!("(?{})", flags.text()));
                     }
                     self.flags = flags;
@@ -435,7 +436,7 @@ impl<'p> Translator<'p> {
         let mut weight = weight;
         if let Some((least, most)) = counts {
             let count = most.unwrap_or(least);
-            // An atom that is repeated no times costs nothing, whatever it holds.
+            // An atom that is repeated zero times costs nothing.
             weight = if most == Some(0) { 1 } else { weight.saturating_mul(count.max(1)) };
             if weight > 1000 && (least >= 2 || most.is_some_and(|most| most >= 2)) {
                 return error("invalid repeat count", shown(before, self.rest));
@@ -443,7 +444,7 @@ impl<'p> Translator<'p> {
         }
         self.weight = self.weight.max(weight);
         let inserted = format!("{operator}{}", if lazy { "?" } else { "" });
-        // Flags may stand between the atom and its repetition.
+        // Flags may come between the atom and its repetition.
         self.out.insert_str(end, &inserted);
         self.out.insert_str(start, "(?:");
         self.out.insert(end + 3 + inserted.len(), ')');
@@ -576,7 +577,7 @@ fn literal(character: char) -> String {
     if character.is_ascii_alphanumeric() { character.to_string() } else { format!(r"\x{{{:X}}}", u32::from(character)) }
 }
 
-/// Returns the inside of the class of `\d` and its like, which in Go are about ASCII.
+/// Returns the content of the class of `\d` and similar escapes, which are ASCII in Go.
 fn perl_class(letter: u8) -> Option<&'static str> {
     match letter {
         b'd' => Some("0-9"),
@@ -644,7 +645,7 @@ fn hexadecimal_char<'p>(text: &'p str, rest: &'p str) -> Result<(char, &'p str),
         if character == '}' {
             return match char::from_u32(code) {
                 Some(character) if count > 0 => Ok((character, after)),
-                // Half of a surrogate pair matches nothing that UTF-8 can hold.
+                // Half of a surrogate pair matches no UTF-8 text.
                 None => Ok(('\u{10ffff}', after)),
                 _ => invalid(after),
             };

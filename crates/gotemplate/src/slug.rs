@@ -1,4 +1,4 @@
-//! Names for hosts and objects out of any text.
+//! Names for hosts and objects made from any text.
 
 use std::io::Read;
 use std::sync::LazyLock;
@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 /// Longest slug.
 const MOST_BYTES: usize = 63;
 
-/// ASCII for each character of the Basic Multilingual Plane: a length, then as many bytes; a length of 255 stands for none.
-/// Converted from the table of `gosimple/unidecode` v1.0.1 (Apache-2.0, © The unidecode Authors).
+/// ASCII for each character of the Basic Multilingual Plane: a length, then that many bytes; a length of 255 means
+/// none. Converted from the table of `gosimple/unidecode` v1.0.1 (Apache-2.0, © The unidecode Authors).
 static COMPRESSED: &[u8] = include_bytes!("slug/unidecode.zlib");
 
 struct Transliterations {
@@ -18,7 +18,7 @@ struct Transliterations {
 
 static TABLE: LazyLock<Transliterations> = LazyLock::new(|| {
     let mut bytes = Vec::new();
-    // The table is part of the program; if it were broken, nothing would be transliterated, and a test says so.
+    // The table is part of the program. A damaged one would only disable transliteration, which a test detects.
     let _ = flate2::read::ZlibDecoder::new(COMPRESSED).read_to_end(&mut bytes);
     let mut starts = Vec::with_capacity(0x1_0000);
     let mut at = 0usize;
@@ -68,7 +68,7 @@ pub fn slugify(text: &str) -> String {
     if slug.len() <= MOST_BYTES {
         return slug.to_owned();
     }
-    // Cut between words where there is a dash. What stays may end in `_`: Go does not trim a second time.
+    // Cut between words if there is a dash. The result may end in `_`, because Go does not trim again.
     let end = slug.bytes().take(MOST_BYTES + 1).collect::<Vec<u8>>().iter().rposition(|byte| *byte == b'-');
     slug.get(..end.unwrap_or(MOST_BYTES)).unwrap_or(slug).to_owned()
 }

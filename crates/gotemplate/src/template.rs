@@ -1,4 +1,4 @@
-//! The face of the crate: parse once, execute with many inputs.
+//! The interface of the crate: parse once, execute with many inputs.
 
 use crate::error::{ExecutionError, ParseError};
 use crate::execute::Executor;
@@ -9,21 +9,21 @@ use crate::regexp::Patterns;
 use crate::tree::{Command, List, Node, Pipe, Term, TermKind};
 use crate::value::{Map, Value};
 
-/// How the text of a template is read.
+/// Syntax of a template's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Syntax {
     /// Opens an action, for example `{{`.
     pub left_delimiter: String,
     /// Closes an action.
     pub right_delimiter: String,
-    /// Result of looking up a key that a map does not have.
+    /// Result for a missing key of a map.
     pub missing_key: MissingKey,
-    /// Name of a function without arguments that returns the data. Without one, the data is the dot of the template;
-    /// with one, the dot is nil.
+    /// Name of a function without arguments that returns the data. If unset, the data is the dot of the template;
+    /// otherwise the dot is nil.
     pub data_function: Option<String>,
 }
 
-/// Result of looking up a key that a map does not have, the option `missingkey` of Go.
+/// Result for a missing key of a map: Go's option `missingkey`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingKey {
     /// Prints `<no value>`.
@@ -58,8 +58,8 @@ impl Syntax {
 
 /// Data of an execution.
 ///
-/// The functions `set` and `unset` change it. Executions that are given the same `Data` see each other's changes, as those
-/// of one input set in Go do; [`Template::changes_data`] tells whether that can happen.
+/// The functions `set` and `unset` change it. Executions with the same `Data` see each other's changes, like those of
+/// one input set in Go; see [`Template::changes_data`].
 #[derive(Clone, Debug)]
 pub struct Data(pub(crate) Value);
 
@@ -88,18 +88,18 @@ impl From<&serde_json::Map<String, serde_json::Value>> for Data {
     }
 }
 
-/// Limits of an execution, and the facts about the world that some functions ask for.
+/// Limits of an execution, and the environment that some functions need.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Bounds of the execution.
+    /// Limits of the execution.
     pub limits: Limits<'a>,
-    /// Seconds since 1970 for `ago` and `durationRound`; without it they fail.
+    /// Seconds since 1970 for `ago` and `durationRound`, which fail without it.
     pub now: Option<i64>,
-    /// Returns a random number below its argument, for `randInt`; without it that fails.
+    /// Returns a random number below its argument for `randInt`, which fails without it.
     pub random: Option<&'a dyn Fn(u64) -> u64>,
 }
 
-/// A parsed template with everything that it defines.
+/// A parsed template with all templates that it defines.
 #[derive(Debug)]
 pub struct Template {
     name: String,
@@ -113,7 +113,7 @@ impl Template {
     /// Parses a text.
     ///
     /// # Errors
-    /// The first mistake, with its line and in Go's words. Functions that do not exist are a mistake of the text.
+    /// The first mistake, with its line and in Go's words. Unknown functions count as mistakes.
     pub fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Template, ParseError> {
         let trees = parser::parse(name, text, syntax)?;
         Ok(Template {
@@ -125,10 +125,10 @@ impl Template {
         })
     }
 
-    /// Executes the template and returns what it prints.
+    /// Executes the template and returns its output.
     ///
     /// # Errors
-    /// The failing node with its place and Go's words, a limit that was reached, or output that is not UTF-8.
+    /// The failing node with its position and Go's words, a limit, or output that is not UTF-8.
     pub fn execute(&self, data: &Data, options: &Options<'_>) -> Result<String, ExecutionError> {
         let output = self.execute_bytes(data, options)?;
         String::from_utf8(output).map_err(|error| {
@@ -146,10 +146,10 @@ impl Template {
         })
     }
 
-    /// Executes the template and returns what it prints, which can be any bytes.
+    /// Executes the template and returns its output as bytes.
     ///
     /// # Errors
-    /// Those of [`Template::execute`] but the last one.
+    /// Those of [`Template::execute`] except for output that is not UTF-8.
     pub fn execute_bytes(&self, data: &Data, options: &Options<'_>) -> Result<Vec<u8>, ExecutionError> {
         let context = Context {
             budget: Budget::new(options.limits),
@@ -161,12 +161,13 @@ impl Template {
         Executor::new(self, &context).run()
     }
 
-    /// Tells whether the text calls a function that changes a map, so that executions that share [`Data`] can see each other.
+    /// Whether the template calls a function that changes a map, so that executions with the same [`Data`] can affect
+    /// each other.
     pub fn changes_data(&self) -> bool {
         self.calls(&["set", "unset"])
     }
 
-    /// Tells whether two executions with the same data can print different texts.
+    /// Whether executions with the same data always have the same output.
     pub fn is_repeatable(&self) -> bool {
         !self.calls(&["randInt", "ago"])
     }

@@ -29,17 +29,17 @@ fn execute(text: &str, data: &Data) -> Result<String, ExecutionError> {
     parse(text).expect("the template parses").execute(data, &options)
 }
 
-/// Renders a template that has to succeed.
+/// Renders a template that must succeed.
 fn rendered(text: &str) -> String {
     execute(text, &inputs()).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Returns the message of a template that has to fail when it is executed.
+/// Returns the message of a template whose execution must fail.
 fn execution_error(text: &str) -> String {
     execute(text, &inputs()).expect_err(text).to_string()
 }
 
-/// Returns the message of a text that has to be refused.
+/// Returns the message of a text that must be refused.
 fn parse_error(text: &str) -> String {
     parse(text).expect_err(text).to_string()
 }

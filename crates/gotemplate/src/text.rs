@@ -1,4 +1,4 @@
-//! Strings as Go has them: bytes that usually, but not always, are UTF-8.
+//! Strings as in Go: bytes that are usually, but not always, UTF-8.
 
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::Regex;
 /// A Go string: immutable bytes, cheap to clone.
 pub type Text = Rc<[u8]>;
 
-/// The character that stands for a byte that is not UTF-8.
+/// The replacement for a byte that is not UTF-8.
 pub(crate) const REPLACEMENT: char = '\u{fffd}';
 
 /// Decodes the first character of `bytes` as `utf8.DecodeRune` does: a bad byte is U+FFFD of width 1.
@@ -44,7 +44,7 @@ pub(crate) fn decode_last_char(bytes: &[u8]) -> Option<(char, usize)> {
     (end > 0).then_some((REPLACEMENT, 1))
 }
 
-/// Iterates over the characters of a Go string with the bytes that each one came from.
+/// Iterates over the characters of a Go string, each with its bytes.
 pub(crate) struct Chars<'a> {
     rest: &'a [u8],
 }
@@ -75,12 +75,12 @@ pub(crate) fn push_char(out: &mut Vec<u8>, character: char) {
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// Turns bytes into text for a message; bad bytes become U+FFFD.
+/// Decodes bytes for a message; invalid bytes become U+FFFD.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns where `needle` first occurs.
+/// Returns the position of the first `needle`.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     match needle {
         [] => Some(0),
@@ -97,7 +97,7 @@ pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     }
 }
 
-// The regular expressions carry the Unicode tables already, so no table of our own is needed.
+// The regular expressions already contain the Unicode tables, so no separate table is needed.
 static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
 static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
 static PRINTABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").ok());
@@ -121,7 +121,8 @@ pub(crate) fn is_print(character: char) -> bool {
     if character.is_ascii() { (' '..='~').contains(&character) } else { is_in(&PRINTABLE, character) }
 }
 
-/// Appends a string in Go's double quotes, as `strconv.AppendQuote` does; `ascii` escapes all other characters too.
+/// Appends a string in Go's double quotes, as `strconv.AppendQuote` does; `ascii` also escapes all characters beyond
+/// ASCII.
 pub(crate) fn push_quoted(out: &mut Vec<u8>, bytes: &[u8], quote: u8, ascii: bool) {
     out.push(quote);
     for (character, raw) in chars(bytes) {
@@ -136,7 +137,7 @@ pub(crate) fn push_quoted(out: &mut Vec<u8>, bytes: &[u8], quote: u8, ascii: boo
     out.push(quote);
 }
 
-/// Appends one character as it stands between Go quotes.
+/// Appends one character as it appears between Go quotes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, character: char, quote: u8, ascii: bool) {
     if character == char::from(quote) || character == '\\' {
         out.push(b'\\');
@@ -177,7 +178,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     lossy(&out)
 }
 
-/// Tells whether a string can stand between backquotes unchanged, as `strconv.CanBackquote` does.
+/// Whether a string can appear between backquotes unchanged, as `strconv.CanBackquote` does.
 pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     chars(bytes).all(|(character, raw)| {
         !(raw.len() == 1 && character == REPLACEMENT)
@@ -219,7 +220,7 @@ pub(crate) struct QuotedUnit {
     pub(crate) width: usize,
 }
 
-/// The value of an escape: `\x41` and `\101` are bytes, all else is a character.
+/// Value of an escape: `\x41` and `\101` are bytes, all others are characters.
 pub(crate) enum Unit {
     /// A character, written as UTF-8.
     Char(char),

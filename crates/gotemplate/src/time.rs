@@ -1,4 +1,4 @@
-//! Times, and what templates can call on them.
+//! Times, and the methods that templates can call on them.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use crate::layout;
 use crate::limits::Failure;
 use crate::value::Value;
 
-/// `time.Time`: a point in time, seen from a zone.
+/// `time.Time`: a point in time in a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Time {
     /// Seconds since 1970 in UTC.
@@ -22,7 +22,7 @@ pub struct Time {
 /// A fixed distance from UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Abbreviation; empty for a zone that is known by its offset only.
+    /// Abbreviation; empty for a zone with only an offset.
     pub name: String,
     /// Seconds east of UTC.
     pub offset: i32,
@@ -35,7 +35,7 @@ impl Zone {
     }
 }
 
-/// Integers that print a name or a text instead of their digits.
+/// Integers that print as a name or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// `time.Month`, from 1.
@@ -78,7 +78,7 @@ impl Named {
         }
     }
 
-    /// Returns the text that a number prints as.
+    /// Returns the printed text of a number.
     pub(crate) fn name(self, number: i64) -> String {
         let named = |names: &[&str], index: Option<usize>, shown: &str| match index.and_then(|index| names.get(index)) {
             Some(name) => (*name).to_owned(),
@@ -92,7 +92,7 @@ impl Named {
     }
 }
 
-/// A time by calendar and clock.
+/// A time as date and time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     pub(crate) year: i64,
@@ -191,7 +191,7 @@ impl Time {
         )
     }
 
-    /// The form that JSON holds.
+    /// The form used in JSON.
     pub(crate) fn rfc3339(&self) -> String {
         layout::format(self, b"2006-01-02T15:04:05.999999999Z07:00")
     }
@@ -245,7 +245,7 @@ static TIME_METHODS: &[Function] = &[
             return Err(Failure::new("the date is out of range"));
         }
         let month = u32::try_from(months.rem_euclid(12) + 1).unwrap_or(1);
-        // Days beyond the end of the month run into the next one.
+        // Days beyond the end of the month continue in the next one.
         let days = days_from_date(year, month, 1) + i64::from(clock.day) - 1 + call.int(3);
         let local = time.seconds + i64::from(time.zone.offset);
         let seconds = days * DAY + local.rem_euclid(DAY) - i64::from(time.zone.offset);

@@ -6,7 +6,7 @@ use crate::functions::Function;
 use crate::number::Number;
 use crate::text::quoted;
 
-/// Nodes that follow each other.
+/// Nodes in sequence.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     pub(crate) nodes: Vec<Node>,
@@ -41,12 +41,12 @@ pub(crate) struct Branch {
     pub(crate) otherwise: Option<List>,
 }
 
-/// Commands joined by `|`, perhaps with variables that take the result.
+/// Commands joined by `|`, optionally with variables for the result.
 #[derive(Debug, Default)]
 pub(crate) struct Pipe {
     pub(crate) position: usize,
     pub(crate) variables: Vec<String>,
-    /// `=` instead of `:=`.
+    /// Whether the operator is `=` instead of `:=`.
     pub(crate) assigns: bool,
     pub(crate) commands: Vec<Command>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Command {
     pub(crate) terms: Vec<Term>,
 }
 
-/// An operand with its place in the text.
+/// An operand with its position in the text.
 #[derive(Debug)]
 pub(crate) struct Term {
     pub(crate) position: usize,
@@ -73,7 +73,7 @@ pub(crate) enum TermKind {
         function: &'static Function,
     },
     Field(Vec<String>),
-    /// The variable, then fields of its value.
+    /// A variable, and fields of its value.
     Variable(Vec<String>),
     Chain {
         head: Box<Term>,
@@ -91,7 +91,7 @@ pub(crate) enum TermKind {
 }
 
 impl List {
-    /// Tells whether there is nothing but blank text, which lets a later definition of the same name replace it.
+    /// Whether the list has only blank text, so that a later definition of the same name may replace it.
     pub(crate) fn is_blank(&self) -> bool {
         self.nodes.iter().all(|node| matches!(node, Node::Text { text, .. } if text.trim().is_empty()))
     }
@@ -116,7 +116,7 @@ impl Display for List {
     }
 }
 
-// Go prints nodes with braces, whatever the delimiters of the template are.
+// Go prints nodes with braces, regardless of the template's delimiters.
 impl Display for Node {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

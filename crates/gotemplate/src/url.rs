@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use crate::text::{lossy, quoted};
 
-/// Part of a URL, which decides what is escaped in it.
+/// Part of a URL, which decides about the escaping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Path,
@@ -15,12 +15,12 @@ pub(crate) enum Part {
     Fragment,
 }
 
-/// A URL taken apart; texts are decoded.
+/// A parsed URL with decoded parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) scheme: Vec<u8>,
     pub(crate) opaque: Vec<u8>,
-    /// Name and, where there is a colon, password.
+    /// Name, and password if there is a colon.
     pub(crate) user: Option<(Vec<u8>, Option<Vec<u8>>)>,
     pub(crate) host: Vec<u8>,
     pub(crate) path: Vec<u8>,
@@ -62,7 +62,7 @@ fn is_escaped(byte: u8, part: Part) -> bool {
     }
 }
 
-/// `url.QueryEscape` and its like.
+/// `url.QueryEscape` and similar functions.
 pub(crate) fn escape(bytes: &[u8], part: Part) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for byte in bytes {
@@ -98,7 +98,7 @@ fn unescape(bytes: &[u8], part: Part) -> Result<Vec<u8>, String> {
             return Err(invalid(escape));
         };
         let decoded = high << 4 | low;
-        // In hosts only bytes beyond ASCII may be escaped, in zones also blanks and what hosts cannot hold.
+        // In hosts only bytes beyond ASCII may be escaped; in zones also blanks and bytes that hosts cannot contain.
         let refused = match part {
             Part::Host => high < 8 && escape != b"%25",
             Part::Zone => escape != b"%25" && decoded != b' ' && is_escaped(decoded, Part::Host),
@@ -191,7 +191,7 @@ impl Url {
         Ok(())
     }
 
-    /// Returns name and password as they stand in a URL.
+    /// Returns name and password in their URL form.
     pub(crate) fn user_text(&self) -> Vec<u8> {
         let Some((name, password)) = &self.user else { return Vec::new() };
         let mut out = escape(name, Part::UserPassword);
@@ -217,7 +217,7 @@ impl Url {
         }
     }
 
-    /// Puts the parts together again.
+    /// Formats the URL.
     pub(crate) fn to_text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if !self.scheme.is_empty() {
@@ -242,7 +242,7 @@ impl Url {
                 out.push(b'/');
             }
             if out.is_empty() && split_at_byte(&path, b'/').0.contains(&b':') {
-                // Without it the first segment would be read as a scheme.
+                // Otherwise the first segment would be read as a scheme.
                 out.extend_from_slice(b"./");
             }
             out.extend_from_slice(&path);
@@ -313,7 +313,7 @@ fn host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
     let first = host.iter().position(|byte| *byte == b':');
     let last = host.iter().rposition(|byte| *byte == b':');
     if let (Some(first), Some(last)) = (first, last) {
-        // Only http and https insist on a single colon.
+        // Only http and https require a single colon.
         let at = if scheme == b"http" || scheme == b"https" { first } else { last };
         check_port(host.get(at..).unwrap_or_default())?;
     }

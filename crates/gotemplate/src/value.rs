@@ -1,10 +1,10 @@
 //! Values of templates, with Go's dynamic types kept apart.
 //!
-//! `5` in a template is an `int`, `5` of the input an `int64`, and Go compares, prints and refuses them differently. So the
-//! types of Go that a template can meet each have a variant here.
+//! `5` in a template is an `int`, `5` of the input an `int64`, and Go compares, prints and refuses them differently. So
+//! each Go type that can occur in a template has a variant here.
 //!
-//! Maps are shared and mutable, because `set` and `unset` change the map that they are given. Lists never change. A map
-//! cannot be put into itself, so values form no cycles; they can be nested deeply, so they are dropped without recursion.
+//! Maps are shared and mutable, because `set` and `unset` change their argument. Lists never change. A map cannot be
+//! put into itself, so values have no cycles. They can be nested deeply, so they are dropped without recursion.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub enum Value {
     Map(Map),
     /// `time.Time`
     Time(Rc<Time>),
-    /// A number with a name, such as a month.
+    /// A number with a named type, such as a month.
     Named(Named, i64),
 }
 
@@ -55,7 +55,7 @@ pub enum ElementType {
     AnyList,
 }
 
-/// A slice of Go; without items it is a nil slice, which is not the same as an empty one.
+/// A Go slice; without items it is a nil slice, which differs from an empty one.
 #[derive(Clone, Debug)]
 pub struct List {
     element: ElementType,
@@ -65,14 +65,14 @@ pub struct List {
 #[derive(Debug)]
 struct Items(Vec<Value>);
 
-/// A map of Go with string keys, sorted by key; a nil map reads as empty and refuses writes.
+/// A Go map with string keys, sorted by key; a nil map reads as empty and refuses writes.
 #[derive(Clone, Debug)]
 pub struct Map {
     element: ElementType,
     entries: Option<Rc<Entries>>,
 }
 
-/// Keys and values of a map in the order of the keys.
+/// Keys and values of a map, sorted by key.
 pub(crate) type EntryList = Vec<(Text, Value)>;
 
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// Tells whether `if` takes the branch: everything but nil, false, zero and what has no length is true.
+    /// Whether `if` takes the branch: every value is true except nil, false, zero and values of length zero.
     pub fn is_true(&self) -> bool {
         match self {
             Value::Nil => false,
@@ -148,7 +148,7 @@ impl Value {
         }
     }
 
-    /// Tells whether Go's `reflect.Value.IsNil` holds, or nothing is there at all.
+    /// Whether Go's `reflect.Value.IsNil` holds, or there is no value.
     pub(crate) fn is_nil(&self) -> bool {
         match self {
             Value::Nil => true,
@@ -191,7 +191,7 @@ impl From<bool> for Value {
     }
 }
 
-/// Converts JSON as the template's input has it: integers within 64 bits become `int64`, other numbers `float64`.
+/// Converts JSON as in the template's input: integers within 64 bits become `int64`, other numbers `float64`.
 impl From<&serde_json::Value> for Value {
     fn from(json: &serde_json::Value) -> Value {
         match json {
@@ -231,12 +231,12 @@ impl List {
         self.element
     }
 
-    /// Returns the items; none for a nil slice.
+    /// Returns the items; empty for a nil slice.
     pub fn items(&self) -> &[Value] {
         self.items.as_ref().map_or(&[], |items| &items.0)
     }
 
-    /// Returns an address that tells shared lists apart.
+    /// Returns an address that identifies a shared list.
     fn address(&self) -> Option<usize> {
         self.items.as_ref().map(|items| Rc::as_ptr(items) as usize)
     }
@@ -253,7 +253,7 @@ impl Map {
         Map { element: ElementType::Any, entries: None }
     }
 
-    /// Makes a map; of equal keys the last one wins.
+    /// Makes a map; the last of equal keys counts.
     pub(crate) fn from_unsorted(element: ElementType, mut entries: EntryList) -> Map {
         if !entries.is_sorted_by(|left, right| left.0 < right.0) {
             entries.sort_by(|left, right| left.0.cmp(&right.0));
@@ -281,9 +281,9 @@ impl Map {
         entries.get(at).map(|(_, value)| value.clone())
     }
 
-    /// Sets the value of a key; returns `false` for a nil map, which stays as it is.
+    /// Sets the value of a key; returns `false` for a nil map, which is not changed.
     ///
-    /// The value must not contain this map: such a cycle would never be freed. [`Map::is_within`] tells.
+    /// The value must not contain this map, because such a cycle would never be freed; check with [`Map::is_within`].
     pub(crate) fn insert(&self, key: &[u8], value: Value) -> bool {
         let Some(shared) = &self.entries else { return false };
         let previous = {
@@ -296,7 +296,7 @@ impl Map {
                 }
             }
         };
-        // Dropped only now: it may hold the last reference to a map that borrows this one while it is taken apart.
+        // Drop it last: it may hold the last reference to a map that borrows this one while it is dropped.
         drop(previous);
         true
     }
@@ -314,27 +314,27 @@ impl Map {
         drop(removed);
     }
 
-    /// Returns how many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.entries().map_or(0, |entries| entries.len())
     }
 
-    /// Tells whether there are no keys.
+    /// Whether the map has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Tells whether this is a nil map.
+    /// Whether this is a nil map.
     pub fn is_nil(&self) -> bool {
         self.entries.is_none()
     }
 
-    /// Borrows the entries in the order of their keys.
+    /// Borrows the entries, sorted by key.
     pub(crate) fn entries(&self) -> Option<Ref<'_, EntryList>> {
         self.entries.as_ref().map(|shared| shared.0.borrow())
     }
 
-    /// Copies the entries, which is cheap: keys and values are shared.
+    /// Copies the entries. This is cheap because keys and values are shared.
     pub(crate) fn snapshot(&self) -> EntryList {
         self.entries().map(|entries| entries.clone()).unwrap_or_default()
     }
@@ -343,7 +343,8 @@ impl Map {
         self.entries.as_ref().map(|shared| Rc::as_ptr(shared) as usize)
     }
 
-    /// Tells whether `value` is this map or contains it; visits at most `most` lists and maps and returns how many it visited.
+    /// Whether `value` is this map or contains it. Visits at most `most` lists and maps, and returns how many it
+    /// visited.
     ///
     /// `Err` when there are more to visit.
     pub(crate) fn is_within(&self, value: &Value, most: u64) -> Result<(bool, u64), u64> {
@@ -385,7 +386,8 @@ fn is_container(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Map(_))
 }
 
-// A template can nest values as deeply as its steps allow. Dropping them recursively would need a stack frame a level.
+// A template can nest values as deeply as its steps allow, and dropping them recursively would need a stack frame per
+// level.
 impl Drop for Items {
     fn drop(&mut self) {
         if self.0.iter().any(is_container) {

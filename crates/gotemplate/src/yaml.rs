@@ -1,7 +1,7 @@
 //! YAML as `sigs.k8s.io/yaml` writes it: lists flush with their key, keys in natural order, long texts folded.
 //!
-//! The package `flux-operator-yaml` writes for people and never folds. A template needs the very text that Go writes,
-//! because it goes on to indent and to hash it. The states of the emitter are those of libyaml, which Go's library ports.
+//! The package `flux-operator-yaml` writes for people and never folds. A template needs exactly Go's text, because it
+//! may indent or hash it. The states of the emitter are those of libyaml, of which Go's library is a port.
 
 use std::cmp::Ordering;
 
@@ -28,13 +28,13 @@ impl std::error::Error for WriteError {}
 /// Writes one document without `---`, ending in a line feed.
 ///
 /// # Errors
-/// Control characters that YAML cannot hold, and nesting beyond 500 levels.
+/// Control characters that YAML does not allow, and nesting beyond 500 levels.
 pub fn to_string(value: &serde_json::Value) -> Result<String, WriteError> {
     let budget = Budget::new(Limits { created_bytes: u64::MAX, steps: u64::MAX, ..Limits::default() });
     let mut emitter = Emitter::new(&budget);
     emitter.json(value, Place::Root, 0).map_err(|failure| WriteError(failure.reason))?;
     emitter.end();
-    // Only texts went in.
+    // All input was text.
     String::from_utf8(emitter.out).map_err(|error| WriteError(error.to_string()))
 }
 
@@ -47,14 +47,14 @@ pub(crate) fn write_value(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>,
     Ok(emitter.out)
 }
 
-/// Position of a node in the one around it.
+/// Position of a node in its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
     Item,
-    /// A key that stands on the line of its value.
+    /// A key on the line of its value.
     SimpleKey,
-    /// A key behind `?`.
+    /// A key after `?`.
     ComplexKey,
     MapValue,
 }
@@ -76,9 +76,9 @@ struct Emitter<'b, 'a> {
     counted: usize,
     indent: i32,
     column: usize,
-    /// The last character was a blank or a break.
+    /// Whether the last character was a blank or a line break.
     whitespace: bool,
-    /// Nothing but indentation and indicators stands on the line.
+    /// Whether the line has only indentation and indicators.
     indention: bool,
 }
 
@@ -275,8 +275,8 @@ impl<'b, 'a> Emitter<'b, 'a> {
         self.budget.step(text.len() as u64 / 256)?;
         let read;
         let text = if text.contains('\u{85}') {
-            // Go's library writes the JSON of the value first and reads that as YAML, where a next-line character is a
-            // line break that folds into a blank.
+            // Go's library writes the value as JSON and reads that as YAML, where a next-line character is a line break
+            // that folds into a blank.
             read = folded_next_lines(text);
             read.as_str()
         } else {
@@ -306,7 +306,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         if style == ScalarStyle::Literal && (!analysis.block_allowed || is_simple_key) {
             style = ScalarStyle::Double;
         }
-        // Further lines of a text stand deeper than what it belongs to.
+        // Further lines of a text are indented more than their parent.
         let before = self.indent;
         self.indent = if before < 0 { INDENT } else { before + INDENT };
         match style {
@@ -375,7 +375,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     fn write_double(&mut self, text: &str, folds: bool) {
         self.indicator(b"\"", true, false, false);
-        // libyaml looks for a byte order mark at the start of the text, whichever character it is about to write.
+        // libyaml checks for a byte order mark at the start of the text, whichever character it is about to write.
         let escapes_all = text.starts_with('\u{feff}');
         let mut after_space = false;
         let mut rest = text.char_indices().peekable();
@@ -529,12 +529,12 @@ fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && character != '\u{feff}'
 }
 
-/// Characters that stand in JSON as they are and that YAML refuses.
+/// Whether JSON allows a character unescaped but YAML refuses it.
 fn is_refused(character: char) -> bool {
     matches!(character, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Folds next-line characters: one becomes a blank, more become line feeds, and blanks around them go.
+/// Folds next-line characters: one becomes a blank, several become line feeds, and surrounding blanks are removed.
 fn folded_next_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -554,7 +554,7 @@ fn folded_next_lines(text: &str) -> String {
     out
 }
 
-/// Replaces bad bytes, as JSON does.
+/// Replaces invalid bytes, as JSON does.
 fn valid_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -564,7 +564,7 @@ fn valid_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Writes a float the way it comes back from JSON: integral ones as integers while they fit.
+/// Formats a float as it comes back from JSON: integral floats become integers while they fit.
 fn number_text(number: f64) -> String {
     let json = float_text(number);
     if let Some(integer) = parse_integer(&json) {
@@ -576,7 +576,7 @@ fn number_text(number: f64) -> String {
     format_float(number, FloatFormat::General, None)
 }
 
-/// Tells whether a YAML 1.1 reader takes the plain text for a string.
+/// Whether a YAML 1.1 reader reads the plain text as a string.
 fn resolves_to_text(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let known = matches!(
@@ -704,10 +704,10 @@ fn is_timestamp(text: &str) -> bool {
     layouts.iter().any(|layout| layout::parse(layout, text.as_bytes()).is_ok())
 }
 
-/// Sorts by key, from any order to the same result.
+/// Sorts by key; the result does not depend on the initial order.
 ///
-/// The order of Go's library is not transitive: `100` < `1a` < `2` < `100`. The sort of the standard library may panic on
-/// such an order, so this is a merge sort, which only asks for two keys at a time.
+/// The order of Go's library is not transitive: `100` < `1a` < `2` < `100`. The standard library's sort may panic on
+/// such an order, so this is a merge sort, which only compares two keys at a time.
 fn sort_naturally<T>(entries: &mut [(String, T)]) {
     entries.sort_by(|left, right| left.0.cmp(&right.0));
     let mut order: Vec<usize> = (0..entries.len()).collect();
@@ -734,7 +734,7 @@ fn sort_naturally<T>(entries: &mut [(String, T)]) {
             *slot = place;
         }
     }
-    // Follow each entry to its place.
+    // Move each entry to its place, following the cycle.
     for at in 0..places.len() {
         while let Some(place) = places.get(at).copied().filter(|place| *place != at) {
             entries.swap(at, place);
@@ -758,7 +758,7 @@ fn natural_order(left: &str, right: &str) -> Ordering {
         }
         let (mut a_number, mut b_number) = (0i64, 0i64);
         if *a == '0' || *b == '0' {
-            // Zeros inside of a number are digits like others; at its start they do not count.
+            // Zeros inside a number are digits like others; leading zeros do not count.
             let before = left.get(..at).unwrap_or_default().iter().rev();
             if before.take_while(|digit| is_digit(**digit)).any(|digit| *digit != '0') {
                 a_number = 1;

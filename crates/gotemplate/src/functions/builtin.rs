@@ -8,7 +8,7 @@ use crate::print::{self, printed, printed_as_string};
 use crate::text::{chars, decode_char, is_print};
 use crate::value::Value;
 
-/// Stands in the table for what the executor does itself.
+/// Table entry of a function that the executor implements.
 pub(super) fn by_executor(_: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Nil)
 }
@@ -219,7 +219,7 @@ fn position(key: &Value, length: usize) -> Result<usize, Failure> {
             return Err(Failure::new(format!("cannot index slice/array with type {}", other.type_name())));
         }
     };
-    // The length itself passes here and fails later, with another message.
+    // An index equal to the length passes here, and fails later with another message.
     usize::try_from(number)
         .ok()
         .filter(|at| *at <= length)
@@ -293,7 +293,7 @@ pub(super) fn urlquery(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created(out)
 }
 
-/// Appends the ASCII or Unicode case of a character; `decode_char` keeps bad bytes apart.
+/// Maps each character to its ASCII or Unicode case; `decode_char` keeps invalid bytes separate.
 pub(super) fn map_chars(bytes: &[u8], map: impl Fn(char) -> char) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

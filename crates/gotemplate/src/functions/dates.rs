@@ -16,7 +16,7 @@ pub(super) fn must_to_date(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 pub(super) fn to_date(call: &mut Call<'_>) -> Result<Value, Failure> {
-    // Go returns the zero time where it cannot read the text.
+    // Go returns the zero time for a text that it cannot parse.
     let time = layout::parse(call.bytes(0), call.bytes(1)).unwrap_or_else(|_| Time::zero());
     Ok(Value::Time(Rc::new(time)))
 }
@@ -41,14 +41,14 @@ pub(super) fn duration(call: &mut Call<'_>) -> Result<Value, Failure> {
     let seconds = match call.value(0) {
         Value::String(text) => {
             let text = std::str::from_utf8(text).unwrap_or_default();
-            // Out of range, Go keeps the limit.
+            // Out of range, Go returns the limit.
             text.parse().unwrap_or_else(|error: std::num::ParseIntError| match error.kind() {
                 std::num::IntErrorKind::PosOverflow => i64::MAX,
                 std::num::IntErrorKind::NegOverflow => i64::MIN,
                 _ => 0,
             })
         }
-        // An `int` is not looked at, which is a quirk of Sprig.
+        // Sprig ignores an `int`, which is a quirk.
         Value::Int64(seconds) => *seconds,
         _ => 0,
     };
@@ -59,7 +59,7 @@ fn now(call: &Call<'_>) -> Result<i64, Failure> {
     call.context.now.ok_or_else(|| Failure::new("the time is not available here"))
 }
 
-/// Nanoseconds from a time until now, within what a duration can hold.
+/// Returns the nanoseconds from a time until now, limited to the range of a duration.
 fn since(call: &Call<'_>, seconds: i64, nanoseconds: u32) -> Result<i64, Failure> {
     let elapsed = (i128::from(now(call)?) - i128::from(seconds)) * i128::from(SECOND) - i128::from(nanoseconds);
     Ok(i64::try_from(elapsed).unwrap_or(if elapsed < 0 { i64::MIN } else { i64::MAX }))

@@ -35,7 +35,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Result<Value, Failure> {
     }
     match map.is_within(&value, call.budget().steps_left()) {
         Ok((false, visited)) => call.budget().step(visited)?,
-        // Go stores the cycle, and dies when something prints it.
+        // Go would store the cycle and crash when it is printed.
         Ok((true, _)) => return Err(Failure::new("the map would contain itself")),
         Err(visited) => call.budget().step(visited.saturating_add(call.budget().steps_left()))?,
     }
@@ -61,7 +61,7 @@ pub(super) fn pluck(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 pub(super) fn keys(call: &mut Call<'_>) -> Result<Value, Failure> {
-    // Go's order is random; sorted keys make the same text on every run.
+    // Go's order is random; sorted keys give the same text on every run.
     let mut keys = Vec::new();
     for argument in &call.arguments {
         if let Value::Map(map) = argument

@@ -11,7 +11,7 @@ fn hexadecimal(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }
 
-/// Hashing takes time that no created byte stands for.
+/// Hashing creates no bytes, so its time is counted separately.
 fn count_hashed(call: &Call<'_>) -> Result<(), Failure> {
     call.budget().step(call.bytes(0).len() as u64 / 128)
 }
@@ -36,7 +36,7 @@ pub(super) fn adler32sum(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created((high << 16 | low).to_string().into_bytes())
 }
 
-/// An encoding of `bits` bits a character, in groups of `group` characters.
+/// An encoding with `bits` bits per character, in groups of `group` characters.
 struct Base {
     alphabet: &'static [u8],
     bits: u32,
@@ -83,7 +83,7 @@ impl Base {
     fn decode(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         let error = |at: usize| format!("illegal {} data at input byte {at}", self.name);
         let mut out = Vec::with_capacity(text.len());
-        // base32 drops line breaks beforehand, so its positions do not count them.
+        // base32 removes line breaks first, so its error positions do not count them.
         let stripped: Vec<u8>;
         let text = if self.bits == 5 {
             stripped = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
@@ -128,7 +128,7 @@ impl Base {
         }
     }
 
-    /// Checks the padding after its first `=` and that nothing follows it; fails with the position of the bad byte.
+    /// Checks the padding from its first `=` to the end of the text. Fails with the position of the invalid byte.
     fn padding(
         &self,
         input: &mut impl Iterator<Item = (usize, u8)>,
@@ -137,7 +137,7 @@ impl Base {
         have: usize,
     ) -> Result<(), usize> {
         if self.bits == 5 {
-            // Only some numbers of characters can end a text.
+            // A text can only end after certain numbers of characters.
             if !matches!(have, 2 | 4 | 5 | 7) {
                 return Err(first);
             }
@@ -188,7 +188,7 @@ pub(super) fn b32dec(call: &mut Call<'_>) -> Result<Value, Failure> {
     decoded(call, &BASE32)
 }
 
-// JSON: the plain form returns an empty value where the `must` form fails. Limits fail in both.
+// JSON: the plain form returns an empty value where the `must` form fails. Both fail at a limit.
 
 fn or_empty(result: Result<Value, Failure>, empty: Value) -> Result<Value, Failure> {
     match result {

@@ -4,14 +4,14 @@ use super::{Call, NIL_DEREFERENCE, types};
 use crate::limits::Failure;
 use crate::value::{ElementType, List, Value};
 
-/// Returns an argument that has to be a list.
+/// Returns an argument that must be a list.
 fn list_argument(call: &Call<'_>, index: usize, action: &str) -> Result<List, Failure> {
     match call.value(index) {
         Value::List(list) => {
             call.budget().step(list.items().len() as u64)?;
             Ok(list.clone())
         }
-        // Go asks nil for its type.
+        // Go dereferences nil for its type.
         Value::Nil => Err(Failure::new(NIL_DEREFERENCE)),
         other => Err(Failure::new(format!("Cannot {action} type {}", other.kind_name()))),
     }
@@ -168,7 +168,7 @@ pub(super) fn chunk(call: &mut Call<'_>) -> Result<Value, Failure> {
     let list = list_argument(call, 1, "chunk")?;
     let items = list.items();
     let out_of_range = || Failure::new("runtime error: makeslice: len out of range");
-    // Go computes the number of chunks with floats, which decides what sizes below 1 do.
+    // Go computes the number of chunks with floats, which decides the result for sizes below 1.
     let count = ((items.len() as f64 - 1.0) / size as f64).floor() + 1.0;
     if !count.is_finite() || count < 0.0 {
         return Err(out_of_range());

@@ -6,13 +6,13 @@ use crate::limits::Failure;
 use crate::print;
 use crate::value::{ElementType, List, Value};
 
-/// Converts a float as Go does on amd64 and arm64 alike for numbers in range; others become the smallest integer.
+/// Converts a float in range as Go does on amd64 and arm64. Any other float becomes the smallest integer.
 fn truncated(float: f64) -> i64 {
     const LIMIT: f64 = (1u64 << 63) as f64;
     if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
 }
 
-/// `strconv.ParseInt` with a base of its own.
+/// `strconv.ParseInt` with another base.
 fn parse_integer(text: &[u8], base: u32) -> Option<i64> {
     // Rust's parser accepts the same signs and digits.
     i64::from_str_radix(std::str::from_utf8(text).ok()?, base).ok()
@@ -114,7 +114,8 @@ pub(super) fn min(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Int64(call.arguments.iter().map(to_int64).min().unwrap_or(0)))
 }
 
-/// Chooses among numbers as `math.Max` and `math.Min` do: NaN stays, unless the `winner` is there. Rust's own drop NaN.
+/// Chooses a number as `math.Max` and `math.Min` do: NaN wins over everything except `winner`. Rust's own functions
+/// drop NaN.
 fn chosen(call: &Call<'_>, winner: f64, choose: fn(f64, f64) -> f64) -> Value {
     let mut numbers = call.arguments.iter().map(to_float64);
     let first = numbers.next().unwrap_or(0.0);
@@ -145,7 +146,7 @@ pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Float(to_float64(call.value(0)).floor()))
 }
 
-/// 10 to an integral power by squaring, whose rounding is that of Go's `math.Pow`.
+/// Computes a power of 10 by squaring, with the rounding of Go's `math.Pow`.
 fn power_of_ten(exponent: i64) -> f64 {
     let mut result = 1.0f64;
     let mut square = 10.0f64;
@@ -173,7 +174,7 @@ pub(super) fn round(call: &mut Call<'_>) -> Result<Value, Failure> {
 
 // Sequences.
 
-/// Numbers from `start` up to `stop`, which is left out.
+/// Numbers from `start` up to but not including `stop`.
 struct Steps {
     start: i64,
     step: i64,
@@ -230,7 +231,7 @@ pub(super) fn seq(call: &mut Call<'_>) -> Result<Value, Failure> {
         }
         _ => return Ok(Value::from("")),
     };
-    // The end belongs to the sequence.
+    // The sequence includes its end.
     let stop = end.wrapping_add(if end < start { -1 } else { 1 });
     let steps = Steps::new(start, stop, step);
     let texts: Vec<String> = steps.numbers(call)?.map(|number| number.to_string()).collect();

@@ -6,10 +6,10 @@ use crate::regexp::{Pattern, char_width, quote_meta as quoted_meta};
 use crate::value::{ElementType, List, Value};
 use std::sync::Arc;
 
-/// Compiles the pattern of a call. What a failure says and whether it counts depends on the function.
+/// Compiles the pattern of a call. The function decides about the message of a failure and whether it counts.
 fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, Failure> {
     let text = call.bytes(0);
-    // The engines are linear in pattern times text.
+    // The engine's time is proportional to the pattern's length times the text's.
     let work = (text.len() as u64).saturating_mul(haystack as u64) / 4096;
     call.budget().step(work)?;
     call.context.patterns.get(text).map_err(|reason| {

@@ -12,7 +12,7 @@ pub(super) fn hello(_: &mut Call<'_>) -> Result<Value, Failure> {
 
 pub(super) fn slugify(call: &mut Call<'_>) -> Result<Value, Failure> {
     let text = crate::text::lossy(call.bytes(0));
-    // A character can become a dozen others.
+    // Lower or upper case can turn a character into a dozen others.
     call.budget().create(text.len())?;
     call.created(crate::slug::slugify(&text).into_bytes())
 }
@@ -27,7 +27,7 @@ fn upper_char(character: char) -> char {
     }
 }
 
-/// Greek letters with an iota subscript, whose upper case is two letters unless it has to be one.
+/// Greek letters with an iota subscript. Their upper case has two letters, unless a single letter is required.
 fn with_iota_adscript(character: char) -> char {
     let code = u32::from(character);
     let upper = match code {
@@ -76,7 +76,7 @@ fn is_separator(character: char) -> bool {
     if is_letter(character) || is_digit(character) {
         return false;
     }
-    // Go takes other characters for parts of a word, blanks excepted.
+    // Go treats other characters as part of a word, except blanks.
     character.is_whitespace()
 }
 
@@ -140,7 +140,7 @@ pub(super) fn has_suffix(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Bool(call.bytes(1).ends_with(call.bytes(0))))
 }
 
-/// Counts a search as steps: the naive search compares at most both lengths with each other.
+/// Counts a search as steps: a naive search compares at most the product of both lengths.
 fn count_search(call: &Call<'_>, haystack: usize, needle: usize) -> Result<(), Failure> {
     let comparisons = (haystack as u64).saturating_mul((needle as u64).clamp(1, 1 << 20));
     call.budget().step(comparisons / 65_536)
@@ -276,7 +276,7 @@ pub(super) fn replace(call: &mut Call<'_>) -> Result<Value, Failure> {
     count_search(call, text.len(), old.len())?;
     let mut out = crate::limits::Bytes::new(call.budget());
     if old.is_empty() {
-        // Go puts the new text around every character.
+        // Go inserts the new text around every character.
         out.push(new)?;
         for (_, raw) in chars(text) {
             out.push(raw)?;

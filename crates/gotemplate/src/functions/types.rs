@@ -1,4 +1,4 @@
-//! Types of values, and equality that looks at them.
+//! Types of values, and type-sensitive equality.
 
 use super::Call;
 use crate::limits::{Budget, Failure};
@@ -29,7 +29,7 @@ pub(super) fn deep_equal(call: &mut Call<'_>) -> Result<Value, Failure> {
     are_deep_equal(call.budget(), call.value(0), call.value(1), 0).map(Value::Bool)
 }
 
-/// `reflect.DeepEqual`: types count, and a nil list is not an empty one.
+/// `reflect.DeepEqual`: types matter, and a nil list differs from an empty one.
 pub(super) fn are_deep_equal(budget: &Budget<'_>, left: &Value, right: &Value, depth: usize) -> Result<bool, Failure> {
     budget.step(1)?;
     budget.check_depth(depth)?;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{execute, inputs, parse, parse_error};
 use crate::{Data, Limits, Options};
 
-/// Executes a template that has to reach a limit.
+/// Executes a template that must reach a limit.
 #[track_caller]
 fn reached(text: &str) -> String {
     // Smaller than by default, because the build may be unoptimised.

@@ -53,7 +53,7 @@ fn mistaken_formats_print_what_is_wrong() {
         (r#"printf "%[5]d" 1"#, "%!d(BADINDEX)"),
         (r#"printf "%*d" "x" 1"#, "%!(BADWIDTH)1"),
     ]);
-    // An address would differ from run to run.
+    // An address would differ between runs.
     check_failures(&[("<< printf \"%p\" inputs.l >>", "%p is not supported: addresses are not repeatable")]);
 }
 
