@@ -1,17 +1,17 @@
-//! Fields of a manifest with the types that Go gives them: numbers and booleans become text where text is wanted, null is
-//! nothing, and everything else of another type is refused.
+//! Fields of a manifest with Go's types: numbers and booleans become text where text is expected, null counts as
+//! missing, and every other type is refused.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A field of another type.
+/// A field with another type.
 #[derive(Debug)]
 pub struct WrongType(pub String);
 
 static NOTHING: Value = Value::Null;
 
-/// An object of a manifest and where it stands.
+/// An object of a manifest with its path.
 pub struct Fields<'v> {
     fields: Option<&'v Map<String, Value>>,
     path: String,
@@ -46,7 +46,7 @@ impl<'v> Fields<'v> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The value of a field; like Go, in any case of its letters when there is none of the very name.
+    /// Returns the value of a field. Like Go, it ignores the case of letters if there is no exact match.
     pub fn get(&self, name: &str) -> &'v Value {
         let Some(fields) = self.fields else { return &NOTHING };
         fields
@@ -83,7 +83,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// The objects of a list, each with its path.
+    /// Returns the objects of a list, each with its path.
     pub fn objects(&self, name: &str) -> Result<Vec<Fields<'v>>, WrongType> {
         let path = self.path(name);
         self.list(name)?.iter().enumerate().map(|(index, item)| Fields::of(item, format!("{path}[{index}]"))).collect()
@@ -109,7 +109,7 @@ impl<'v> Fields<'v> {
         self.list(name)?.iter().map(|item| as_text(item).ok_or_else(|| wrong(&path, "a list of text", item))).collect()
     }
 
-    /// The names of fields that are not among the known ones.
+    /// Returns the names of unknown fields.
     pub fn unknown(&self, known: &[&str]) -> Vec<String> {
         let Some(fields) = self.fields else { return Vec::new() };
         fields

@@ -1,10 +1,10 @@
-//! Errors with the reference's wording, and beside it the place that the reference does not tell.
+//! Errors with the reference's wording, and the position that the reference omits.
 
 use std::fmt;
 
 use crate::inputs::SourceId;
 
-/// A part of a ResourceSet that renders objects.
+/// A part of a ResourceSet with templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// `resources[i]`.
@@ -13,14 +13,14 @@ pub enum Part {
     Template,
 }
 
-/// The template of an object.
+/// The template that rendered an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// Index of the step, where there are steps.
+    /// Index of the step, if the ResourceSet has steps.
     pub step: Option<usize>,
     /// The part of the spec or of the step.
     pub part: Part,
-    /// Index of the input set; `None` where a template is rendered without inputs.
+    /// Index of the input set; `None` for a template without inputs.
     pub input: Option<usize>,
 }
 
@@ -37,14 +37,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An input set as a person finds it again.
+/// An input set in a form that the user recognises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputName {
-    /// Index among all sets of the build.
+    /// Index among all input sets of the build.
     pub index: usize,
-    /// Its `id`, where it has one that is text or a number.
+    /// Its `id`, if that is text or a number.
     pub id: Option<String>,
-    /// Where it comes from; `None` for a permutation.
+    /// Its source; `None` for a permutation.
     pub source: Option<SourceId>,
 }
 
@@ -60,46 +60,46 @@ impl fmt::Display for InputName {
     }
 }
 
-/// Where a build failed.
+/// Position of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The template.
     pub origin: Origin,
     /// The input set; `None` without inputs, and for a template that cannot be parsed.
     pub input: Option<InputName>,
-    /// Line of the text of the template, from 1, or of the text that it rendered when that is not readable.
+    /// Line in the template, from 1, or in the rendered text if that cannot be parsed.
     pub line: Option<usize>,
 }
 
-/// What failed, for exit codes and conditions.
+/// Category of a failure, for exit codes and conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BuildErrorKind {
-    /// The manifest is not readable or not valid.
+    /// The manifest is unreadable or invalid.
     Manifest,
-    /// The file of inputs is not readable.
+    /// The file of inputs is unreadable.
     InputsFile,
-    /// The file of providers is not readable, or holds providers that cannot be read offline.
+    /// The file of providers is unreadable, or contains providers that need a cluster.
     ProvidersFile,
-    /// References to providers are not valid.
+    /// References to providers are invalid.
     Selection,
     /// The inputs cannot be combined.
     Combination,
-    /// A template is not valid or fails.
+    /// A template is invalid or fails.
     Template,
-    /// A template did not render an object.
+    /// A template rendered something other than an object.
     Object,
-    /// Two steps have the same object.
+    /// Two steps render the same object.
     DuplicateObject,
-    /// Nothing was rendered.
+    /// No object was rendered.
     NoObjects,
 }
 
-/// Why there are no objects.
+/// Why a build failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// What failed.
+    /// Category of the failure.
     pub kind: BuildErrorKind,
-    /// Where, when it has a place.
+    /// Position of the failure, if it has one.
     pub place: Option<Box<Place>>,
     text: String,
 }

@@ -1,4 +1,4 @@
-//! Inputs: which providers a ResourceSet takes, and the input sets that come of them.
+//! Inputs: the providers that a ResourceSet selects, and the resulting input sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,19 +11,19 @@ use crate::error::{BuildError, BuildErrorKind, InputName};
 use crate::manifest::{InputStrategy, ProviderReference};
 use crate::warning::{Warning, WarningKind};
 
-/// Most input sets that a Permute strategy makes.
+/// Limit for the input sets of a Permute strategy.
 pub const MAX_PERMUTATIONS: usize = 10_000;
 
-/// The object that inputs come from.
+/// The object that provides inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SourceId {
-    /// `apiVersion`.
+    /// API version of the object.
     pub api_version: String,
-    /// Kind.
+    /// Kind of the object.
     pub kind: String,
-    /// Namespace.
+    /// Namespace of the object.
     pub namespace: String,
-    /// Name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -33,28 +33,28 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// An object and the sets that it offers.
+/// An object with its input sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputSource {
-    /// The object.
+    /// Identity of the object.
     pub id: SourceId,
-    /// Its labels, for selectors.
+    /// Labels of the object, for selectors.
     pub labels: BTreeMap<String, String>,
-    /// The sets.
+    /// Input sets of the object.
     pub sets: Vec<Map<String, Value>>,
 }
 
-/// What templates are rendered with.
+/// Inputs of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputSet {
-    /// The values, `provider` or the names of a permutation among them.
+    /// The values, including `provider` or the names of a permutation.
     pub values: Map<String, Value>,
-    /// Where it comes from; `None` for a permutation.
+    /// Its source; `None` for a permutation.
     pub source: Option<SourceId>,
 }
 
 impl InputSet {
-    /// Names the set for a person.
+    /// Names the set in messages.
     pub fn name(&self, index: usize) -> InputName {
         let id = match self.values.get("id") {
             Some(Value::String(id)) => Some(id.clone()),
@@ -65,18 +65,18 @@ impl InputSet {
     }
 }
 
-/// The checksum that identifiers are made of.
+/// The checksum used for identifiers.
 pub fn adler32(text: &str) -> u32 {
     adler2::adler32_slice(text.as_bytes())
 }
 
-/// Takes the sources that references name, each once, by kind, namespace and name.
+/// Returns the sources that the references select, without duplicates, by kind, namespace and name.
 ///
-/// The sources are those of the namespace of the ResourceSet. Where a name is there twice, a reference by name takes the last
-/// and a selector the first. A name that is missing and a selector that matches nothing are warnings.
+/// `sources` are those in the namespace of the ResourceSet. If a name occurs twice, a reference by name takes the last
+/// and a selector the first. A missing name and a selector without a match are warnings.
 ///
 /// # Errors
-/// A reference without name and selector, and selectors that are not valid.
+/// A reference without name and selector, or an invalid selector.
 pub fn select<'s>(
     sources: &'s [InputSource],
     references: &[ProviderReference],
@@ -118,10 +118,10 @@ pub fn select<'s>(
     Ok(selected.into_values().collect())
 }
 
-/// Combines sources, in this order, to the input sets that templates are rendered with.
+/// Combines sources in order to the input sets of templates.
 ///
 /// # Errors
-/// An unknown strategy, more than [`MAX_PERMUTATIONS`], a source whose normalised name is empty.
+/// An unknown strategy, more than [`MAX_PERMUTATIONS`], or a source whose normalised name is empty.
 pub fn combine(
     sources: &[&InputSource],
     strategy: &InputStrategy,
@@ -140,7 +140,8 @@ pub fn combine(
     }
 }
 
-/// The sets of a source as templates see them: without nulls, which the API server drops, and with `provider`.
+/// Returns the input sets of a source as templates see them: without nulls, which the API server drops, and with
+/// `provider`.
 fn sets_of(source: &InputSource, warnings: &mut Vec<Warning>) -> Vec<Map<String, Value>> {
     let SourceId { api_version, kind, namespace, name } = &source.id;
     let provider = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
@@ -205,7 +206,7 @@ fn permute(
     }
     let mut permutations = Vec::with_capacity(total);
     for number in 0..total {
-        // The first source is the slowest digit.
+        // The first source varies slowest.
         let mut rest = number;
         let mut indices: Vec<usize> = factors
             .iter()
@@ -233,7 +234,7 @@ fn permute(
 
 static SEPARATORS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{P}\p{White_Space}]+").ok());
 
-/// The name under which a Permute strategy offers a source: words of `[a-z0-9]`, joined by `_`.
+/// Normalises the name of a source for a Permute strategy: words of `[a-z0-9]`, joined by `_`.
 pub fn normalised_name(name: &str) -> String {
     let lower = name.to_lowercase();
     let parted = match &*SEPARATORS {

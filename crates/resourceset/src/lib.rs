@@ -1,11 +1,11 @@
 //! From a ResourceSet and its inputs to objects, as the reference operator builds them.
 //!
-//! The way of the data: `manifest` reads a ResourceSet and its providers, `inputs` selects and combines what they offer,
-//! `render` makes objects of templates and input sets. [`offline::build`] is all of it on the texts of files.
+//! `manifest` reads a ResourceSet and its providers, `inputs` selects and combines their input sets, and `render` makes
+//! objects from templates and input sets. [`offline::build`] does all of that for the texts of files.
 //!
-//! Pure: values in, values out. Each object says which template and which input set it comes from; what a person may want
-//! to hear is a [`Warning`]. Nothing is read, printed or asked of a cluster here, and there is no clock: time and random
-//! numbers come with the options of the template engine.
+//! Pure: values in, values out. Each object records its template and its input set, and a [`Warning`] reports anything
+//! suspicious. The crate uses no files, no cluster and no clock: time and random numbers come with the options of the
+//! template engine.
 #![warn(missing_docs)]
 
 mod decode;

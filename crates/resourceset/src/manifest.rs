@@ -1,4 +1,4 @@
-//! ResourceSets and their providers as written, as far as building needs them.
+//! ResourceSets and their providers as written, limited to the fields that a build needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::warning::{Warning, WarningKind};
 pub struct Templates {
     /// `resources`.
     pub resources: Vec<Value>,
-    /// `resourcesTemplate`, empty when there is none.
+    /// `resourcesTemplate`; empty if unset.
     pub template: String,
 }
 
@@ -26,51 +26,51 @@ impl Templates {
     }
 }
 
-/// One of `steps`.
+/// An entry of `steps`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its name.
+    /// Name of the step.
     pub name: String,
-    /// What it renders.
+    /// Templates of the step.
     pub templates: Templates,
 }
 
 /// `inputStrategy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputStrategy {
-    /// `Flatten`, `Permute`; empty is Flatten.
+    /// `Flatten` or `Permute`; empty means Flatten.
     pub name: String,
-    /// A source without sets makes the product empty.
+    /// Whether a source without input sets makes the product empty.
     pub include_empty_providers: bool,
 }
 
-/// One of `inputsFrom`.
+/// An entry of `inputsFrom`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProviderReference {
-    /// Name of one provider, empty when there is none.
+    /// Name of a provider; empty if unset.
     pub name: String,
-    /// Labels of providers.
+    /// Selector for labels of providers.
     pub selector: Option<LabelSelector>,
 }
 
 /// A ResourceSet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceSet {
-    /// `apiVersion`, kind, namespace (empty when there is none) and name.
+    /// `apiVersion`, kind, namespace (may be empty) and name.
     pub id: SourceId,
     /// `commonMetadata.labels`.
     pub common_labels: BTreeMap<String, String>,
     /// `commonMetadata.annotations`.
     pub common_annotations: BTreeMap<String, String>,
-    /// How inputs are combined.
+    /// The strategy for combining inputs.
     pub strategy: InputStrategy,
     /// Inline inputs.
     pub inputs: Vec<Map<String, Value>>,
-    /// Providers.
+    /// References to providers.
     pub inputs_from: Vec<ProviderReference>,
     /// Templates outside of steps.
     pub templates: Templates,
-    /// Steps.
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
@@ -88,10 +88,10 @@ const SPEC_FIELDS: [&str; 10] = [
 ];
 
 impl ResourceSet {
-    /// Reads a manifest. Its API version and kind are taken as they are.
+    /// Reads a manifest. Its API version and kind are not checked.
     ///
     /// # Errors
-    /// Fields of another type, and durations that are none.
+    /// A field has another type, or a duration is invalid.
     pub fn decode(document: &Value, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
         let refused = |WrongType(text)| {
             let text = format!("error parsing ResourceSet: error unmarshaling JSON: while decoding JSON: {text}");
@@ -167,7 +167,7 @@ impl ResourceSet {
         Ok(set)
     }
 
-    /// The rules of the definition that the API server keeps and a build does not.
+    /// Warns about rules of the definition that the API server enforces and a build does not.
     fn look_at_rules(&self, spec: &Fields<'_>, strategy: &Fields<'_>, warnings: &mut Vec<Warning>) {
         let mut warn = |text: String| {
             warnings.push(Warning::new(WarningKind::RefusedByCluster, format!("the API server refuses this: {text}")));
@@ -207,7 +207,7 @@ impl ResourceSet {
         }
     }
 
-    /// Looks at what has to be right before anything is rendered.
+    /// Checks the spec before anything is rendered.
     ///
     /// # Errors
     /// Steps beside resources, steps without content, resources that are null.
@@ -236,7 +236,7 @@ fn templates(fields: &Fields<'_>) -> Result<Templates, WrongType> {
     Ok(Templates { resources: fields.list("resources")?.to_vec(), template: fields.text("resourcesTemplate")? })
 }
 
-/// Reads a list of input sets. A set that is null counts as an empty one.
+/// Reads a list of input sets. A null set counts as empty.
 pub(crate) fn input_sets(
     value: &Value,
     path: &str,
@@ -271,7 +271,7 @@ fn is_step_name(name: &str) -> bool {
         && name.bytes().last().is_some_and(is_word)
 }
 
-/// Tells whether Go's `time.ParseDuration` reads a text.
+/// Whether Go's `time.ParseDuration` accepts a text.
 fn is_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -300,7 +300,7 @@ fn is_duration(text: &str) -> bool {
 /// A ResourceSetInputProvider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputProvider {
-    /// `apiVersion`, kind, namespace (empty when there is none) and name.
+    /// `apiVersion`, kind, namespace (may be empty) and name.
     pub id: SourceId,
     /// Labels, for selectors.
     pub labels: BTreeMap<String, String>,
@@ -314,7 +314,7 @@ impl InputProvider {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Fields of another type.
+    /// A field has another type.
     pub(crate) fn decode(document: &Value) -> Result<InputProvider, WrongType> {
         let root = Fields::of(document, "")?;
         let metadata = root.object("metadata")?;
@@ -337,7 +337,7 @@ impl InputProvider {
         })
     }
 
-    /// What a provider of the type `Static` offers: its default values with this `id`.
+    /// Returns the inputs of a `Static` provider: its default values with this `id`.
     pub fn static_source(&self, id: u32) -> InputSource {
         let mut set = self.default_values.clone();
         set.insert("id".to_owned(), Value::String(id.to_string()));

@@ -1,13 +1,13 @@
-//! Rendered texts read as objects, and what is asked of an object and changed in it.
+//! Rendered texts as objects, and the fields of an object that a build reads or changes.
 
 use std::collections::BTreeMap;
 
 use flux_operator_yaml::{GoDocument, parse_first_as_go};
 use serde_json::{Map, Value};
 
-/// Label with the name of the ResourceSet that an object belongs to.
+/// Label with the name of the owning ResourceSet.
 pub const OWNER_NAME: &str = "resourceset.fluxcd.controlplane.io/name";
-/// Label with the namespace of the ResourceSet that an object belongs to.
+/// Label with the namespace of the owning ResourceSet.
 pub const OWNER_NAMESPACE: &str = "resourceset.fluxcd.controlplane.io/namespace";
 const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
 
@@ -19,13 +19,13 @@ pub struct Unreadable {
     pub line: Option<usize>,
 }
 
-/// Key of an object; the version is no part of it.
+/// Key of an object, without its version.
 pub type Key = [String; 4];
 
-/// The documents of a text, each with the number of lines before it.
+/// Splits a text into documents, each with the number of lines before it.
 ///
-/// The lines between them are found before anything is read, as the Kubernetes libraries do, so that what stands behind
-/// `...` is not read at all. JSON needs no lines between its documents.
+/// The separators are found before anything is parsed, as in the Kubernetes libraries, so text after `...` is ignored.
+/// JSON documents need no separators.
 pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
     split_at_lines(text).into_iter().flat_map(|(lines, document)| split_json(lines, document)).collect()
 }
@@ -70,12 +70,12 @@ fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
     documents
 }
 
-/// Reads one document; `None` when it is empty, null or a comment.
+/// Reads one document; `None` when it is empty, null or only a comment.
 pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
     let document = parse_first_as_go(text).map_err(|error| {
         let line = error.location().map(|location| location.line as usize);
         let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-        // The error ends with its place.
+        // The position is at the end of the error.
         let text = error.to_string();
         let message = text.split(" at line ").next().unwrap_or_default();
         Unreadable {
@@ -104,7 +104,7 @@ pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<Strin
     }
 }
 
-/// Refuses what has no kind.
+/// Refuses an object without a kind.
 pub fn with_kind(lines_before: usize, fields: Map<String, Value>) -> Result<Map<String, Value>, Unreadable> {
     match fields.get("kind") {
         Some(Value::String(kind)) if !kind.is_empty() => Ok(fields),
@@ -150,17 +150,18 @@ pub fn described(key: &Key) -> String {
     if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
 }
 
-/// The items of a list; `None` when the object is none.
+/// Returns the items of a List; `None` for any other object.
 pub fn items(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
     kind(fields).ends_with("List").then(|| fields.get("items")).flatten()?.as_array()
 }
 
-/// Tells whether this is the file of kustomize, which no API server knows.
+/// Whether this is kustomize's configuration file, which API servers do not know.
 pub fn is_kustomize_file(fields: &Map<String, Value>) -> bool {
     kind(fields).eq_ignore_ascii_case("Kustomization") && api_version(fields).starts_with("kustomize.config.k8s.io/")
 }
 
-/// Labels or annotations; like Go, none at all where one of them is not text, and null as the empty text.
+/// Reads labels or annotations. As in Go, a single value that is not text discards all of them, and null becomes the
+/// empty text.
 pub fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, String>, String> {
     match fields.get("metadata").and_then(|metadata| metadata.get(name)) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
@@ -176,7 +177,7 @@ pub fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<S
     }
 }
 
-/// Replaces labels or annotations; nothing changes where `metadata` is not an object.
+/// Replaces labels or annotations. Does nothing if `metadata` is not an object.
 pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTreeMap<String, String>) {
     let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(metadata) = metadata {
@@ -185,7 +186,7 @@ pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTree
     }
 }
 
-/// Tells whether an annotation takes the object out of the build.
+/// Whether an annotation excludes the object from the build.
 pub fn is_excluded(fields: &Map<String, Value>) -> bool {
     text_fields(fields, "annotations").is_ok_and(|texts| texts.get(RECONCILE).is_some_and(|value| value == "disabled"))
 }

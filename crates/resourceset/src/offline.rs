@@ -1,4 +1,4 @@
-//! A build from the texts of files, without a cluster.
+//! Builds from the texts of files, without a cluster.
 
 use flux_operator_gotemplate::{Options, yaml};
 use flux_operator_yaml::{KeyCause, KeyNote, YamlError, parse_first_as_go};
@@ -12,7 +12,7 @@ use crate::object;
 use crate::render::{Built, build as render};
 use crate::warning::{Warning, WarningKind};
 
-/// The texts of the files, and the namespace of a manifest that has none.
+/// The texts of the files, and the default namespace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'f> {
     /// The ResourceSet.
@@ -21,16 +21,16 @@ pub struct Files<'f> {
     pub inputs: Option<&'f str>,
     /// ResourceSetInputProviders of the type `Static`.
     pub providers: Option<&'f str>,
-    /// Namespace for a manifest without one.
+    /// Namespace of a manifest without one.
     pub namespace: &'f str,
 }
 
-/// Builds everything that the files stand for.
+/// Builds all objects from the files.
 ///
-/// The `id` of a provider is made of its name here, and of its UID in a cluster.
+/// The `id` of a provider is made from its name here, and from its UID in a cluster.
 ///
 /// # Errors
-/// Whatever [`BuildErrorKind`] names, in the order of work of the reference.
+/// Any [`BuildErrorKind`], checked in the order of the reference.
 pub fn build(files: &Files<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
     let mut warnings = Vec::new();
     let mut set = manifest(files.manifest, &mut warnings)?;
@@ -78,10 +78,11 @@ pub fn build(files: &Files<'_>, options: &Options<'_>) -> Result<Built, BuildErr
     Ok(built)
 }
 
-/// The objects as the reference prints them: a line `---` before each, `# step: NAME` before the first of each step.
+/// Writes the objects as the reference prints them: a line `---` before each, and `# step: NAME` before the first of
+/// each step.
 ///
 /// # Errors
-/// An object that YAML cannot hold.
+/// YAML cannot represent an object.
 pub fn document_stream(built: &Built) -> Result<String, yaml::WriteError> {
     let mut stream = String::new();
     let mut step = None;
@@ -129,7 +130,7 @@ fn manifest(text: &str, warnings: &mut Vec<Warning>) -> Result<ResourceSet, Buil
     ResourceSet::decode(&value, warnings)
 }
 
-/// The input sets of a file; `None` when it is empty, so that the inline ones stay.
+/// Reads the input sets of a file; `None` when it is empty, so that the inline inputs apply.
 fn inputs_file(text: &str, warnings: &mut Vec<Warning>) -> Result<Option<Vec<Map<String, Value>>>, BuildError> {
     let refused =
         |reason: String| BuildError::new(BuildErrorKind::InputsFile, format!("error parsing inputs file: {reason}"));

@@ -1,4 +1,4 @@
-//! Templates and input sets in, objects out.
+//! Renders templates with input sets to objects.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,51 +12,51 @@ use crate::object::{self, Key, OWNER_NAME, OWNER_NAMESPACE, Unreadable};
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
 
-/// Name of every template in the texts of errors.
+/// Name of every template in error texts.
 const TEMPLATE_NAME: &str = "resourceset";
 const LONGEST_LABEL: usize = 63;
 
-/// One object, and what made it.
+/// A rendered object with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuiltObject {
-    /// The object with the labels of its owner.
+    /// The object, including the owner labels.
     pub object: Value,
-    /// Its template and input set.
+    /// The template and input set that rendered it.
     pub origin: Origin,
 }
 
-/// Everything that a ResourceSet stands for.
+/// The result of building a ResourceSet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Built {
-    /// The ResourceSet, for which the objects are.
+    /// The ResourceSet.
     pub set: ResourceSet,
     /// The input sets, in order.
     pub inputs: Vec<InputSet>,
-    /// The objects in the order of building.
+    /// The objects in build order.
     pub objects: Vec<BuiltObject>,
-    /// What a person may want to hear.
+    /// Warnings in the order in which they were found.
     pub warnings: Vec<Warning>,
 }
 
 impl Built {
-    /// Name of the step of an object.
+    /// Returns the name of an object's step.
     pub fn step(&self, object: &BuiltObject) -> Option<&str> {
         Some(self.set.steps.get(object.origin.step?)?.name.as_str())
     }
 
-    /// The input set of an object, named.
+    /// Returns the name of an object's input set.
     pub fn input(&self, object: &BuiltObject) -> Option<InputName> {
         let index = object.origin.input?;
         Some(self.inputs.get(index)?.name(index))
     }
 }
 
-/// Renders a ResourceSet, which has its namespace, with input sets from [`combine`](crate::combine).
+/// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
 ///
-/// The limits of the options count for each execution; a deadline for all of them belongs into `interrupted`.
+/// The limits in `options` apply to each execution; use `interrupted` for a common deadline.
 ///
 /// # Errors
-/// What is not valid in the spec, a template or a rendered text, an object in two steps, and nothing at all.
+/// An invalid spec, template or rendered text, an object in two steps, or no objects at all.
 pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, BuildError> {
     set.validate()?;
     let mut builder = Builder::new(&set, &inputs, options);
@@ -74,7 +74,7 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
     Ok(Built { set, inputs, objects, warnings })
 }
 
-/// A template of the spec, parsed or not.
+/// A template of the spec after parsing.
 struct Parsed {
     text: String,
     /// Why the resource cannot be written as text.
@@ -86,16 +86,16 @@ struct Builder<'b> {
     set: &'b ResourceSet,
     inputs: &'b [InputSet],
     options: &'b Options<'b>,
-    /// Only where a template changes its inputs: all templates of an input set see the changes.
+    /// Set only if a template changes its inputs: all templates of an input set see the changes.
     shared: Option<Vec<Data>>,
     templates: HashMap<(Option<usize>, Part), Parsed>,
-    /// The step in which each object is.
+    /// The step of each object.
     steps: HashMap<Key, usize>,
     objects: Vec<BuiltObject>,
     warnings: Vec<Warning>,
 }
 
-/// An object that an earlier one may have the key of.
+/// An object that may be a duplicate.
 struct Candidate {
     fields: Map<String, Value>,
     origin: Origin,
@@ -226,7 +226,7 @@ impl<'b> Builder<'b> {
         BuildError::at(BuildErrorKind::Object, format!("{prefix}{}", error.reason), place)
     }
 
-    /// Reads the first document that one of `resources` rendered.
+    /// Reads the first document rendered by an entry of `resources`.
     fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, BuildError> {
         let documents = object::split_documents(text);
         let (lines, first) = documents.first().copied().unwrap_or((0, ""));
@@ -250,7 +250,7 @@ impl<'b> Builder<'b> {
         Ok(Candidate { fields, origin })
     }
 
-    /// Reads all documents that a `resourcesTemplate` rendered.
+    /// Reads all documents rendered by a `resourcesTemplate`.
     fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, BuildError> {
         let prefix = format!("{wrapper}failed to read objects from multi-doc YAML: ");
         let mut candidates = Vec::new();
@@ -289,7 +289,7 @@ impl<'b> Builder<'b> {
         Ok(candidates)
     }
 
-    /// Keeps an object unless it is excluded or another one has its key.
+    /// Adds an object unless it is excluded or a duplicate.
     fn take(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
         let Candidate { fields, origin } = candidate;
         if object::is_excluded(&fields) {
@@ -313,7 +313,7 @@ impl<'b> Builder<'b> {
         self.objects.push(BuiltObject { object: Value::Object(fields), origin });
     }
 
-    /// Keeps an object of `resources` without inputs, which the reference neither excludes nor compares.
+    /// Adds an object of `resources` without inputs, for which the reference checks neither exclusion nor duplicates.
     fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
         let Candidate { fields, origin } = candidate;
         let key = object::key(&fields);
@@ -331,7 +331,7 @@ impl<'b> Builder<'b> {
         self.objects.push(BuiltObject { object: Value::Object(fields), origin });
     }
 
-    /// Adds common metadata and the labels of the owner, which win.
+    /// Adds common metadata and the owner labels; the owner labels take precedence.
     fn with_labels(&mut self, mut fields: Map<String, Value>, origin: Origin) -> Map<String, Value> {
         let set = self.set;
         let texts = |builder: &mut Self, name: &str| {
@@ -363,7 +363,7 @@ impl<'b> Builder<'b> {
         fields
     }
 
-    /// Refuses an object that a step of another name has.
+    /// Refuses an object that another step already renders.
     fn compare_steps(&mut self, step: Option<usize>, first: usize) -> Result<(), BuildError> {
         let Some(step) = step else { return Ok(()) };
         let name = |index: usize| self.set.steps.get(index).map_or("", |step| step.name.as_str());

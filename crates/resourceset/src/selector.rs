@@ -1,13 +1,13 @@
-//! Label selectors, with the refusals of the API machinery.
+//! Label selectors with the validation of the API machinery.
 
 use std::collections::BTreeMap;
 
 use crate::decode::{Fields, WrongType};
 
-/// A `metav1.LabelSelector`; the empty one matches everything.
+/// A `metav1.LabelSelector`; an empty one matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// Labels that an object has to have.
+    /// Labels with their required values.
     pub match_labels: BTreeMap<String, String>,
     /// Key, operator and values of each expression, as written.
     pub match_expressions: Vec<(String, String, Vec<String>)>,
@@ -27,10 +27,10 @@ impl LabelSelector {
         })
     }
 
-    /// Tells why the selector is not valid.
+    /// Checks the selector.
     ///
     /// # Errors
-    /// An unknown operator, or values where an operator takes none or none where it needs some.
+    /// An unknown operator, values for an operator that takes none, or no values for an operator that needs some.
     pub fn validate(&self) -> Result<(), String> {
         for (key, operator, values) in &self.match_expressions {
             match operator.as_str() {
@@ -49,7 +49,7 @@ impl LabelSelector {
         Ok(())
     }
 
-    /// Tells whether labels match; a selector that is not valid matches nothing.
+    /// Whether labels match; an invalid selector matches nothing.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let has = |key: &str, values: &[String]| labels.get(key).is_some_and(|value| values.contains(value));
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))

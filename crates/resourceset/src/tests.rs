@@ -1,4 +1,4 @@
-//! Small cases that need no recorded runs.
+//! Small cases without recorded runs.
 
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ inputs: [{tenant: inline, extra: kept}]
 resources:
 - {apiVersion: v1, kind: Namespace, metadata: {name: << inputs.tenant >>, annotations: {extra: '<< get inputs \"extra\" >>'}}}";
     let built = built_of(spec, Some("- {tenant: file}"), None).expect("built");
-    // Written without quotes, so that the empty text is read as nothing.
+    // Without quotes, so that the empty text is read as null.
     assert_eq!(objects(&built)[0]["metadata"]["annotations"]["extra"], Value::Null);
     let built = built_of(spec, Some("# nothing"), None).expect("built");
     assert_eq!(objects(&built)[0]["metadata"]["annotations"]["extra"], "kept");

@@ -1,4 +1,4 @@
-//! Inputs that no template uses.
+//! Finds inputs that no template uses.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -7,10 +7,11 @@ use regex::Regex;
 
 use crate::inputs::InputSet;
 
-/// `inputs` as a whole: handed on, printed, kept in a variable, or asked for a computed key, so that any key may be used.
+/// Matches `inputs` as a whole: passed on, printed, stored in a variable, or indexed by a computed key, so that any key
+/// may be used.
 static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\binputs\s*\)?\s*(?:-?\s*>>|\||\)|[$(]|$)").ok());
 
-/// The keys that no text names, sorted. Careful: a text that uses the inputs as a whole uses all of them.
+/// Returns the keys that no text uses, sorted. A text with the inputs as a whole uses all of them.
 pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
     let whole = WHOLE.as_ref();
     if texts.iter().any(|text| whole.is_none_or(|whole| whole.is_match(text))) {
@@ -24,7 +25,7 @@ pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
     let keys: BTreeSet<&String> = sets.iter().flat_map(|set| set.values.keys()).collect();
     keys.into_iter()
         .filter(|key| {
-            // A key with other characters can only be named in quotes.
+            // Keys with other characters can only be used in quotes.
             let is_word = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
             let is_named = match is_word {
                 true => words.contains(key.as_str()),

@@ -1,54 +1,54 @@
-//! What a build lets pass and a person may want to hear.
+//! Suspicious input that a build accepts.
 
 use std::fmt;
 
 use crate::error::{InputName, Origin};
 
-/// Kind of a warning, for a caller who treats one of them as an error.
+/// Kind of a warning, for callers that treat some of them as errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarningKind {
     /// The API server would refuse the manifest.
     RefusedByCluster,
     /// A field that does not exist.
     UnknownField,
-    /// A key that is read as something else, or stands twice.
+    /// A key that is read as something else, or occurs twice.
     Key,
     /// A null in an input set, which the API server drops.
     NullInput,
     /// An input that no template uses.
     UnusedInput,
-    /// A provider that is named and not there, or a selector that matches nothing.
+    /// A provider that does not exist, or a selector that matches nothing.
     MissingProvider,
-    /// Inputs that a Permute strategy loses.
+    /// Inputs that a Permute strategy drops.
     LostInputs,
-    /// Providers are named and offer nothing: the cluster would render nothing.
+    /// The referenced providers have no inputs, so the cluster would render nothing.
     NoInputs,
-    /// An object that was left out because another one has its key.
+    /// An object that is skipped because another one has the same key.
     DuplicateObject,
-    /// A document without name or API version, which is left out.
+    /// A document that is skipped because it has no name or API version.
     DroppedDocument,
-    /// A template that rendered to nothing, or to more documents than are read.
+    /// A template that rendered no document, or more documents than are read.
     Document,
     /// A label of more than 63 characters.
     LongLabel,
-    /// Labels or annotations that are not all text.
+    /// Labels or annotations with a value that is not text.
     Metadata,
-    /// Common metadata that names the owner labels.
+    /// Common metadata with an owner label.
     OwnerLabel,
-    /// A template whose result differs from run to run.
+    /// A template whose result differs between runs.
     NotRepeatable,
 }
 
-/// One warning.
+/// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about.
+    /// Kind of the warning.
     pub kind: WarningKind,
-    /// The text without place.
+    /// The text, without a position.
     pub message: String,
-    /// The template that it is about.
+    /// The template, if the warning is about one.
     pub origin: Option<Origin>,
-    /// The input set that it is about.
+    /// The input set, if the warning is about one.
     pub input: Option<InputName>,
 }
 

@@ -1,7 +1,8 @@
-//! Recorded runs of the reference's `build resourceset`: the same objects in every run that it builds, a refusal in every run
-//! that it refuses. What differs stands in [`DEVIATIONS`], each with its reason.
+//! Recorded runs of the reference's `build resourceset`: every successful run must give the same objects, and every
+//! refused run must be refused. [`DEVIATIONS`] lists the differences, each with its reason.
 //!
-//! Errors of templates are compared by letter, as are the reference's own; where a Go library words an error, its class.
+//! Errors of templates and the reference's own errors must have the same text. Errors worded by a Go library must have
+//! the same class.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use flux_operator_resourceset::offline::{Files, build, document_stream};
 use flux_operator_resourceset::{BuildErrorKind, Options};
 use serde_json::Value;
 
-/// What is built or refused otherwise, and why.
+/// Runs with another result, and the reason.
 const DEVIATIONS: &[(&str, &str)] = &[
     ("provider-null-default", "a null at the top of a set is dropped, as the API server does; the reference crashes"),
     (
@@ -18,15 +19,15 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the crate has no part in.
+/// Runs that do not concern this crate.
 const OF_THE_COMMAND: &[(&str, &str)] = &[("cli-help", "the help text of the command")];
 
-/// Runs beside the checkout; they are not part of it.
+/// The folder of recorded runs beside the checkout; it is not part of the repository.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/resourceset")
 }
 
-/// The words of libraries, up to which an error is compared.
+/// Texts of libraries: errors are compared only up to these.
 const LIBRARIES: [&str; 2] = ["error converting YAML to JSON", "error unmarshaling JSON"];
 
 fn class(error: &str) -> &str {
@@ -37,7 +38,7 @@ fn class(error: &str) -> &str {
 enum Outcome {
     Printed(String),
     Refused(String),
-    /// Before the crate has a part in it: arguments, files that are missing.
+    /// Refused before the crate is involved: arguments, missing files.
     RefusedByCommand,
 }
 
@@ -86,12 +87,12 @@ fn run(case: &Value) -> Outcome {
     }
 }
 
-/// How many documents an output has.
+/// Counts the documents of an output.
 fn documents(text: &str) -> usize {
     text.lines().filter(|line| *line == "---").count()
 }
 
-/// Tells how an outcome differs from the recorded one.
+/// Returns the difference between an outcome and the recorded one.
 fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
     let text = |name: &str| case[name].as_str().unwrap_or_default();
     let wanted = text("stderr").trim_start_matches("✗ ").trim_end_matches('\n');
@@ -105,7 +106,7 @@ fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
         (Some(0), Outcome::RefusedByCommand) => Some("refused by the arguments".to_owned()),
         (_, Outcome::Printed(printed)) => Some(format!("wanted {wanted}\nprinted\n{printed}")),
         (_, Outcome::RefusedByCommand) => None,
-        // A crash has no text.
+        // A crash has no text to compare.
         (Some(2), Outcome::Refused(_)) => None,
         (_, Outcome::Refused(error)) => {
             let is_same = text("unstable") == "stderr" || class(wanted) == class(error);
