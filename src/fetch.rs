@@ -1,9 +1,9 @@
-//! Distributions from where they are: in the program, in folders and archives, in image layouts, in registries.
+//! Fetches distributions: from the program, folders, archives, image layouts and registries.
 //!
 //! ```text
 //! Source ── tag -> digest ── signature ── cache ── pull ── unpack ──> Distribution, its digest
 //! ```
-//! An artifact is looked at under one digest from the moment its tag was resolved. Nothing is read from the environment.
+//! Once the tag of an artifact is resolved, everything uses the same digest. Nothing is read from the environment.
 
 mod pack;
 
@@ -23,26 +23,26 @@ pub use pack::{
     read_head,
 };
 
-/// An artifact in the cache that was in use within this time counts as in use now.
+/// A cached artifact used within this time counts as in use.
 const YOUNG: Duration = Duration::from_secs(600);
 
-/// A download that was killed leaves a file with this name in front; one that has not grown for so long is of that kind.
+/// Prefix of partial downloads. A killed download leaves its file behind.
 const PARTIAL: &str = ".partial-";
 const OLD: Duration = Duration::from_secs(3600);
 
-/// Size of the cache unless told otherwise.
+/// Default size of the cache.
 pub const DEFAULT_CACHE_BYTES: u64 = 512 << 20;
 
-/// A distribution is a megabyte or two; what takes longer drips.
+/// A distribution has one or two megabytes, so a slower transfer is stuck.
 pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Where a distribution is.
+/// Location of a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     Embedded,
     /// A folder, a gzip-compressed tar archive, or a packed file.
     Path(PathBuf),
-    /// `oci-layout:FOLDER[:NAME]`; without a name the distribution that was packed, else the only artifact in it.
+    /// `oci-layout:FOLDER[:NAME]`; without a name, the packed distribution or else the only artifact.
     Layout(PathBuf, String),
     /// `oci://…`
     Artifact(Reference),
@@ -71,7 +71,7 @@ impl std::fmt::Display for Source {
             Source::Path(path) => write!(f, "{}", path.display()),
             Source::Layout(folder, name) => {
                 let folder = folder.to_string_lossy();
-                // A colon in the folder's last part would be read as the one before a name.
+                // A colon in the last part of the folder would be read as the separator of a name.
                 let named = !name.is_empty() || folder.rsplit('/').next().is_some_and(|last| last.contains(':'));
                 let colon = if named { ":" } else { "" };
                 write!(f, "oci-layout:{folder}{colon}{name}")
@@ -81,19 +81,19 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// Why a distribution could not be had.
+/// Why a distribution cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot get the distribution from {from}")]
 pub struct FetchError {
     pub from: String,
-    /// The digest it has, once that was known.
+    /// Its digest, if that was already known.
     pub digest: Option<Digest>,
     #[source]
     pub reason: FetchReason,
 }
 
 impl FetchError {
-    /// Whether something is there, and is nothing to build from: no network and no login makes it better.
+    /// Whether the content exists but is unusable, so that neither network nor login would help.
     pub fn is_about_content(&self) -> bool {
         let is_content = |reason: &Reason| {
             matches!(reason, Reason::Content { .. } | Reason::TooLarge { .. } | Reason::Digest { .. })
@@ -105,12 +105,12 @@ impl FetchError {
         }
     }
 
-    /// The whole chain in one line: a condition has no second one.
+    /// Returns the whole error chain in one line, for a condition.
     pub fn sentence(&self) -> String {
         chain(self)
     }
 
-    /// The same without the place that everybody knows already.
+    /// Like [`Self::sentence`], without the location.
     pub fn cause(&self) -> String {
         chain(&self.reason)
     }
@@ -138,32 +138,32 @@ pub enum FetchReason {
     Distribution(#[from] DistributionError),
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// Connections are not allowed, and the cache does not have it.
+    /// Connections are not allowed, and the cache does not have the artifact.
     #[error("it is in a registry, and no connection may be opened")]
     Offline,
     #[error("it did not arrive within {} s", after.as_secs())]
     TimedOut { after: Duration },
     #[error("signatures can only be verified of artifacts in a registry")]
     Unverifiable,
-    /// Neither what there is now can be used, nor what was installed from can be had again.
+    /// The current artifact is unusable, and the one installed before cannot be fetched again.
     #[error("{newer}; and the last good one, which stays installed, cannot be had again: {}", last.sentence())]
     NoLastGood { newer: String, last: Box<FetchError> },
 }
 
-/// Gets distributions.
+/// Fetches distributions.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
-    /// None: no connection may be opened; only what is cached can be had.
+    /// `None` forbids connections, so that only cached artifacts are available.
     pub registries: Option<Registries>,
-    /// None: everything is pulled each time.
+    /// `None` pulls everything each time.
     pub cache: Option<ArtifactCache>,
-    /// What was got last, for whoever asks again and again.
+    /// The last distributions, for callers that fetch repeatedly.
     pub memory: Option<Memory>,
-    /// Artifacts must carry a signature that this key verifies.
+    /// If set, artifacts must have a signature that this key verifies.
     pub key: Option<PublicKey>,
 }
 
-/// The distributions that were pulled last, by digest: the one in use and the one before it.
+/// The last two distributions by digest: the current one and its predecessor.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Vec<(String, Distribution)>>>);
 
@@ -184,15 +184,15 @@ impl Memory {
 }
 
 impl Fetcher {
-    /// Gets a distribution. Its digest is that of the artifact it came from, the index's where there is one.
+    /// Fetches a distribution. Its digest is that of its artifact; if there is an index, that of the index.
     ///
     /// # Errors
-    /// It is not there, may not be read, carries no good signature, or is no distribution.
+    /// The distribution does not exist, may not be read, has no good signature, or is invalid.
     pub async fn fetch(&self, source: &Source) -> Result<Distribution, FetchError> {
         self.fetch_within(source, TIME_LIMIT).await
     }
 
-    /// The same with a time limit of the caller's own.
+    /// Like [`Fetcher::fetch`], with another time limit.
     ///
     /// # Errors
     /// As [`Fetcher::fetch`].
@@ -203,7 +203,7 @@ impl Fetcher {
         got.map_err(|reason| FetchError { from: source.to_string(), digest, reason })
     }
 
-    /// Returns the digest that an artifact has now, without getting it.
+    /// Returns the current digest of an artifact without fetching it.
     ///
     /// # Errors
     /// As [`Fetcher::fetch`].
@@ -216,7 +216,7 @@ impl Fetcher {
         }
     }
 
-    /// `seen` is set as soon as it is known under which digest an artifact is looked at.
+    /// Sets `seen` as soon as the digest of the artifact is known.
     async fn get(&self, source: &Source, seen: &mut Option<Digest>) -> Result<Distribution, FetchReason> {
         match source {
             Source::Embedded | Source::Path(_) | Source::Layout(..) if self.key.is_some() => {
@@ -231,7 +231,7 @@ impl Fetcher {
     }
 
     async fn pull(&self, reference: &Reference, seen: &mut Option<Digest>) -> Result<Distribution, FetchReason> {
-        // A digest says what is wanted; only a tag has to be asked for, and a signature.
+        // A digest needs no request; only a tag must be resolved, and a signature verified.
         let registries = self.registries.as_ref();
         let digest = match (reference.digest(), registries) {
             (Some(digest), _) => digest.clone(),
@@ -265,7 +265,7 @@ impl Fetcher {
                     self.cache.iter().for_each(|cache| cache.touch_if_old(digest));
                     return Ok(distribution);
                 }
-                // A file that is missing or damaged is pulled again.
+                // A missing or damaged file is pulled again.
                 Err(error) => {
                     tracing::debug!(%digest, %error, "the cache cannot be used");
                     self.cache.iter().for_each(|cache| cache.forget(digest));
@@ -278,18 +278,18 @@ impl Fetcher {
         match cache.put(&remote, digest).await {
             Ok(local) => match unpack(origin, &local, digest).await {
                 Ok(distribution) => {
-                    // What it shares with an older one was there before.
+                    // Blobs shared with an older artifact existed before the pull.
                     cache.touch(digest);
                     Ok(distribution)
                 }
-                // Another process has deleted a part of it, because it found it damaged or too old.
+                // Another process deleted a part because it was damaged or too old.
                 Err(FetchReason::Oci(error)) => {
                     tracing::debug!(%digest, %error, "what was cached is gone again");
                     unpack(origin, &remote, digest).await
                 }
                 Err(error) => Err(error),
             },
-            // A cache that cannot be written is no reason to fail; what the registry says is.
+            // An unwritable cache is not a failure; an error of the registry is.
             Err(error) if matches!(error.reason, Reason::File { .. }) => {
                 tracing::warn!(%error, "the artifact is not cached");
                 unpack(origin, &remote, digest).await
@@ -300,7 +300,7 @@ impl Fetcher {
 }
 
 async fn from_layout(source: &Source, layout: Layout, name: &str) -> Result<Distribution, FetchReason> {
-    // Beside images, the distribution is what is called so.
+    // Beside images, the packed distribution has this name.
     let is_packed = name.is_empty() && layout.names()?.iter().any(|(name, _)| name == PACKED_NAME);
     let digest = layout.manifest(if is_packed { PACKED_NAME } else { name })?.digest;
     unpack(&source.to_string(), &Place::Layout(layout), &digest).await
@@ -312,7 +312,7 @@ async fn unpack(origin: &str, place: &Place, digest: &Digest) -> Result<Distribu
     Ok(Distribution::from_files(origin, files)?.with_digest(digest.to_string()))
 }
 
-/// Keeps a cache within its limit on every way out, be it an error or a future that is dropped.
+/// Keeps a cache within its limit on every exit, including errors and dropped futures.
 struct CacheLimit<'a>(&'a ArtifactCache);
 
 impl Drop for CacheLimit<'_> {
@@ -322,12 +322,12 @@ impl Drop for CacheLimit<'_> {
     }
 }
 
-/// Artifacts on disk, by digest: an image layout whose index stays empty. Safe for several processes at once, because
-/// files are whole or not there, and everything is checked when it is read.
+/// Artifacts on disk by digest: an image layout with an empty index. Safe for concurrent processes, because files
+/// appear atomically and are verified when they are read.
 #[derive(Clone, Debug)]
 pub struct ArtifactCache {
     pub folder: PathBuf,
-    /// What it may take once a pull is done.
+    /// Limit of the cache after a pull.
     pub max_bytes: u64,
 }
 
@@ -337,7 +337,7 @@ impl ArtifactCache {
         match layout.manifest(&digest.to_string()) {
             Ok(_) => Some(Place::Layout(layout)),
             Err(error) => {
-                // A damaged one would be taken for the one that is to be written.
+                // A damaged file would be taken for a complete one.
                 if !matches!(error.reason, Reason::NotFound { .. }) {
                     self.forget(digest);
                 }
@@ -352,19 +352,20 @@ impl ArtifactCache {
             OciError { attempted: error.attempted, reason }
         };
         let local = Place::Layout(Layout::create(&self.folder).map_err(unusable)?);
-        // A mirror may hold more than is read here, and a registry may claim any size.
+        // A mirror may contain more than is read here, and a registry may claim any size.
         oci::copy_artifact(remote, &digest.to_string(), &local, Limits::DISTRIBUTION.compressed_bytes).await?;
         Ok(local)
     }
 
-    /// Deletes an artifact, so that the next pull brings all of it.
+    /// Deletes an artifact, so that the next pull fetches all of it.
     fn forget(&self, digest: &Digest) {
         for path in self.files_of(digest) {
             let _ = std::fs::remove_file(path);
         }
     }
 
-    /// As [`ArtifactCache::touch`], unless it was in use lately: a read from the cache is to cost little more than the reading.
+    /// Like [`ArtifactCache::touch`], unless the artifact was used recently: a cached read should cost little more than
+    /// reading.
     fn touch_if_old(&self, digest: &Digest) {
         let noted = std::fs::metadata(blobs(&self.folder).join(digest.hex())).and_then(|file| file.modified());
         let is_young = noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age < YOUNG));
@@ -373,16 +374,16 @@ impl ArtifactCache {
         }
     }
 
-    /// Makes an artifact young: age is the time since it was last in use. Where that cannot be noted it goes sooner.
+    /// Records that an artifact is in use now. If that fails, it is deleted sooner.
     fn touch(&self, digest: &Digest) {
-        // A pipe in the place of a file would be waited for.
+        // Opening a named pipe in place of a file would block.
         for path in self.files_of(digest).into_iter().filter(|path| path.is_file()) {
             let file = std::fs::File::options().append(true).open(path);
             let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
         }
     }
 
-    /// The files of an artifact, its manifest last.
+    /// Returns the files of an artifact, the manifest last.
     fn files_of(&self, digest: &Digest) -> Vec<PathBuf> {
         let manifest = Layout::open(&self.folder).and_then(|layout| layout.manifest(&digest.to_string())).ok();
         let parts = manifest.iter().flat_map(Manifest::parts);
@@ -396,14 +397,14 @@ impl ArtifactCache {
         files
     }
 
-    /// Deletes what downloads that were killed have left.
+    /// Deletes the leftovers of killed downloads.
     fn sweep(&self) {
         for folder in [self.folder.clone(), blobs(&self.folder)] {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL)) {
                 let Ok(metadata) = entry.metadata() else { continue };
                 let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
-                // Where it cannot be deleted it only takes room.
+                // A leftover that cannot be deleted only wastes space.
                 let _ = match (is_old, metadata.is_dir()) {
                     (false, _) => Ok(()),
                     (true, true) => std::fs::remove_dir_all(entry.path()),
@@ -413,8 +414,8 @@ impl ArtifactCache {
         }
     }
 
-    /// Deletes the files that were in use longest ago until the rest fits. Who reads one of them at this moment pulls it
-    /// again.
+    /// Deletes the least recently used files until the rest fits. A process that reads one of them at this moment pulls
+    /// it again.
     fn shrink(&self) {
         let Ok(entries) = std::fs::read_dir(blobs(&self.folder)) else { return };
         let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -453,7 +454,7 @@ mod tests {
             ("oci-layout:dir", Source::Layout("dir".into(), String::new())),
             ("oci-layout:/a/dir:v1", Source::Layout("/a/dir".into(), "v1".into())),
             ("oci-layout:/a:b/dir", Source::Layout("/a:b/dir".into(), String::new())),
-            // The last colon ends the folder, else the one before it would.
+            // The last colon ends the folder; otherwise the one before it would.
             ("oci-layout:a:b:", Source::Layout("a:b".into(), String::new())),
             ("oci-layout:a::", Source::Layout("a:".into(), String::new())),
             ("oci://ghcr.io/a/b:v1", Source::Artifact("ghcr.io/a/b:v1".parse().unwrap())),
@@ -496,7 +497,7 @@ mod tests {
         assert!(!blobs(folder.path()).join(".partial-folder").exists());
     }
 
-    /// A cache with one artifact and its digest; a fetcher that opens no connection.
+    /// Returns a cache with one artifact, its digest, and a fetcher that opens no connection.
     async fn cached(folder: &Path) -> (ArtifactCache, Digest, Fetcher) {
         let cache = ArtifactCache { folder: folder.to_owned(), max_bytes: DEFAULT_CACHE_BYTES };
         let embedded = Distribution::embedded();
@@ -514,7 +515,7 @@ mod tests {
         let (cache, digest, fetcher) = cached(folder.path()).await;
         let source: Source = format!("oci://registry.invalid/flux@{digest}").parse().unwrap();
         fetcher.fetch(&source).await.unwrap();
-        // Without the layer, the configuration or the manifest it cannot be had; but what is not read may be anything.
+        // Layer, configuration and manifest are required. Files that are never read may have any content.
         let mut files = cache.files_of(&digest);
         files.extend(["oci-layout", "index.json"].map(|name| folder.path().join(name)));
         for file in files {
@@ -523,7 +524,7 @@ mod tests {
             std::fs::remove_file(&file).unwrap();
             let made = std::process::Command::new("mkfifo").arg(&file).status().unwrap();
             assert!(made.success() && folder.is_dir());
-            // An artifact that was not in use lately is touched, which opens its files for writing.
+            // Touching an artifact that was not used recently opens its files for writing.
             let manifest = blobs(&cache.folder).join(digest.hex());
             if manifest.is_file() {
                 let old = SystemTime::now() - 2 * YOUNG;
@@ -531,7 +532,7 @@ mod tests {
             }
             let (result, source) = (tokio::sync::oneshot::channel(), source.clone());
             let (sender, receiver) = result;
-            // On a thread of its own: one that waits for a pipe cannot be stopped.
+            // A separate thread, because one that blocks on a pipe cannot be stopped.
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 let _ = sender.send(runtime.block_on(fetcher.fetch(&source)).is_ok());
@@ -540,7 +541,7 @@ mod tests {
             ended.unwrap_or_else(|_| panic!("{} is waited for", file.display())).unwrap();
             let _ = std::fs::remove_file(&file);
             std::fs::write(&file, kept).unwrap();
-            // A part that was found damaged takes the others with it.
+            // A damaged part removes the other parts too.
             cached(folder.ancestors().nth(if folder.ends_with("sha256") { 2 } else { 0 }).unwrap()).await;
         }
     }
@@ -564,7 +565,7 @@ mod tests {
         text["layers"].as_array_mut().unwrap().push(more);
         let cache = ArtifactCache { folder: to.path().to_owned(), max_bytes: DEFAULT_CACHE_BYTES };
         let digest = put(&text);
-        // The second layer is not even there.
+        // The second layer does not exist.
         let local = cache.put(&remote, &digest).await.unwrap();
         unpack("x", &local, &digest).await.unwrap();
         let kept = || std::fs::read_dir(blobs(to.path())).unwrap().count();

@@ -1,7 +1,7 @@
-//! One file for places without a network: a tar archive of an image layout.
+//! A single file for air-gapped clusters: a tar archive of an image layout.
 //!
 //! ```text
-//! oci-layout, index.json, blobs/sha256/…     what every tool for images reads
+//! oci-layout, index.json, blobs/sha256/…     readable by every image tool
 //! name `flux-distribution`                   an artifact as Flux makes them, with these files:
 //!   flux/…, flux-images/…                    the manifests and digests of a version
 //!   crds/fluxinstances.yaml                  the definition of FluxInstance
@@ -25,15 +25,15 @@ use crate::oci::{self, Checked, Digest, Layout, Manifest, OciError, Place, Reaso
 /// The name of the artifact in the layout.
 pub const PACKED_NAME: &str = "flux-distribution";
 
-/// Up to the end of the magic word of a tar header.
+/// Bytes up to the end of the magic word of a tar header.
 const HEAD_BYTES: u64 = 262;
 const CHECKSUMS: &str = "checksums.txt";
 const IMAGES: &str = "images.txt";
 const OPERATOR: &str = "flux-operator/install.yaml";
 const DEFINITION: &str = "crds/fluxinstances.yaml";
 
-/// Puts a version into a layout, with the definition of FluxInstance and the list of images. The images themselves are
-/// for the caller to copy; `operator` are the manifests of the operator.
+/// Adds a version to a layout, with the definition of FluxInstance and the list of images. The caller copies the images
+/// themselves; `operator` are the manifests of the operator.
 ///
 /// # Errors
 /// The version is not part of the distribution, or the layout cannot be written.
@@ -64,13 +64,13 @@ fn checksum_line(path: &str, bytes: &[u8]) -> String {
 /// Reads the list of images of a packed file.
 ///
 /// # Errors
-/// The file holds no packed version, or a list that makes no sense.
+/// The file does not contain a packed version, or the list is invalid.
 pub async fn packed_images(layout: &Layout) -> Result<Vec<ImageReference>, super::FetchReason> {
     let files = packed_files(layout).await?.1;
     let list = files.get(IMAGES).map(|file| String::from_utf8_lossy(&file.bytes).into_owned()).unwrap_or_default();
     let wrong = |line: &str| OciError {
         attempted: format!("read the images of {PACKED_NAME}"),
-        reason: Reason::Content { what: IMAGES.to_owned(), problem: format!("`{line}` is no image of Flux") },
+        reason: Reason::Content { what: IMAGES.to_owned(), problem: format!("`{line}` is not a Flux image") },
     };
     let images = list.lines().map(|line| image_of(line).ok_or_else(|| wrong(line)));
     Ok(images.collect::<Result<_, OciError>>()?)
@@ -93,20 +93,20 @@ async fn packed_files(layout: &Layout) -> Result<(Manifest, Files), OciError> {
     Ok((manifest, files))
 }
 
-/// What a packed file holds, once all of it was checked.
+/// The content of a verified packed file.
 #[derive(Debug)]
 pub struct PackedContent {
     pub distribution: Distribution,
     pub layout: Checked,
-    /// The images that are in it; the rest of its list has to be had elsewhere.
+    /// The included images; the other images of the list must come from elsewhere.
     pub images: BTreeSet<String>,
     pub missing_images: BTreeSet<String>,
 }
 
-/// Checks a packed file: every digest, every checksum, every manifest.
+/// Verifies a packed file: every digest, every checksum, every manifest.
 ///
 /// # Errors
-/// Something is missing, damaged, or not what the lists say.
+/// A part is missing, damaged, or differs from the lists.
 pub async fn check_packed(path: &Path) -> Result<PackedContent, super::FetchReason> {
     let layout = Layout::open(path)?;
     let checked = layout.check()?;
@@ -136,10 +136,10 @@ pub async fn check_packed(path: &Path) -> Result<PackedContent, super::FetchReas
     Ok(PackedContent { distribution, layout: checked, images, missing_images })
 }
 
-/// Every file has its checksum, and every checksum its file.
+/// Checks that every file has its checksum and every checksum its file.
 fn check_files(files: &Files) -> Result<(), String> {
     let list = files.get(CHECKSUMS).ok_or_else(|| format!("it has no {CHECKSUMS}"))?;
-    let list = std::str::from_utf8(&list.bytes).map_err(|_| format!("{CHECKSUMS} is no text"))?;
+    let list = std::str::from_utf8(&list.bytes).map_err(|_| format!("{CHECKSUMS} is not text"))?;
     let expected: BTreeSet<&str> = list.lines().collect();
     let rest = files.iter().filter(|(path, _)| *path != CHECKSUMS);
     let actual: Vec<String> = rest.map(|(path, file)| checksum_line(path, &file.bytes)).collect();
@@ -153,7 +153,7 @@ fn check_files(files: &Files) -> Result<(), String> {
 /// Reads every manifest of every version.
 ///
 /// # Errors
-/// The first that cannot be read.
+/// The first unreadable manifest.
 pub fn check_manifests(distribution: &Distribution) -> Result<(), DistributionError> {
     for version in distribution.versions() {
         for component in distribution.components(&version) {
@@ -168,22 +168,22 @@ pub fn check_manifests(distribution: &Distribution) -> Result<(), DistributionEr
     Ok(())
 }
 
-/// Whether a file is a tar archive that is not compressed, as [`pack`] makes them; distributions are compressed.
+/// Whether a file is an uncompressed tar archive, as made by [`pack`]; distributions are compressed.
 pub fn is_packed(path: &Path) -> bool {
     std::fs::File::open(path).and_then(read_head).is_ok_and(|head| is_head_of_packed(&head))
 }
 
-/// Reads what [`is_head_of_packed`] wants to see, or less where there is no more.
+/// Reads the bytes that [`is_head_of_packed`] checks, or fewer if the input is shorter.
 ///
 /// # Errors
-/// It cannot be read.
+/// The input cannot be read.
 pub fn read_head(reader: impl Read) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     reader.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The same as [`is_packed`] of the first bytes.
+/// Like [`is_packed`], for the first bytes of a file.
 pub fn is_head_of_packed(head: &[u8]) -> bool {
     // The magic word of POSIX's tar header, <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html>.
     head.len() as u64 == HEAD_BYTES && head.ends_with(b"ustar")
@@ -222,7 +222,7 @@ mod tests {
         assert!(listed.iter().all(|image| image.repository.starts_with("ghcr.io/fluxcd/")));
         assert!(content.missing_images.iter().all(|image| image.contains("@sha256:")));
 
-        // The layer is the largest blob: a byte in its middle is a byte of the manifests.
+        // The layer is the largest blob, so a byte in its middle belongs to the manifests.
         let mut damaged = bytes.clone();
         let middle = bytes.len() / 2;
         damaged[middle] ^= 1;
@@ -243,7 +243,7 @@ mod tests {
             let layout = Layout::create(folder.path()).unwrap();
             let place = Place::Layout(layout.clone());
             for version in versions {
-                // What stands for an image of it.
+                // Stands for an image.
                 oci::put_artifact(&place, &version.name, &Files::new(), &BTreeMap::new()).await.unwrap();
                 pack(&layout, &embedded, version, &[], "").await.unwrap();
             }
