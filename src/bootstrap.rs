@@ -1,11 +1,11 @@
-//! From `flux install` or `flux bootstrap` to a FluxInstance that keeps what is there.
+//! From `flux install` or `flux bootstrap` to a FluxInstance that keeps the installation as it is.
 //!
 //! ```text
 //! live objects -> installation: what a spec can say        (installation)
-//!     -> plan -> what would change and should not -> patches that keep it        (keep)
-//!     -> plan again: the proof; what still changes is named
+//!     -> plan -> unwanted changes -> patches that keep the fields             (keep)
+//!     -> plan again: the proof; remaining changes are reported
 //! ```
-//! The proof is a plan of the reconcile core, so that what was promised is what an apply does. Nothing is written here.
+//! The proof is a plan of the reconcile core, so an apply does what the proposal promises. This module writes nothing.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -28,25 +28,25 @@ mod keep;
 
 pub use changes::{Accepted, Difference};
 
-/// The instance that takes an installation over, and what that changes.
+/// The proposed instance for an installation, and the changes of applying it.
 #[derive(Debug)]
 pub struct Proposal {
     pub manifest: Manifest,
-    /// What applying it does.
+    /// The plan of applying the instance.
     pub plan: Plan,
-    /// What changes without any effect on what Flux does, by kind of change and how many objects.
+    /// Changes that do not affect Flux, by kind and number of objects.
     pub accepted: Vec<(Accepted, usize)>,
-    /// What an instance cannot express: it would change, or be made.
+    /// Differences that an instance cannot express: fields that would change, and objects that would be created.
     pub unexpressed: Vec<Difference>,
-    /// Objects of the installation that the instance does not have: nobody would care for them.
+    /// Objects of the installation that are not part of the instance, and would no longer be managed.
     pub left_alone: Vec<ObjectId>,
     /// The Kustomization that applies Flux itself from Git, and its path there; `None` after a plain `flux install`.
     pub applied_by: Option<(ObjectId, String)>,
-    /// What a reader should know about the instance.
+    /// Notes for the user about the instance.
     pub notes: Vec<String>,
 }
 
-/// Why no instance could be proposed.
+/// Why no instance can be proposed.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     #[error("no controllers of Flux are installed in namespace {namespace}")]
@@ -69,10 +69,11 @@ pub enum BootstrapError {
     Call(#[from] ClusterError),
 }
 
-/// Reads the installation of a namespace and proposes an instance for it. `patches` come from its Git repository and go first.
+/// Reads the installation in a namespace and proposes an instance for it. `patches` from its Git repository are applied
+/// first.
 ///
 /// # Errors
-/// There is no installation, or one that an instance cannot take over as a whole; the API server cannot be asked.
+/// There is no installation, or an instance cannot take it over as a whole; the API server does not answer.
 pub async fn propose(
     cluster: &Cluster,
     namespace: &str,
@@ -94,7 +95,8 @@ pub async fn propose(
         }
         let manifest = manifest_of(&instance)?;
         let plan = plan_for(cluster, &manifest, distribution, &options, progress).await?;
-        // The API server may know of more that changes than was predicted; what a patch does not keep then, none does.
+        // The API server may report more changes than predicted. Changes that patches do not prevent now cannot be
+        // prevented.
         kept = keep::patches(&plan);
         rounds += 1;
         if kept.is_empty() || rounds > 1 {
@@ -107,8 +109,8 @@ pub async fn propose(
     Ok(Proposal { manifest, plan, accepted, unexpressed, left_alone, applied_by: found.applied_by, notes: found.notes })
 }
 
-/// Patches for what an apply would change as far as that is known without asking the API server, which refuses some of these
-/// changes: a volume cannot be of two kinds.
+/// Returns patches for the changes that can be predicted without the API server, which refuses some of them: a volume
+/// cannot have two types.
 async fn predicted_patches(
     cluster: &Cluster,
     instance: &FluxInstance,
@@ -123,8 +125,8 @@ async fn predicted_patches(
     Ok(changed.flat_map(|(live, desired)| keep::patches_of(live, &predicted(live, desired))).collect())
 }
 
-/// What an apply makes of a live object. Two things are taken from the manifest as they are: rules, which the API server adds
-/// nothing to, and an empty volume, which means something although it is empty.
+/// Predicts the result of applying a manifest to a live object. It replaces rules completely, because the API server
+/// adds nothing to them, and keeps an empty volume, which is meaningful although it is empty.
 fn predicted(live: &Value, desired: &Value) -> Value {
     const VOLUMES: &str = "/spec/template/spec/volumes";
     let mut predicted = takeover::predicted(live, desired);
@@ -140,7 +142,7 @@ fn predicted(live: &Value, desired: &Value) -> Value {
     predicted
 }
 
-/// The instance as its author would write it: what is a default is left out.
+/// Returns the instance as a user would write it, without default values.
 fn manifest_of(instance: &FluxInstance) -> Result<Manifest, BootstrapError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

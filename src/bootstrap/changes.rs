@@ -1,4 +1,4 @@
-//! Which changes of a plan are none for what Flux does, and which are.
+//! Tells harmless changes of a plan from changes that affect Flux.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,34 +12,34 @@ use crate::k8s::{ObjectId, diff};
 use crate::reconcile::Plan;
 use crate::reconcile::plan::{PlannedObject, Step};
 
-/// A sort of change that leaves Flux as it is.
+/// A kind of change that does not affect Flux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Accepted {
-    /// Labels, annotations and who owns the fields.
+    /// Labels, annotations and field ownership.
     Labels,
     /// Descriptions and messages of definitions.
     Prose,
-    /// An image gets the digest of its tag.
+    /// The digest of an image, added to its tag.
     Digests,
     /// Flags in another order, or at their default.
     Flags,
-    /// Alerts and receivers may name the operator's kinds, and their controller may read them.
+    /// Kinds of the operator that alerts and receivers may reference and their controller may read.
     OperatorKinds,
-    /// Tokens of service accounts that only object-level workload identity asks for.
+    /// Rights for service account tokens, used only by object-level workload identity.
     Tokens,
 }
 
-/// A change that is one.
+/// A change that affects Flux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     pub object: ObjectId,
-    /// The field; empty for an object that would be made.
+    /// The field; empty for an object that would be created.
     pub path: String,
 }
 
-/// Keys of labels and annotations that tools which install Flux write, by how they begin.
+/// Prefixes of labels and annotations set by tools that install Flux.
 const OF_TOOLS: &[&str] = &[
     "app.kubernetes.io/",
     "kustomize.toolkit.fluxcd.io/",
@@ -49,12 +49,12 @@ const OF_TOOLS: &[&str] = &[
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "pod-security.kubernetes.io/warn",
 ];
-/// Flags that say what is the default.
+/// Flags that set a default value.
 const DEFAULT_FLAGS: &[&str] = &["--feature-gates=ObjectLevelWorkloadIdentity=false"];
-/// Kinds that a build adds to what alerts and receivers may name.
+/// Kinds that a build adds to those that alerts and receivers may reference.
 const OPERATOR_KINDS: &[&str] = &["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
-/// Splits the changes of a plan into sorts that are accepted, with the number of objects, and those that are not.
+/// Splits the changes of a plan into harmless kinds, with the number of objects, and differences.
 pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<Difference>) {
     let mut accepted: BTreeMap<Accepted, BTreeSet<&ObjectId>> = BTreeMap::new();
     let mut others = vec![];
@@ -83,7 +83,7 @@ fn changes_of(one: &PlannedObject) -> Vec<(String, Option<Accepted>)> {
     differences(&from, &to).into_iter().map(sorted).collect()
 }
 
-/// What differs. Rules have no names: two lists of them differ as a whole.
+/// Compares two values. Rules have no names, so lists of rules are compared as a whole.
 pub(super) fn differences<'a>(from: &'a Value, to: &'a Value) -> Vec<diff::Difference<'a>> {
     let rules = Segment::Key("rules".to_owned());
     let (of_rules, mut others): (Vec<_>, Vec<_>) =
@@ -94,7 +94,7 @@ pub(super) fn differences<'a>(from: &'a Value, to: &'a Value) -> Vec<diff::Diffe
     others
 }
 
-/// Returns the sort of a change that is accepted; `None` for one that is not.
+/// Returns the kind of a harmless change; `None` for any other change.
 pub(super) fn sort_of(path: &str, from: Option<&Value>, to: Option<&Value>) -> Option<Accepted> {
     let field = path.rsplit('.').next().unwrap_or_default();
     if path.starts_with("metadata.") || path.starts_with("spec.template.metadata.") {
@@ -137,12 +137,12 @@ fn sort_of_rules(before: &[Value], after: &[Value]) -> Option<Accepted> {
     }
 }
 
-/// Whether a change of labels or annotations leaves those that a user has set.
+/// Whether a change of labels or annotations keeps those that a user has set.
 fn keeps_own_keys(path: &str, from: Option<&Value>, to: Option<&Value>) -> bool {
     let is_of_tools = |key: &str| OF_TOOLS.iter().any(|prefix| key.starts_with(prefix));
     match (from, to) {
         (None, _) => true,
-        // A whole map that goes.
+        // A whole map is removed.
         (Some(Value::Object(map)), None) => map.keys().all(|key| is_of_tools(key)),
         (Some(_), _) => {
             // `metadata.labels.app` or `metadata.labels[app.kubernetes.io/name]`.
@@ -152,7 +152,7 @@ fn keeps_own_keys(path: &str, from: Option<&Value>, to: Option<&Value>) -> bool 
     }
 }
 
-/// The flags of a controller in one spelling. Of a flag that is there twice the last one counts, but for gates.
+/// Normalises the flags of a controller. The last of repeated flags counts, except for feature gates.
 fn flags(list: &Value) -> BTreeSet<String> {
     let spelt = |flag: &str| match flag {
         "--watch-all-namespaces" | "--enable-leader-election" => format!("{flag}=true"),

@@ -1,4 +1,5 @@
-//! What a `kustomization.yaml` of the folder `flux-system` says beside the manifests that `flux bootstrap` wrote. Pure.
+//! Reads the user's changes in a `kustomization.yaml` of the folder `flux-system`, beside the manifests of `flux
+//! bootstrap`. Pure.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,14 +10,14 @@ use crate::format::yaml::{self, YamlError};
 /// The manifests that `flux bootstrap` writes.
 pub const GENERATED: [&str; 2] = ["gotk-components.yaml", "gotk-sync.yaml"];
 
-/// What was read.
+/// The content of a `kustomization.yaml`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlay {
-    /// In the order in which kustomize applies them.
+    /// In the order of kustomize.
     pub patches: Vec<KustomizePatch>,
-    /// What an instance has no field for.
+    /// Settings for which an instance has no field.
     pub unexpressed: Vec<String>,
-    /// Other manifests of the folder, which stay in Git.
+    /// Other manifests in the folder, which remain in Git.
     pub resources: Vec<String>,
 }
 
@@ -37,7 +38,7 @@ struct PatchEntry {
     patch: Option<String>,
     path: Option<String>,
     target: Option<PatchTarget>,
-    /// How kustomize treats names and kinds in a patch.
+    /// Options for names and kinds in a patch.
     #[serde(rename = "options")]
     _options: Option<Value>,
 }
@@ -45,7 +46,7 @@ struct PatchEntry {
 /// Reads a `kustomization.yaml`; `file` returns the text of a path beside it.
 ///
 /// # Errors
-/// It is no YAML, or a patch cannot be read.
+/// It is not YAML, or a patch cannot be read.
 pub fn read_overlay(text: &str, file: impl Fn(&str) -> Result<String, String>) -> Result<Overlay, OverlayError> {
     let kustomization = yaml::parse_one(text)?;
     let mut overlay = Overlay::default();
@@ -71,7 +72,7 @@ pub fn read_overlay(text: &str, file: impl Fn(&str) -> Result<String, String>) -
                     overlay.patches.extend(each_document(&patch, entry.target.as_ref()));
                 }
             }
-            // The two fields that `patches` has replaced.
+            // The two older fields that `patches` replaces.
             "patchesStrategicMerge" => {
                 for item in items.iter().filter_map(Value::as_str) {
                     let text = if item.contains('\n') { item.to_owned() } else { load(item)? };
@@ -102,8 +103,8 @@ fn is_generated(name: &str) -> bool {
     GENERATED.contains(&name)
 }
 
-/// A file may hold several strategic merge patches; an instance takes one a patch. Namespaces come after the patches in a build,
-/// so that a patch must not name one.
+/// Splits a file of strategic merge patches, because an instance takes one object per patch. A build sets namespaces
+/// after it applies patches, so a patch must not contain one.
 fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch> {
     let documents = yaml::parse_patch_documents(text).unwrap_or_default();
     let target = target.map(|target| PatchTarget { namespace: None, ..target.clone() });

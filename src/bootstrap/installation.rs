@@ -1,4 +1,4 @@
-//! What an installation says about itself, as far as the fields of an instance can say it.
+//! Reads the settings of an installation that fields of an instance can express.
 
 use std::collections::BTreeSet;
 
@@ -14,22 +14,22 @@ use crate::cluster::{Cluster, ListOptions};
 use crate::format::image::split_image;
 use crate::k8s::{ObjectId, fields};
 
-/// The kinds of objects that an installation has in its namespace.
+/// Kinds of an installation's objects in its namespace.
 const KINDS: [&str; 6] =
     ["Deployment", "Service", "ServiceAccount", "NetworkPolicy", "PersistentVolumeClaim", "ResourceQuota"];
 const WATCHED: &str = "--watch-label-selector=";
 
-/// What was found.
+/// An installation of Flux.
 pub(super) struct Installation {
     pub instance: FluxInstance,
-    /// Its objects in the namespace, by Flux's label.
+    /// Its objects in the namespace, selected by Flux's label.
     pub objects: Vec<ObjectId>,
     pub applied_by: Option<(ObjectId, String)>,
     pub notes: Vec<String>,
 }
 
-/// Reads the installation of a namespace. Flags that settings of an instance stand for are left to the user's own patches
-/// where there are some.
+/// Reads the installation in a namespace. Flags that have a field in the instance are kept as patches if the user has
+/// patches of their own.
 pub(super) async fn read(
     cluster: &Cluster,
     namespace: &str,
@@ -80,7 +80,7 @@ fn deployment<'a>(deployments: &'a [Value], name: &str) -> Option<&'a Value> {
     deployments.iter().find(|one| fields::name(one) == name)
 }
 
-/// The arguments of a controller.
+/// Returns the arguments of a controller.
 fn arguments(deployment: &Value) -> impl Iterator<Item = &str> {
     fields::items(own_container(deployment), "/args").iter().filter_map(Value::as_str)
 }
@@ -119,7 +119,7 @@ fn components(mains: &[(Component, &Value)]) -> Option<Vec<String>> {
     (!is_default).then(|| found.iter().map(ToString::to_string).collect())
 }
 
-/// The one secret that every controller pulls its image with.
+/// Returns the only pull secret, if all controllers have the same one.
 fn pull_secret(mains: &[(Component, &Value)]) -> Option<String> {
     let of = |deployment: &Value| match fields::items(deployment, "/spec/template/spec/imagePullSecrets") {
         [only] => Some(fields::text(only, "/name").to_owned()),
@@ -157,7 +157,7 @@ fn cluster_spec(mains: &[(Component, &Value)], has_policies: bool, has_patches: 
     (spec != defaults).then_some(spec)
 }
 
-/// Copies of controllers that share the work by a label, as Flux documents them.
+/// Finds copies of controllers that are sharded by a label, as Flux documents it.
 fn sharding(deployments: &[Value], mains: &[(Component, &Value)]) -> Option<ShardingSpec> {
     let (mut shards, mut key) = (BTreeSet::new(), None);
     for one in deployments {
@@ -178,7 +178,7 @@ fn sharding(deployments: &[Value], mains: &[(Component, &Value)]) -> Option<Shar
     })
 }
 
-/// The source and the Kustomization that are called like the namespace, as `flux bootstrap` makes them.
+/// Finds the source and the Kustomization with the name of the namespace, as `flux bootstrap` creates them.
 async fn sync(
     cluster: &Cluster,
     namespace: &str,
@@ -220,7 +220,7 @@ async fn sync(
         pull_secret: text("/spec/secretRef/name"),
         provider: text("/spec/provider").filter(|provider| provider != "generic"),
     };
-    // It applies Flux itself when its own labels are on a definition of Flux.
+    // The Kustomization applies Flux itself if its labels are on a definition of Flux.
     let id = ObjectId::of(&kustomization);
     let label = format!("{KUSTOMIZE_GROUP}/name");
     let applies = cluster.list(&kinds::CRD, None, &ListOptions::labelled(format!("{label}={namespace}"))).await?;
@@ -234,7 +234,7 @@ fn git_reference(source: &Value) -> String {
         (Some(name), _, _) => name.to_owned(),
         (None, _, Some(tag)) => format!("refs/tags/{tag}"),
         (None, Some(branch), None) => format!("refs/heads/{branch}"),
-        // What a patch has to keep: a range of versions, a commit.
+        // A range of versions or a commit: a patch must keep it.
         (None, None, None) => "refs/heads/main".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
-//! Patches that keep what a user has changed in an installation.
+//! Patches that keep the user's changes to an installation.
 //!
-//! Strategic merge patches find containers and volumes by name, so that they still do after an upgrade. Flags are a plain list
-//! for them: those are added by JSON patch.
+//! Strategic merge patches find containers and volumes by name, so that they still apply after an upgrade. For them
+//! flags are a plain list, so flags are added by JSON patch.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::k8s::diff::{self, Segment};
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::Plan;
 
-/// Lists whose items a strategic merge patch finds by a field.
+/// Lists whose items strategic merge patches find by a field.
 const KEYED: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),
@@ -24,13 +24,13 @@ const KEYED: &[(&str, &str)] = &[
 ];
 const ARGUMENTS: &str = "/spec/template/spec/containers/0/args";
 
-/// Returns what keeps the live objects as they are where a plan would change them.
+/// Returns patches that keep live objects as they are where a plan would change them.
 pub(super) fn patches(plan: &Plan) -> Vec<KustomizePatch> {
     let compared = plan.objects.iter().filter_map(|one| Some((one.live.as_ref()?, one.result.as_ref()?)));
     compared.flat_map(|(live, result)| patches_of(live, result)).collect()
 }
 
-/// Returns what keeps a live object that an apply would make `result` of.
+/// Returns patches that keep a live object as it is although an apply would turn it into `result`.
 pub(super) fn patches_of(live: &Value, result: &Value) -> Vec<KustomizePatch> {
     let object = ObjectId::of(live);
     let (from, to) = (diff::comparable(live), diff::comparable(result));
@@ -76,7 +76,7 @@ fn merged(mut head: Value, rest: Value) -> Value {
     head
 }
 
-/// Adds flags that only the live controller has, and gives those their live value that have another.
+/// Adds flags that only the live controller has, and restores the live value of flags with another value.
 fn argument_operations(before: &Value, after: &Value) -> Vec<Value> {
     let texts = |list: &Value| -> Vec<String> {
         list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -85,7 +85,7 @@ fn argument_operations(before: &Value, after: &Value) -> Vec<Value> {
     let (before, after) = (texts(before), texts(after));
     let mut operations = vec![];
     for flag in before.iter().filter(|flag| !after.contains(flag)) {
-        // A flag that may be given several times is added.
+        // A flag that may be repeated is added.
         let other = after.iter().position(|other| name(other) == name(flag) && !before.contains(other));
         operations.push(match other.filter(|_| name(flag) != "--feature-gates") {
             Some(index) => json!({"op": "replace", "path": format!("{ARGUMENTS}/{index}"), "value": flag}),
@@ -95,7 +95,7 @@ fn argument_operations(before: &Value, after: &Value) -> Vec<Value> {
     operations
 }
 
-/// Writes one change into a strategic merge patch, from the side of the live object.
+/// Adds a change to a strategic merge patch, with the live value.
 fn keep(
     patch: &mut Value,
     (from, to): (&Value, &Value),
@@ -125,7 +125,7 @@ fn keep(
                 keep(item, (live_item, built_item), rest, live, built);
             }
         }
-        // Items that nothing tells apart: the whole list.
+        // Items without identity: patch the whole list.
         (Some((Segment::Index(_), _)), None) => drop(patch.insert(key.clone(), below_from.clone())),
         (Some((Segment::Key(_), _)), _) => {
             let deeper = patch.entry(key.clone()).or_insert_with(|| json!({}));
@@ -134,7 +134,7 @@ fn keep(
     }
 }
 
-/// The live value; where there is none, what takes the built one away.
+/// Returns the live value, or the patch that removes the built one.
 fn kept_value(live: Option<&Value>, built: Option<&Value>, item_key: Option<&str>) -> Value {
     match (live, built, item_key) {
         (None, ..) => Value::Null,
