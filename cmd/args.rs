@@ -122,7 +122,7 @@ impl NoteArgs {
             None => None,
             Some(Some(until)) if until > now => Some(until),
             Some(_) => {
-                return Err(CliError::usage("--until is no time to come")
+                return Err(CliError::usage("--until must be in the future")
                     .hint("write how long (30m, 2h, 3d) or a later time in UTC (18:00, 2026-11-22T18:00:00Z)"));
             }
         };
@@ -215,7 +215,7 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
 pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
     if let Some(other) = kinds::find_resource_type(word) {
-        return CliError::usage(format!("{} is no kind of Flux", other.kind))
+        return CliError::usage(format!("{} is not a Flux kind", other.kind))
             .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"));
     }
     match nearest(word, kinds::words()) {

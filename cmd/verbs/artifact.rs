@@ -61,7 +61,7 @@ impl ContentArgs {
             |error: &std::io::Error| CliError::failed(format!("cannot read {}", self.path.display())).caused_by(error);
         let folder = tarball::read_folder(&self.path, &rules).map_err(|error| unreadable(&error))?;
         for path in &folder.skipped {
-            shell.warn(&format!("{path} is no plain file and is left out"));
+            shell.warn(&format!("{path} is not a regular file and is skipped"));
         }
         if folder.files.is_empty() {
             return Err(CliError::failed(format!("{} holds no file for an artifact", self.path.display())));

@@ -114,7 +114,7 @@ fn subject(args: &Args) -> Result<Option<Subject>, CliError> {
     if let Some(account) = &args.service_account {
         let (namespace, name) =
             account.split_once([':', '/']).filter(|(a, b)| !a.is_empty() && !b.is_empty()).ok_or_else(|| {
-                CliError::usage(format!("`{account}` is no ServiceAccount"))
+                CliError::usage(format!("`{account}` is not a ServiceAccount"))
                     .hint("write NAMESPACE:NAME, for example ci:bot")
             })?;
         return Ok(Some(Subject::ServiceAccount { namespace: namespace.to_owned(), name: name.to_owned() }));
@@ -140,7 +140,7 @@ fn words_of(command: &[String]) -> Result<Vec<String>, CliError> {
     let ordered = grammar::in_order(&arguments, &tree);
     let matches = tree.try_get_matches_from(&ordered).map_err(|error| {
         let wrong = as_error(error, &ordered, Cli::command);
-        let told = CliError::usage(format!("`{}` is no command line", command.join(" "))).cause(wrong.message());
+        let told = CliError::usage(format!("invalid command `{}`", command.join(" "))).cause(wrong.message());
         wrong.hints().iter().cloned().fold(told, CliError::hint)
     })?;
     let mut words = vec![];

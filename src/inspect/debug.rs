@@ -67,7 +67,7 @@ pub enum DebugError {
     Missing(String),
     #[error("{0} does not exist in it")]
     MissingKey(String),
-    #[error("{0} is no YAML map: {1}")]
+    #[error("{0} is not a YAML map: {1}")]
     NoMap(String, String),
 }
 
@@ -135,7 +135,7 @@ fn texts(object: &Value) -> BTreeMap<String, String> {
 /// The values Helm gets. `found` are the objects of [`sources_of_values`]; `reveals` shows values from Secrets.
 ///
 /// # Errors
-/// A source that is not optional is missing, or is no YAML map.
+/// A source that is not optional is missing, or is not a YAML map.
 pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut merged = Value::Object(Map::new());
     let mut origins = BTreeMap::new();

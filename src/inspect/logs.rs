@@ -252,7 +252,7 @@ mod tests {
         let about = |filter: &LogFilter| [APPLIED, FAILED, EVENT].map(|line| filter.lets(line));
         assert_eq!(about(&object("Kustomization", "app")), [true, false, true]);
         assert_eq!(about(&object("GitRepository", "app")), [false, true, false]);
-        assert_eq!(about(&object("Kustomization", "ap")), [false; 3], "part of a name is no name");
+        assert_eq!(about(&object("Kustomization", "ap")), [false; 3], "part of a name does not match");
         let elsewhere =
             LogFilter { objects: vec![ObjectId::new("x", "Kustomization", Some("web"), "app")], least: None };
         let both = LogFilter {

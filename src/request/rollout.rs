@@ -134,7 +134,7 @@ mod tests {
     fn a_controller_is_told_from_its_first_trouble_to_its_recovery_and_once_per_change() {
         let mut known = Known::default();
         apply(&mut known.deployments, Change::All(vec![deployment(1)]));
-        assert_eq!(known.news(), [], "what is fine from the beginning is no news");
+        assert_eq!(known.news(), [], "an object that was ready from the start is not reported");
         apply(&mut known.deployments, Change::Set(deployment(0)));
         assert_eq!(known.news().first().map(|s| s.status), Some(Status::InProgress));
         assert_eq!(known.news(), []);

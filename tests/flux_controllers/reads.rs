@@ -160,7 +160,7 @@ async fn causes_are_told_in_what_the_controllers_report(cluster: TestCluster) {
     told.sort();
     let expected = [
         ("HostUnreachable", "unreachable", "nothing listens at the server's address"),
-        ("KustomizationFailed", "broken", "a file of the source is no YAML"),
+        ("KustomizationFailed", "broken", "a file in the source is not valid YAML"),
         ("KustomizationFailed", "misplaced", "the path does not exist in the source"),
         ("SourceNotFound", "absent", "the repository does not exist, or the credentials may not see it"),
     ];

@@ -210,11 +210,11 @@ fn check_circles(sources: &[Source], climbs: &[(&str, &str, &str)]) {
     assert_none("no circle between files", &circles);
 }
 
-fn root() -> &'static Path {
+pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(super) fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the sources").flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -282,7 +282,7 @@ fn within_one_crate(code: &str, room: &str) -> String {
 }
 
 /// Fails with the lines that break a rule.
-fn assert_none(rule: &str, found: &[String]) {
+pub(super) fn assert_none(rule: &str, found: &[String]) {
     assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
 }
 

@@ -16,5 +16,6 @@ mod kustomize_judge;
 mod manifests;
 mod needs;
 mod parsers;
+mod prose;
 
 use test_support::instance_specs;

@@ -476,7 +476,7 @@ pub fn on_files() -> Vec<Row> {
         row(21, "F apply -f x --in-proces").code(2).says("--in-process"),
         row(21, "F get ks --contxt x").code(2).says("--context"),
         row(22, "F get ks wep -n apps --from $DUMP").code(3).says("did you mean web?"),
-        row(22, "F logs pod/web --from $DUMP").code(2).says("Pod is no kind of Flux").says("`kubectl logs pod/web`"),
+        row(22, "F logs pod/web --from $DUMP").code(2).says("Pod is not a Flux kind").says("`kubectl logs pod/web`"),
         row(22, "F logs ks/wep -n apps --from $DUMP").code(3).says("did you mean web?"),
         row(22, "F logs ks/web -n apps --from $DUMP").without_data(),
         row(22, "F debug deploy/web --vars --from $DUMP").code(2).says("`flux-operator trace deploy/NAME`"),

@@ -78,7 +78,7 @@ const KUSTOMIZATIONS: &[Row] = &[
     ("variable substitution failed", Reason::SubstitutionFailed, "variables cannot be substituted"),
     ("post build failed", Reason::SubstitutionFailed, "variables cannot be substituted"),
     ("kubeconfig secret", Reason::SecretMissing, "the secret with the kubeconfig of the other cluster cannot be read"),
-    ("malformedyaml", Reason::KustomizationFailed, "a file of the source is no YAML"),
+    ("malformedyaml", Reason::KustomizationFailed, "a file in the source is not valid YAML"),
     (
         "may not add resource with an already registered id",
         Reason::KustomizationFailed,
@@ -118,8 +118,8 @@ const RELEASES: &[Row] = &[
     ("error converting yaml", Reason::ChartFailed, "a template of the chart renders to no YAML"),
     ("kubeversion", Reason::ChartFailed, "the chart refuses this version of Kubernetes"),
     ("failed to download archive", Reason::ArtifactUnavailable, "the chart cannot be fetched from source-controller"),
-    ("failed to load chart", Reason::ArtifactCorrupt, "the chart is no chart"),
-    ("unable to load chart", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("failed to load chart", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
+    ("unable to load chart", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
     ("not ready. status", Reason::HealthCheckFailed, "what was installed does not become healthy"),
     ("timed out waiting", Reason::HealthCheckFailed, "what was installed does not become healthy"),
     ("context deadline exceeded", Reason::HealthCheckFailed, "what was installed does not become healthy in time"),
@@ -134,9 +134,9 @@ const CHARTS: &[Row] = &[
     ("no chart name found", Reason::ChartNotFound, "the repository has no chart of this name"),
     ("no chart version found", Reason::ChartNotFound, "the repository has no such version of the chart"),
     ("dependency build error", Reason::ChartNotFound, "a dependency of the chart cannot be fetched"),
-    ("chart metadata", Reason::ArtifactCorrupt, "the chart is no chart"),
-    ("missing chart.yaml", Reason::ArtifactCorrupt, "the chart is no chart"),
-    ("chart.yaml file is missing", Reason::ArtifactCorrupt, "the chart is no chart"),
+    ("chart metadata", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
+    ("missing chart.yaml", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
+    ("chart.yaml file is missing", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
 ];
 
 /// What is wrong with the following of images and with the writing of them.

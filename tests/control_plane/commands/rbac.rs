@@ -644,7 +644,7 @@ async fn what_fails_anyway_has_no_rights_to_print(cluster: TestCluster) {
     assert!(run.stdout.is_empty() && run.stderr.contains("it fails"), "{run:?}");
     let mut unknown = cluster.command();
     unknown.args(["rbac", "reconcil", "ks", "app"]).stdin(Stdio::null());
-    finish(unknown).await.exits(2).stderr_has("is no command line");
+    finish(unknown).await.exits(2).stderr_has("invalid command");
     let mut registry = cluster.command();
     registry.args(["rbac", "artifact", "list", "oci://x/y"]).stdin(Stdio::null());
     finish(registry).await.exits(2).stderr_has("is not rehearsed");

@@ -236,7 +236,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("get all -o jsonpath", "write the template: jsonpath="),
     ("get all -o jsno", "did you mean json?"),
     ("create instance --sync-path x", "--sync-url"),
-    ("rbac reconcil ks app", "is no command line"),
+    ("rbac reconcil ks app", "invalid command"),
     ("rbac artifact list oci://x/y", "is not rehearsed"),
     ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
     ("rbac --user a --group b get ks", "cannot be used with"),

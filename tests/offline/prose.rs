@@ -1,0 +1,271 @@
+//! The part of plain English that a machine can check: how comments begin, how messages negate, and that a type name has one
+//! meaning.
+//!
+//! Each list of exceptions can only shrink: an entry that is no longer needed fails the test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::architecture::{assert_none, files_below, root};
+
+/// Words that hide the subject of a sentence. A comment names its subject, or begins with a verb.
+const HIDDEN_SUBJECTS: &[&str] = &["Who", "Whoever", "Whom", "Whose", "What", "Whatever", "Nobody", "Somebody", "One"];
+
+/// Files and folders whose comments still begin with a hidden subject.
+const COMMENTS_TO_DO: &[&str] = &[
+    "cmd/args",
+    "cmd/args.rs",
+    "cmd/flows",
+    "cmd/generate.rs",
+    "cmd/input",
+    "cmd/main.rs",
+    "cmd/output",
+    "cmd/session",
+    "cmd/session.rs",
+    "cmd/terminal",
+    "cmd/terminal.rs",
+    "cmd/verbs",
+    "cmd/verbs.rs",
+    "crates/cluster",
+    "crates/core/src/api",
+    "src/controller",
+    "src/controller.rs",
+    "src/inspect",
+    "src/operator",
+    "src/operator.rs",
+    "src/reconcile",
+    "src/request",
+    "tests/control_plane",
+    "tests/flux_controllers",
+    "tests/offline",
+    "tests/registry",
+    "tests/support",
+    "tools",
+];
+
+/// Files and folders whose texts still say that something "is no" something.
+const MESSAGES_TO_DO: &[&str] = &[];
+
+/// Names of several types. `Args` and `Command` are clap's convention for a command and its subcommands.
+const SHARED_TYPE_NAMES: &[&str] = &[
+    "Access",
+    "Action",
+    "Answer",
+    "Applied",
+    "Args",
+    "Asked",
+    "Base",
+    "BuildError",
+    "Builder",
+    "Call",
+    "Change",
+    "Changes",
+    "Checked",
+    "Column",
+    "Command",
+    "Content",
+    "Controller",
+    "Credentials",
+    "Difference",
+    "DryRun",
+    "Ended",
+    "Entry",
+    "Evidence",
+    "Extent",
+    "Failure",
+    "Field",
+    "Fields",
+    "File",
+    "Files",
+    "Filter",
+    "Finding",
+    "Flags",
+    "Format",
+    "Found",
+    "Gate",
+    "Group",
+    "Held",
+    "Holder",
+    "HttpClient",
+    "Installation",
+    "InstanceArgs",
+    "Inventory",
+    "Item",
+    "Kept",
+    "Key",
+    "Known",
+    "LabelSelector",
+    "Layout",
+    "Level",
+    "Limits",
+    "Line",
+    "Lines",
+    "List",
+    "ListEnd",
+    "Manifest",
+    "Named",
+    "Node",
+    "ObjectFormat",
+    "Open",
+    "Operator",
+    "Origin",
+    "Outcome",
+    "Output",
+    "Page",
+    "Pair",
+    "Parsed",
+    "Parser",
+    "Part",
+    "Parts",
+    "Pattern",
+    "Patterns",
+    "Place",
+    "Printer",
+    "Problem",
+    "Progress",
+    "QuietTerminal",
+    "Reader",
+    "Reason",
+    "Reference",
+    "Release",
+    "ResourceArgs",
+    "Revision",
+    "Row",
+    "Rule",
+    "Run",
+    "RunRequest",
+    "Seen",
+    "Served",
+    "Shape",
+    "Source",
+    "Stage",
+    "State",
+    "Status",
+    "Step",
+    "Style",
+    "Subject",
+    "Target",
+    "Template",
+    "Text",
+    "Token",
+    "Tree",
+    "VersionView",
+    "Wait",
+    "Wanted",
+];
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+/// The Rust sources below some folders of the checkout.
+fn sources(folders: &[&str]) -> Vec<Source> {
+    let mut files = Vec::new();
+    for folder in folders {
+        files_below(&root().join(folder), &mut files);
+    }
+    let path = |file: &Path| file.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+    files.iter().map(|file| Source { path: path(file), text: fs::read_to_string(file).expect("UTF-8") }).collect()
+}
+
+/// Fails with the matching lines of files outside of `to_do`, and with the entries of `to_do` that match nothing.
+fn check(rule: &str, sources: &[Source], to_do: &[&str], matches: impl Fn(&Source) -> Vec<(usize, String)>) {
+    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
+    for source in sources {
+        let is_below = |entry: &&&str| {
+            source.path.strip_prefix(**entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let entry = to_do.iter().find(is_below);
+        for (number, line) in matches(source) {
+            match entry {
+                Some(entry) => _ = needed.insert(*entry),
+                None => wrong.push(format!("{}:{number}: {line}", source.path)),
+            }
+        }
+    }
+    assert_none(rule, &wrong);
+    let done = to_do.iter().filter(|entry| !needed.contains(*entry)).map(ToString::to_string);
+    assert_none("these are done: delete them from the list", &done.collect::<Vec<_>>());
+}
+
+/// The marker and the text of a line that holds only a comment.
+fn comment(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let marker = ["///", "//!", "//"].into_iter().find(|marker| line.starts_with(marker))?;
+    Some((marker, line[marker.len()..].trim()))
+}
+
+/// The first lines of comments and of their paragraphs, with their numbers.
+fn beginnings(text: &str) -> Vec<(usize, &str)> {
+    let mut begun = Vec::new();
+    let mut before = None;
+    for (index, line) in text.lines().enumerate() {
+        let now = comment(line);
+        if let Some((marker, words)) = now
+            && before.is_none_or(|(above, words): (&str, &str)| above != marker || words.is_empty())
+        {
+            begun.push((index + 1, words));
+        }
+        before = now;
+    }
+    begun
+}
+
+#[test]
+fn a_comment_begins_with_its_subject() {
+    let hidden = Regex::new(&format!(r"^({})\b", HIDDEN_SUBJECTS.join("|"))).expect("a pattern");
+    assert!(hidden.is_match("What is left") && !hidden.is_match("Whether it is left"));
+    let all = sources(&["src", "cmd", "crates", "tests", "tools"]);
+    check("a comment begins with its subject or a verb", &all, COMMENTS_TO_DO, |source| {
+        let begun = beginnings(&source.text).into_iter().filter(|(_, words)| hidden.is_match(words));
+        begun.map(|(number, words)| (number, words.to_owned())).collect()
+    });
+}
+
+#[test]
+fn a_message_negates_its_verb() {
+    static LITERAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a pattern"));
+    // "There is no namespace x" and "x is no longer used" negate a verb; "x is no namespace" does not.
+    let noun = Regex::new(r"(?i)(\S+) (?:is|are) no (\w+)").expect("a pattern");
+    let is_wrong = |text: &str| {
+        let mut found = noun.captures_iter(text);
+        found.any(|found| !found[1].to_lowercase().ends_with("there") && &found[2] != "longer")
+    };
+    assert!(is_wrong("\"x is no namespace\"") && is_wrong("\"`x` is no namespace\""));
+    assert!(!is_wrong("\"there is no namespace x\"") && !is_wrong("\"x is no longer used\""));
+    check("a message negates its verb", &sources(&["src", "cmd", "crates"]), MESSAGES_TO_DO, |source| {
+        let code = source.text.lines().enumerate().filter(|(_, line)| comment(line).is_none());
+        let wrong = code.filter(|(_, line)| LITERAL.find_iter(line).any(|literal| is_wrong(literal.as_str())));
+        wrong.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()
+    });
+}
+
+#[test]
+fn a_type_name_has_one_meaning() {
+    // An associated type is indented, and has the name that its trait gives it.
+    let declared = Regex::new(
+        r"(?m)^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|union) ([A-Z]\w*)|^(?:pub(?:\([^)]*\))? )?type ([A-Z]\w*)",
+    )
+    .expect("a pattern");
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources(&["src", "cmd", "crates"]) {
+        for found in declared.captures_iter(&source.text) {
+            let name = found.get(1).or_else(|| found.get(2)).expect("one of both");
+            files.entry(name.as_str().to_owned()).or_default().push(source.path.clone());
+        }
+    }
+    let shared: BTreeMap<&str, &Vec<String>> =
+        files.iter().filter(|(_, files)| files.len() > 1).map(|(name, files)| (name.as_str(), files)).collect();
+    assert!(shared.contains_key("Args"), "the declarations were not found");
+    let is_allowed = |name: &str| SHARED_TYPE_NAMES.contains(&name);
+    let wrong = shared.iter().filter(|(name, _)| !is_allowed(name));
+    let wrong: Vec<String> = wrong.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect();
+    assert_none("a type name has one meaning in the whole tree", &wrong);
+    let unique = SHARED_TYPE_NAMES.iter().filter(|name| !shared.contains_key(**name)).map(ToString::to_string);
+    assert_none("names that are unique now: delete them from the list", &unique.collect::<Vec<_>>());
+}
