@@ -44,7 +44,6 @@ const COMMENTS_TO_DO: &[&str] = &[
     "tests/offline",
     "tests/registry",
     "tests/support",
-    "tools",
 ];
 
 /// Files and folders whose texts still say that something "is no" something.

@@ -1,4 +1,4 @@
-//! Requests as the API server itself recorded them in its audit log: the honest count.
+//! Requests as the API server recorded them in its audit log, which makes the count independent of the client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,19 +12,19 @@ use serde::Deserialize;
 
 use super::{Fallible, eventually};
 
-/// Every request at the level that names who, what and the answer, but no bodies.
+/// Records every request with user, object and answer, but without bodies.
 pub const POLICY: &str = r#"{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[{"level":"Metadata"}]}"#;
 
 const SETTLE_PATH: &str = "/version?settle=";
 
-/// One request.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub user: String,
     pub user_agent: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// `secrets`, `deployments/status`; for what is not a resource, the path.
+    /// `secrets`, `deployments/status`; the path if the request is not for a resource.
     pub resource: String,
     pub namespace: String,
     pub name: String,
@@ -34,13 +34,13 @@ pub struct Request {
     pub status: u16,
 }
 
-/// A place in the log; only what comes after it counts.
+/// A position in the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(u64);
 
 pub struct AuditLog {
     path: PathBuf,
-    /// An identity whose requests are not counted.
+    /// A client whose requests are not counted.
     client: Client,
     settled: AtomicU64,
 }
@@ -50,13 +50,13 @@ impl AuditLog {
         AuditLog { path, client, settled: AtomicU64::new(0) }
     }
 
-    /// Returns the place after every request answered so far.
+    /// Returns the position after every request answered so far.
     pub async fn mark(&self) -> Fallible<Mark> {
         self.settle().await?;
         Ok(Mark(std::fs::metadata(&self.path)?.len()))
     }
 
-    /// Returns every request of every user that was answered since `mark`.
+    /// Returns every request of every user that was answered after `mark`.
     pub async fn since(&self, mark: Mark) -> Fallible<Requests> {
         self.settle().await?;
         let mut file = File::open(&self.path)?;
@@ -66,8 +66,8 @@ impl AuditLog {
         Ok(Requests(parse(&text)))
     }
 
-    /// A line is written when its request ends, which may be just after the client saw the answer: ask once
-    /// more, wait until that request is in the log, and give those of the same instant a moment.
+    /// A line is written when its request ends, which may be just after the client saw the answer. So make one more
+    /// request, wait until it is in the log, and allow a moment for requests of the same instant.
     async fn settle(&self) -> Fallible<()> {
         let number = self.settled.fetch_add(1, Ordering::Relaxed);
         let path = format!("{SETTLE_PATH}{}-{number}", std::process::id());
@@ -87,17 +87,18 @@ impl AuditLog {
     }
 }
 
-/// Requests, to be narrowed down and counted.
+/// Requests to filter and count.
 #[derive(Clone, Debug)]
 pub struct Requests(pub Vec<Request>);
 
 impl Requests {
-    /// Keeps those of one user. Tests run beside controllers and each other, so give the code under test a user of its own.
+    /// Keeps the requests of one user. Tests run beside controllers and each other, so give the code under test its own
+    /// user.
     pub fn by_user(&self, user: &str) -> Requests {
         self.only(|request| request.user == user)
     }
 
-    /// Keeps those that change something.
+    /// Keeps the requests that write.
     pub fn writes(&self) -> Requests {
         self.only(|request| !matches!(request.verb.as_str(), "get" | "list" | "watch"))
     }
@@ -106,7 +107,7 @@ impl Requests {
         Requests(self.0.iter().filter(|request| keep(request)).cloned().collect())
     }
 
-    /// Returns how many had this verb and this resource (`deployments`, `pods/status`).
+    /// Returns the number of requests with this verb and resource (`deployments`, `pods/status`).
     pub fn count(&self, verb: &str, resource: &str) -> usize {
         self.0.iter().filter(|r| r.verb == verb && r.resource == resource).count()
     }
@@ -119,7 +120,7 @@ impl Requests {
         self.0.is_empty()
     }
 
-    /// Returns the count per "VERB RESOURCE": what to print or compare whole.
+    /// Returns the count per "VERB RESOURCE", to print or to compare as a whole.
     pub fn table(&self) -> BTreeMap<String, usize> {
         let mut table = BTreeMap::new();
         for request in &self.0 {
@@ -168,7 +169,7 @@ struct ResponseStatus {
     code: u16,
 }
 
-/// A watch is written when it starts and again when it ends; both lines are one request.
+/// A watch is recorded when it starts and when it ends; both lines are one request.
 fn parse(text: &str) -> Vec<Request> {
     let mut seen = BTreeSet::new();
     let mut requests = Vec::new();

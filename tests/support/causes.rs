@@ -1,9 +1,10 @@
-//! Why something is not well, one row a cause: the objects as the controllers leave them, and what explains them. The same rows
-//! are told as a dump (`src/inspect/why`) and by a real API server (`tests/control_plane/inspect/table.rs`).
+//! Causes of failing objects, one row each: the objects as the controllers leave them, and the expected explanation.
+//! The same rows are tested from a dump (`src/inspect/why`) and from a real API server
+//! (`tests/control_plane/inspect/table.rs`).
 
 use serde_json::{Value, json};
 
-/// A Flux object that reports `Ready` with this reason and message; an empty reason is success.
+/// A Flux object that reports `Ready` with this reason and message; an empty reason means success.
 pub fn reporting(api_version: &str, kind: &str, name: &str, spec: Value, reason: &str, message: &str) -> Value {
     let (status, reason) = if reason.is_empty() { ("True", "Succeeded") } else { ("False", reason) };
     json!({"apiVersion": api_version, "kind": kind,
@@ -33,7 +34,7 @@ pub fn git(reason: &str, message: &str) -> Value {
     source("GitRepository", "app", spec, reason, message)
 }
 
-/// What source-controller writes before the words of the Git library.
+/// The text that source-controller puts before an error of the Git library.
 pub fn clone(text: &str) -> String {
     format!("failed to checkout and determine revision: unable to clone 'https://git.example.com/app': {text}")
 }
@@ -81,7 +82,7 @@ pub fn event(kind: &str, name: &str, reason: &str, message: &str) -> Value {
         "message": message, "lastTimestamp": "2026-01-01T00:30:00Z"})
 }
 
-/// A controller as Flux installs it, with further arguments.
+/// A controller as Flux installs it, with additional arguments.
 pub fn controller(name: &str, replicas: i64, ready: i64, arguments: Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "flux-system",
             "labels": {"app.kubernetes.io/part-of": "flux"}},
@@ -100,14 +101,14 @@ pub fn unhealthy() -> Value {
     )
 }
 
-/// One cause.
+/// A cause with its objects and its explanation.
 pub struct Row {
     pub subject: Value,
     pub others: Vec<Value>,
     pub reason: &'static str,
-    /// The object that is to blame.
+    /// The object that `why` has to blame.
     pub object: &'static str,
-    /// A part of the sentence.
+    /// A part of the explanation.
     pub says: &'static str,
 }
 
@@ -121,7 +122,7 @@ pub fn row(
     Row { subject: complete(subject), others: others.into_iter().map(complete).collect(), reason, object, says }
 }
 
-/// Adds what an API server demands of an object of its kind and no cause is about.
+/// Adds fields that an API server requires of an object and that do not matter for the cause.
 fn complete(mut object: Value) -> Value {
     let defaults = match object["kind"].as_str().unwrap_or_default() {
         "Pod" => json!({"containers": [{"name": "web", "image": "ghcr.io/org/web:v1"}]}),

@@ -1,4 +1,4 @@
-//! Certificates and tokens of the test clusters: one authority each, elliptic curve keys throughout.
+//! Certificates and tokens of the test clusters: one CA each, with elliptic curve keys.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,11 +30,11 @@ impl KeyedCertificate {
     }
 }
 
-/// Whether a certificate is good today.
+/// Validity of a certificate today.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
     Current,
-    /// Ended in 2021.
+    /// Expired in 2021.
     Expired,
 }
 
@@ -54,12 +54,12 @@ impl Authority {
         Ok(Authority { issuer: Issuer::new(params, key), certificate })
     }
 
-    /// The authority's own certificate, PEM.
+    /// The CA's own certificate, PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// Issues a certificate for a server reached under `names` (host names and addresses).
+    /// Issues a server certificate for `names` (host names and addresses).
     pub fn server(&self, names: &[&str]) -> Fallible<KeyedCertificate> {
         let mut params = params(names.first().copied().unwrap_or("server"), Validity::Current)?;
         let named = CertificateParams::new(names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>())?;
@@ -68,7 +68,7 @@ impl Authority {
         self.issue(&params)
     }
 
-    /// Issues a certificate by which the API server knows a client as `user` in `groups`.
+    /// Issues a client certificate for `user` in `groups`.
     pub fn client(&self, user: &str, groups: &[&str], validity: Validity) -> Fallible<KeyedCertificate> {
         let mut params = params(user, validity)?;
         for group in groups {
@@ -97,14 +97,14 @@ fn params(name: &str, validity: Validity) -> Fallible<CertificateParams> {
     Ok(params)
 }
 
-/// Returns what ends TLS with `identity`, HTTP/1.1 inside.
+/// Returns a TLS acceptor with `identity` for HTTP/1.1.
 pub fn tls_acceptor(identity: &KeyedCertificate) -> Fallible<TlsAcceptor> {
     let (chain, key) = identity.parse()?;
     let config = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The key by which the API server signs service account tokens, and so can the tests.
+/// The key that signs service account tokens, for the API server and for tests.
 pub struct TokenKey {
     key: KeyPair,
 }
@@ -136,7 +136,7 @@ impl TokenKey {
         Ok(STANDARD.encode(self.key.sign(bytes)?))
     }
 
-    /// Signs a token that gives `access` to a registry for five minutes.
+    /// Signs a token for `access` to a registry, valid for five minutes.
     pub fn registry_token(&self, issuer: &str, service: &str, access: &serde_json::Value) -> Fallible<String> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let header = json!({"alg": "ES256", "typ": "JWT", "kid": "test"});
@@ -154,7 +154,7 @@ impl TokenKey {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Signs a token for `default` in `default` whose time ended an hour ago.
+    /// Signs a token for `default` in `default` that expired an hour ago.
     pub fn expired_token(&self, issuer: &str) -> Fallible<String> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let header = json!({"alg": "ES256", "typ": "JWT"});
@@ -167,7 +167,7 @@ impl TokenKey {
     }
 }
 
-/// Turns an ASN.1 signature (a sequence of two integers) into the two 32-byte numbers RFC 7518 §3.4 wants.
+/// Turns an ASN.1 signature (a sequence of two integers) into the two 32-byte numbers of RFC 7518 §3.4.
 fn fixed_size_signature(der: &[u8]) -> Fallible<Vec<u8>> {
     let [0x30, _, rest @ ..] = der else { return Err("the signature is not a sequence".into()) };
     let mut rest = rest;

@@ -1,4 +1,4 @@
-//! An HTTP proxy that tunnels with `CONNECT`, as behind `proxy-url` in a kubeconfig or `HTTPS_PROXY`.
+//! An HTTP proxy that tunnels with `CONNECT`, for `proxy-url` in a kubeconfig or `HTTPS_PROXY`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,10 +8,10 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::Fallible;
 
-/// Longer heads than this are not from a client of ours.
+/// Limit for a request head; our client never sends a longer one.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// The running proxy; it stops when dropped, and its tunnels with it.
+/// The running proxy; dropping it stops it with its tunnels.
 pub struct ConnectProxy {
     port: u16,
     tunnels: Arc<Mutex<Vec<String>>>,
@@ -32,7 +32,7 @@ impl ConnectProxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where clients asked to be connected to (`HOST:PORT`), in order.
+    /// The requested targets (`HOST:PORT`), in order.
     pub fn tunnels(&self) -> Vec<String> {
         self.tunnels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -49,7 +49,7 @@ async fn accept(listener: TcpListener, tunnels: Arc<Mutex<Vec<String>>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let tunnels = tunnels.clone();
         connections.spawn(async move {
-            // A client or server that goes away ends its tunnel, nothing more.
+            // A client or server that disconnects ends only its own tunnel.
             let _ = tunnel(stream, &tunnels).await;
         });
         while connections.try_join_next().is_some() {}
@@ -59,7 +59,7 @@ async fn accept(listener: TcpListener, tunnels: Arc<Mutex<Vec<String>>>) {
 async fn tunnel(mut client: TcpStream, tunnels: &Mutex<Vec<String>>) -> Fallible<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD_BYTES {
-        // Byte by byte, so that nothing of what follows the head is taken.
+        // Read single bytes, so that no byte after the head is consumed.
         head.push(client.read_u8().await?);
     }
     let head = String::from_utf8(head)?;

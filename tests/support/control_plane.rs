@@ -1,4 +1,4 @@
-//! One Kubernetes control plane on loopback: real servers, free ports, a temporary folder of its own.
+//! A Kubernetes control plane on loopback: real servers, free ports, and its own temporary folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,14 +26,14 @@ use super::{Error, Fallible, eventually};
 /// Also the audience of service account tokens.
 const TOKEN_ISSUER: &str = "https://kubernetes.default.svc";
 
-/// How long any one server may take to answer; ten times what was measured on two busy cores.
+/// Limit for a server to answer; ten times the time measured on two busy cores.
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const START_TRIES: usize = 4;
 
-/// How a server is told that ended before it answered.
+/// Error of a server that exited before it answered.
 const ENDED_EARLY: &str = "ended before it answered";
 
-/// What to start.
+/// Parts of a control plane to start.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The controller manager and the scheduler.
@@ -45,21 +45,21 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// All of it, as the context `test`.
+    /// Everything, with the context `test`.
     fn default() -> Options {
         Options { controllers: true, kubelet: true, context: "test".to_owned() }
     }
 }
 
 impl Options {
-    /// etcd and the API server: objects are stored and nothing acts on them.
+    /// etcd and the API server only: objects are stored, and no controller acts on them.
     pub fn api_server_only() -> Options {
         Options { controllers: false, kubelet: false, ..Options::default() }
     }
 }
 
 pub struct ControlPlane {
-    // Fields drop in this order: nobody writes any more when the folder goes.
+    // Fields drop in this order, so that all writers stop before the folder is removed.
     kubelet: Option<Kubelet>,
     audit: AuditLog,
     client: Client,
@@ -72,7 +72,7 @@ pub struct ControlPlane {
     _ports: FreePorts<5>,
 }
 
-/// The running servers, and how to start each again.
+/// The running servers, and how to restart each.
 struct Servers {
     running: Mutex<BTreeMap<Component, ServerProcess>>,
     arguments: BTreeMap<Component, Vec<String>>,
@@ -92,17 +92,17 @@ impl ControlPlane {
     /// Starts everything and waits until it answers.
     ///
     /// # Errors
-    /// When a program is missing, cannot be built, or does not become ready; with what it last wrote.
+    /// A program is missing, cannot be built, or does not become ready; the error contains its last output.
     pub async fn start() -> Fallible<ControlPlane> {
         ControlPlane::start_with(Options::default(), |_| ()).await
     }
 
-    /// Starts what `options` say; `progress` hears the name of each part before it starts.
+    /// Starts the parts in `options`; `progress` is called with the name of each part before it starts.
     ///
     /// # Errors
     /// As [`ControlPlane::start`].
     pub async fn start_with(options: Options, progress: impl Fn(&str)) -> Fallible<ControlPlane> {
-        // A second installation is refused, which is fine.
+        // A second installation is refused, which is harmless.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let mut reasons = Vec::new();
         loop {
@@ -110,7 +110,8 @@ impl ControlPlane {
                 Ok(control_plane) => return Ok(control_plane),
                 Err(error) => error.to_string(),
             };
-            // Another program may take a port that was free a moment ago; what cannot be built or found stays so.
+            // Another program may have taken a port that was free before. A program that cannot be built or found stays
+            // missing.
             let may_pass = error.contains(ENDED_EARLY) || error.contains("address already in use");
             reasons.push(format!("start {}: {error}", reasons.len() + 1));
             if !may_pass || reasons.len() == START_TRIES {
@@ -152,7 +153,7 @@ impl ControlPlane {
         let client = harness.client().await?;
         servers.api_server_is_ready(&client).await?;
         let audit = AuditLog::new(folder.path().join("audit.log"), client.clone());
-        // The namespace controller of the API server makes these; everything else may count on them.
+        // The API server's namespace controller creates these, and all tests rely on them.
         wait_for_namespace(&client, "default").await?;
 
         if options.controllers {
@@ -176,22 +177,22 @@ impl ControlPlane {
         Ok(ControlPlane { kubelet, audit, client, servers, options, authority, token_key, url, folder, _ports: free })
     }
 
-    /// Where the API server listens: `https://127.0.0.1:PORT`.
+    /// Address of the API server: `https://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The folder of logs, keys and kubeconfigs; gone when this is dropped.
+    /// The folder of logs, keys and kubeconfigs; removed when this is dropped.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A client of the harness itself, an admin. Its requests are those of `test-harness`.
+    /// The harness's own admin client. Its requests are those of `test-harness`.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// What the API server was asked.
+    /// The audit log of the API server.
     pub fn audit(&self) -> &AuditLog {
         &self.audit
     }
@@ -204,17 +205,18 @@ impl ControlPlane {
         self.kubelet.as_ref().expect("this control plane has no kubelet")
     }
 
-    /// Returns a kubeconfig for an admin of this name: requests can be counted by it.
+    /// Returns a kubeconfig for an admin with this name, whose requests can be counted by name.
     pub fn admin(&self, user: &str) -> Fallible<Kubeconfig> {
         self.kubeconfig(user, &["system:masters"], Validity::Current)
     }
 
-    /// Returns a kubeconfig for a user that may do nothing beyond what every authenticated user may.
+    /// Returns a kubeconfig for a user with only the rights of every authenticated user.
     pub fn user_without_rights(&self, user: &str) -> Fallible<Kubeconfig> {
         self.kubeconfig(user, &[], Validity::Current)
     }
 
-    /// Creates a role with `rules`, binds it to `user` (in `namespace`, or everywhere) and returns a kubeconfig for the user.
+    /// Creates a role with `rules`, binds it to `user` (in `namespace`, or cluster-wide) and returns a kubeconfig for
+    /// the user.
     pub async fn user(&self, user: &str, namespace: Option<&str>, rules: &[PolicyRule]) -> Fallible<Kubeconfig> {
         let kubeconfig = self.user_without_rights(user)?;
         let subject = json!([{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }]);
@@ -241,12 +243,12 @@ impl ControlPlane {
         Ok(kubeconfig)
     }
 
-    /// Returns a kubeconfig whose client certificate ended in 2021: the API server answers 401.
+    /// Returns a kubeconfig with a client certificate that expired in 2021: the API server answers 401.
     pub fn expired_certificate(&self) -> Fallible<Kubeconfig> {
         self.kubeconfig("expired-certificate", &["system:masters"], Validity::Expired)
     }
 
-    /// Returns a kubeconfig with a rightly signed token that ended an hour ago: the API server answers 401.
+    /// Returns a kubeconfig with a correctly signed token that expired an hour ago: the API server answers 401.
     pub fn expired_token(&self) -> Fallible<Kubeconfig> {
         self.token("expired-token", &self.token_key.expired_token(TOKEN_ISSUER)?)
     }
@@ -258,7 +260,7 @@ impl ControlPlane {
         Kubeconfig::write(self.folder(), name, &self.url, authority, &self.options.context, credentials)
     }
 
-    /// Creates a namespace with a name of its own and waits until pods can be created in it.
+    /// Creates a namespace with a unique name and waits until pods can be created in it.
     pub async fn namespace(&self, prefix: &str) -> Fallible<String> {
         let namespace: Namespace =
             serde_json::from_value(json!({ "metadata": { "generateName": format!("{prefix}-") } }))?;
@@ -274,12 +276,12 @@ impl ControlPlane {
         self.servers.running().values().map(ServerProcess::pid).collect()
     }
 
-    /// Kills one server; the rest stays.
+    /// Kills one server; the others keep running.
     pub fn kill(&self, component: Component) {
         self.servers.running().remove(&component);
     }
 
-    /// Starts a killed server again, on the same port with the same data, and waits until it answers.
+    /// Restarts a killed server on the same port with the same data, and waits until it answers.
     pub async fn restart(&self, component: Component) -> Fallible<()> {
         self.servers.start(component)?;
         match component {
@@ -288,7 +290,7 @@ impl ControlPlane {
         }
     }
 
-    /// Stops the clock of one server: connections stay open, answers do not come.
+    /// Freezes one server: connections stay open, but it does not answer.
     pub fn freeze(&self, component: Component) {
         if let Some(server) = self.servers.running().get(&component) {
             server.freeze();
@@ -310,7 +312,7 @@ impl ControlPlane {
         write_kubeconfig(self.folder(), &self.authority, &self.url, &self.options.context, user, groups, validity)
     }
 
-    /// The API server's authorizer hears of a new role a moment after it was created.
+    /// The API server's authorizer learns about a new role only a moment after its creation.
     async fn wait_for_rights(&self, user: &str, namespace: Option<&str>, rules: &[PolicyRule]) -> Fallible<()> {
         let Some(rule) = rules.iter().rfind(|rule| rule.resources.is_some()) else { return Ok(()) };
         let first = |texts: &Option<Vec<String>>| texts.iter().flatten().next().cloned().unwrap_or_default();
@@ -337,7 +339,7 @@ impl Drop for ControlPlane {
         if std::thread::panicking() {
             eprintln!("{}", self.last_log_lines(15));
         }
-        // An API server whose etcd is gone never finishes a graceful stop: it goes first, and at once.
+        // An API server without etcd never finishes a graceful stop, so kill it first.
         for component in Component::ALL.into_iter().rev() {
             self.servers.running().remove(&component);
         }
@@ -346,7 +348,7 @@ impl Drop for ControlPlane {
 
 impl Servers {
     fn running(&self) -> MutexGuard<'_, BTreeMap<Component, ServerProcess>> {
-        // A test that panicked while holding it left the map whole.
+        // The map is intact even if a test panicked while it held the lock.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -354,7 +356,7 @@ impl Servers {
         let program = programs::find(component)?;
         let mut arguments: Vec<String> = program.first_argument.into_iter().map(str::to_owned).collect();
         arguments.extend(self.arguments.get(&component).into_iter().flatten().cloned());
-        // Their heaps are small and the tests' time is theirs: a fifth of it went into collecting garbage.
+        // Their heaps are small, but garbage collection took a fifth of the tests' time.
         let environment = BTreeMap::from([("GOGC".to_owned(), "400".to_owned())]);
         let server = ServerProcess::start(component.as_str(), &program.file, &arguments, &environment, &self.folder)?;
         self.running().insert(component, server);
@@ -419,11 +421,12 @@ impl Ports {
     }
 }
 
-/// Ports of 127.0.0.1 for servers, below the range that the kernel hands to outgoing connections, so that none of those
-/// takes one before its server does.
+/// Ports of 127.0.0.1 for servers, below the kernel's range for outgoing connections, so that no connection takes a
+/// port before its server does.
 ///
-/// No two of these share a port, whatever process they are in: each listens on the first port of a block and hands out
-/// others of that block, also while a server is down. A server that found another's etcd would work, on the wrong data.
+/// No two instances share a port, even in different processes: each listens on the first port of a block and hands out
+/// the other ports of that block, also while a server is down. A server that found another's etcd would work on the
+/// wrong data.
 pub struct FreePorts<const N: usize> {
     pub ports: [u16; N],
     _block: TcpListener,
@@ -433,7 +436,7 @@ impl<const N: usize> FreePorts<N> {
     const BLOCK: u16 = 16;
 
     /// # Errors
-    /// When nothing is free.
+    /// No block is free.
     pub fn find() -> Fallible<Self> {
         let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
         let first = u16::try_from(random % 1_200)?;
@@ -500,7 +503,7 @@ fn etcd_arguments(ports: &Ports) -> Vec<String> {
         format!("--listen-peer-urls={peer}"),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=test={peer}"),
-        // Nothing here has to survive a power cut.
+        // The data need not survive a power failure.
         "--unsafe-no-fsync".to_owned(),
         "--log-level=error".to_owned(),
     ]
@@ -539,7 +542,7 @@ fn controller_manager_arguments(ports: &Ports, kubeconfig: &Path) -> Vec<String>
         "--root-ca-file=authority.crt".to_owned(),
         "--use-service-account-credentials=true".to_owned(),
         "--leader-elect=false".to_owned(),
-        // The simulated kubelet sends no heartbeats, and a test may freeze it without its pods being evicted.
+        // The simulated kubelet sends no heartbeats, and freezing it must not evict its pods.
         "--controllers=*,-node-lifecycle-controller".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
@@ -566,7 +569,7 @@ async fn wait_for_namespace(client: &Client, name: &str) -> Fallible<()> {
     .await
 }
 
-/// Pods are refused until the controller manager has made the namespace's `default` service account.
+/// Pods are refused until the controller manager has created the `default` service account of the namespace.
 async fn wait_for_service_account(client: &Client, namespace: &str) -> Fallible<()> {
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), namespace);
     eventually(&format!("serviceaccount/{namespace}/default"), START_DEADLINE, || async {

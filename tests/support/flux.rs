@@ -1,7 +1,7 @@
 //! The real Flux controllers as plain processes against a test control plane, and a Git server for them.
 //!
-//! They run as cluster admins from the machine's side: there is no cluster network, so artifacts are served on
-//! loopback. Of the release manifests only the CRDs are installed, from our own embedded distribution.
+//! They run as cluster admins outside the cluster. There is no cluster network, so artifacts are served on loopback. Of
+//! the release manifests only the CRDs are installed, from our own embedded distribution.
 
 mod git_server;
 mod ssh_server;
@@ -28,7 +28,7 @@ use super::go_program::{GoProgram, go_is_installed};
 use super::server_process::ServerProcess;
 use super::{Fallible, eventually};
 
-/// Where the controllers look for their own things; exists once they run.
+/// The controllers' own namespace; it exists once they run.
 pub const NAMESPACE: &str = "flux-system";
 
 const CONTROLLERS: GoProgram = GoProgram {
@@ -46,7 +46,7 @@ const CONTROLLERS: GoProgram = GoProgram {
     link_flags: "",
 };
 
-/// One of the controllers that can be run.
+/// A controller that tests can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
     Source,
@@ -74,7 +74,7 @@ pub fn unavailable_because() -> Option<String> {
     (!GitServer::can_run()).then(|| "needs git with its http-backend".to_owned())
 }
 
-/// The running controllers; they end when this is dropped, or with the process.
+/// The running controllers; they stop when this is dropped or the process ends.
 pub struct FluxControllers {
     running: Mutex<BTreeMap<Controller, (ServerProcess, FreePorts<4>)>>,
     programs: PathBuf,
@@ -83,10 +83,10 @@ pub struct FluxControllers {
 }
 
 impl FluxControllers {
-    /// Installs the CRDs, makes the namespace, starts `controllers` and waits until they are ready.
+    /// Installs the CRDs, creates the namespace, starts `controllers` and waits until they are ready.
     ///
     /// # Errors
-    /// When they cannot be built or do not become ready; with what they last wrote.
+    /// They cannot be built or do not become ready; the error contains their last output.
     pub async fn start(control_plane: &ControlPlane, controllers: &[Controller]) -> Fallible<FluxControllers> {
         let programs = tokio::task::spawn_blocking(|| CONTROLLERS.ensure()).await??;
         install_crds(control_plane.client()).await?;
@@ -119,7 +119,7 @@ impl FluxControllers {
         self.running().remove(&controller);
     }
 
-    /// Where notification-controller takes events, when it runs.
+    /// Address of notification-controller for events, if it runs.
     pub fn events_address(&self) -> Option<String> {
         let running = self.running();
         let (_, free) = running.get(&Controller::Notification)?;
@@ -127,7 +127,7 @@ impl FluxControllers {
         Some(format!("http://127.0.0.1:{events}/"))
     }
 
-    /// Stops the clock of one controller: it holds what it holds and acts on nothing.
+    /// Freezes one controller: it keeps its connections and does nothing.
     pub fn freeze(&self, controller: Controller) {
         if let Some((process, _)) = self.running().get(&controller) {
             process.freeze();
@@ -160,13 +160,13 @@ impl FluxControllers {
         let free = FreePorts::find()?;
         let [metrics, health, first, second] = free.ports;
         let mut arguments = vec![
-            // Outside a cluster a controller does not know where its lease would be.
+            // Outside a cluster a controller cannot determine the namespace of its lease.
             "--enable-leader-election=false".to_owned(),
             format!("--metrics-addr=127.0.0.1:{metrics}"),
             format!("--health-addr=127.0.0.1:{health}"),
             "--log-encoding=json".to_owned(),
         ];
-        // Without an events address: one that nobody listens on stalls every reconcile for seconds.
+        // No events address: one without a listener stalls every reconcile for seconds.
         arguments.extend(match controller {
             Controller::Source => vec![
                 format!("--storage-path={}", folder.join("artifacts").display()),
@@ -213,7 +213,7 @@ impl FluxControllers {
     }
 }
 
-/// One `GET /readyz`, by hand: the answer's first line is all that matters.
+/// Sends `GET /readyz` directly; only the first line of the answer matters.
 async fn answers_ok(port: u16) -> bool {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let Ok(mut stream) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await else { return false };

@@ -1,8 +1,8 @@
-//! The 61 habits of people at a Kubernetes command line, as rows: what is typed, and what has to come of it.
+//! The 61 habits of users at a Kubernetes command line, as rows: the typed line, and the expected result.
 //!
-//! A row is a line for bash, in which `F` is the built program, `$DUMP` a dump of an installation, and `$HERE` the root of the
-//! project. [`on_files`] needs no cluster; [`on_a_cluster`] has one with an installation, and contexts that make trouble. A habit
-//! or a spelling more costs a line.
+//! A row is a line for bash, in which `F` is the built program, `$DUMP` a dump of an installation, and `$HERE` the root
+//! of the project. [`on_files`] needs no cluster; [`on_a_cluster`] has one with an installation, and contexts that
+//! fail. Another habit or spelling costs one line.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,39 +14,39 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use rexpect::session::spawn_command;
 
-/// How many habits there are.
+/// Number of habits.
 pub const HABITS: u8 = 61;
-/// A terminal that shows nothing for so long has hung.
+/// A terminal without output for this long is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who ends sooner has kept a limit of its own: the usual one of a request is 10 s.
+/// A command that ends sooner used its own limit: the usual one of a request is 10 s.
 const IN_TIME: Duration = Duration::from_secs(8);
 
-/// So many rows are tried side by side: most of them wait.
+/// Number of rows tried in parallel: most of them wait.
 const AT_ONCE: usize = 4;
 
-/// How often a completion that showed no names is tried again.
+/// Retries of a completion that showed no names.
 const COMPLETION_TRIES: usize = 5;
 
-/// One line, and what has to come of it.
+/// A typed line with its expected result.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub habit: u8,
     pub line: String,
     code: i32,
-    /// On stdout; on a terminal, on the screen.
+    /// Expected on stdout; on a terminal, on the screen.
     shows: Vec<String>,
     hides: Vec<String>,
-    /// On stderr.
+    /// Expected on stderr.
     says: Vec<String>,
     matches: Vec<String>,
     rows: Option<usize>,
     is_json: bool,
     is_yaml: bool,
-    /// Nothing at all on stdout, or on stderr.
+    /// Whether stdout, or stderr, must be empty.
     is_without_data: bool,
     is_silent: bool,
-    /// Every line of stderr is JSON.
+    /// Whether every line of stderr must be JSON.
     errors_are_json: bool,
     in_time: bool,
     fits: bool,
@@ -54,7 +54,7 @@ pub struct Row {
     types: Vec<(String, String)>,
 }
 
-/// A line of a habit that ends well unless more is said.
+/// A line of a habit that must succeed unless stated otherwise.
 pub fn row(habit: u8, line: impl Into<String>) -> Row {
     Row {
         habit,
@@ -82,31 +82,31 @@ impl Row {
         Row { code, ..self }
     }
 
-    /// stdout has this text.
+    /// stdout must contain this text.
     pub fn shows(mut self, text: &str) -> Row {
         self.shows.push(text.to_owned());
         self
     }
 
-    /// Neither stream has this text.
+    /// Neither stream may contain this text.
     pub fn hides(mut self, text: &str) -> Row {
         self.hides.push(text.to_owned());
         self
     }
 
-    /// stderr has this text.
+    /// stderr must contain this text.
     pub fn says(mut self, text: &str) -> Row {
         self.says.push(text.to_owned());
         self
     }
 
-    /// stdout has what fits this pattern.
+    /// stdout must match this pattern.
     pub fn matches(mut self, pattern: &str) -> Row {
         self.matches.push(pattern.to_owned());
         self
     }
 
-    /// stdout has so many lines.
+    /// stdout must have this many lines.
     pub fn rows(self, rows: usize) -> Row {
         Row { rows: Some(rows), ..self }
     }
@@ -131,22 +131,22 @@ impl Row {
         Row { errors_are_json: true, ..self }
     }
 
-    /// It keeps a limit of its own.
+    /// The command must keep its own time limit.
     pub fn in_time(self) -> Row {
         Row { in_time: true, ..self }
     }
 
-    /// No line is wider than the terminal.
+    /// No line may be wider than the terminal.
     pub fn fits(self) -> Row {
         Row { fits: true, ..self }
     }
 
-    /// On a terminal of so many columns.
+    /// The line runs on a terminal with this many columns.
     pub fn on_terminal(self, columns: u16) -> Row {
         Row { terminal: Some(columns), ..self }
     }
 
-    /// On a terminal, when this text is seen, this is typed.
+    /// On a terminal, when `prompt` appears, `answer` is typed.
     pub fn types(mut self, prompt: &str, answer: &str) -> Row {
         self.terminal = self.terminal.or(Some(100));
         self.types.push((prompt.to_owned(), answer.to_owned()));
@@ -154,18 +154,18 @@ impl Row {
     }
 }
 
-/// Where rows are tried.
+/// The environment of the rows.
 pub struct Place {
     pub binary: String,
-    /// The home, and where the line runs.
+    /// The home, and the working directory of the line.
     pub folder: std::path::PathBuf,
     pub kubeconfig: String,
-    /// Variables of the lines.
+    /// Environment variables of the lines.
     pub variables: Vec<(String, String)>,
 }
 
 impl Place {
-    /// Puts the program, and two plugins of it, where the lines find them.
+    /// Installs the program and two plugins for it where the lines find them.
     fn prepare(&self) {
         let programs = self.folder.join("programs");
         fs::create_dir_all(&programs).expect("a folder");
@@ -193,7 +193,7 @@ impl Place {
         shell
     }
 
-    /// What is wrong with a row; empty when nothing is.
+    /// Returns the failed expectations of a row.
     pub fn try_row(&self, row: &Row) -> Vec<String> {
         let begun = Instant::now();
         let (code, stdout, stderr) = match row.terminal {
@@ -251,7 +251,7 @@ impl Place {
         wrong
     }
 
-    /// The exit code, the screen, and what the line wrote to the file `$SAID`.
+    /// Returns the exit code, the screen, and the content that the line wrote to the file `$SAID`.
     fn on_terminal(&self, row: &Row, columns: u16) -> (i32, String, String) {
         let script = format!(
             "trap : INT; stty cols {columns} rows 50 echo; before=$(stty -g); {}\nrc=$?; [ \"$before\" = \"$(stty -g)\" ] || \
@@ -276,7 +276,7 @@ impl Place {
         match end {
             Ok((before, code)) => {
                 screen.push_str(&before);
-                // rexpect hands every byte out as a character of its own.
+                // rexpect returns every byte as a character of its own.
                 let bytes: Vec<u8> = screen.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
                 let code = code.trim_start_matches("rc=").trim_end_matches('.').parse().expect("a code");
                 (code, String::from_utf8_lossy(&bytes).replace('\r', ""), String::new())
@@ -286,7 +286,7 @@ impl Place {
     }
 }
 
-/// Tries rows, and tells of all that do not hold.
+/// Tries all rows and reports every failed one.
 pub fn all_hold(place: &Place, rows: &[Row]) {
     place.prepare();
     let (next, broken) = (AtomicUsize::new(0), Mutex::new(vec![]));
@@ -295,7 +295,7 @@ pub fn all_hold(place: &Place, rows: &[Row]) {
             scope.spawn(|| {
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut wrong = place.try_row(row);
-                    // A completion of live names gives up after 300 ms, which a busy machine needs for the connection alone.
+                    // A completion of live names gives up after 300 ms, which a busy machine needs just to connect.
                     for _ in 0..COMPLETION_TRIES {
                         if wrong.is_empty() || !row.line.starts_with("COMPLETE=") {
                             break;
@@ -314,7 +314,7 @@ pub fn all_hold(place: &Place, rows: &[Row]) {
     assert!(broken.is_empty(), "{} of {} rows do not hold:\n{}", broken.len(), rows.len(), broken.join("\n"));
 }
 
-/// Every read that a dump can answer.
+/// Every read that works on a dump.
 const READS: &[&str] = &[
     "get instance",
     "get components",
@@ -338,7 +338,7 @@ const READS: &[&str] = &[
     "export report",
 ];
 
-/// The rows of a place without a cluster.
+/// The rows that need no cluster.
 pub fn on_files() -> Vec<Row> {
     let mut rows = vec![];
     // 1: data of every read as JSON and as YAML.
@@ -368,7 +368,7 @@ pub fn on_files() -> Vec<Row> {
         "impact instance flux -n flux-system",
     ] {
         let line = format!("F {read} -o name --from $DUMP; rc=$?; [ $rc = 0 ] || [ $rc = 7 ]");
-        // What goes with Flux is not the namespace.
+        // The namespace is not deleted with Flux.
         rows.push(row(2, line).matches(r"\A([a-z.0-9]+/\S+\n)+\z").hides("namespace/"));
     }
     rows.push(row(2, "F check -o name --from $DUMP").code(2).says("no objects that have names").without_data());
@@ -393,7 +393,7 @@ pub fn on_files() -> Vec<Row> {
         row(9, "F get all -A -l '!team' -o name --from $DUMP").hides("fluxinstance"),
         row(9, "F get all -A -l 'team in' --from $DUMP").code(2).without_data(),
     ]);
-    // 10: every list by readiness; what matches nothing is not called missing.
+    // 10: every list by readiness; an empty result is not reported as missing.
     for list in ["get instance", "get components", "get history", "get inventory", "get all -A", "stats", "events -A"] {
         let line = format!("F {list} --ready-status Unknown --from $DUMP");
         rows.push(row(10, line).without_data().says("match"));
@@ -406,7 +406,7 @@ pub fn on_files() -> Vec<Row> {
         row(12, "F get instance -L team --from $DUMP").shows("TEAM").shows("platform"),
         row(12, "F get instance --show-labels --from $DUMP").shows("team=platform"),
     ]);
-    // 14: every spelling of a kind, behind every verb that reads.
+    // 14: every spelling of a kind, after every verb that reads.
     for kind in ["ks", "Kustomization", "kustomization", "kustomizations", "kustomizations.kustomize.toolkit.fluxcd.io"]
     {
         rows.push(row(14, format!("F get {kind} -A -o name --from $DUMP")).rows(3));
@@ -607,13 +607,13 @@ pub fn on_files() -> Vec<Row> {
     rows
 }
 
-/// What the terminal echoes of Ctrl-C, and the error on the next line.
+/// The echo of Ctrl-C on a terminal, followed by the error on its own line.
 const ON_ITS_OWN_LINE: &str = r"(\^C)?\n(\x1b\[[0-9;]*m)*error:";
 
 const SECRET: &str = "F create secret basic-auth git --username u";
 const EXPORT: &str = "--namespace flux-system --export";
 
-/// Reads that somebody without rights is told about.
+/// Reads whose missing rights must be reported.
 const DENIED: &[&str] = &[
     "get instance",
     "get components",
@@ -638,11 +638,11 @@ const DENIED: &[&str] = &[
     "impact ks/app",
 ];
 
-/// Commands that ask a server that says nothing.
+/// Commands against a server that does not answer.
 const PATIENT: &[&str] =
     &["get instance", "get ks", "tree instance", "why", "check", "plan instance", "wait ks app", "status"];
 
-/// Writes and what they are tried on.
+/// Writes with their objects.
 const WRITES: &[&str] = &[
     "apply instance -f $MANIFEST",
     "reconcile instance",
@@ -657,9 +657,10 @@ const WRITES: &[&str] = &[
     "uninstall instance --in-process --yes",
 ];
 
-/// The rows of a cluster with an instance that this program has installed, the Kustomizations `app` and `extra` and the
-/// GitRepository `app` beside it, and nobody at work. The context is `test`; `apps` is the same in the namespace apps, `nobody` has
-/// no rights, `silent` accepts connections and says nothing, `gone` refuses them, `ghost` has no user. `$MANIFEST` is the instance.
+/// The rows of a cluster with an instance installed by this program, the Kustomizations `app` and `extra` and the
+/// GitRepository `app`, and no operator. The context is `test`; `apps` is the same in the namespace apps, `nobody` has
+/// no rights, `silent` accepts connections and does not answer, `gone` refuses them, `ghost` has no user. `$MANIFEST`
+/// is the instance.
 pub fn on_a_cluster() -> Vec<Row> {
     let mut rows = vec![];
     for format in ["json", "yaml"] {
@@ -675,7 +676,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(11, "F get ks -o name -n flux-system").rows(2),
         row(11, "F get ks -A -o name").rows(2),
         row(11, "F --context apps get ks").says("namespace apps"),
-        // A manifest without a namespace: the same place in every dry run, and no second instance unasked.
+        // A manifest without a namespace: the same place in every dry run, and no second instance without a question.
         row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps apply -f - --dry-run=client")
             .shows("namespace: apps"),
         row(11, "sed 's/,\"namespace\":\"flux-system\"//' $MANIFEST | F --context apps apply -f - --in-process --dry-run=server")
@@ -738,7 +739,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(28, "F export report -n nope").code(3),
         row(28, "F suspend ks nope -n flux-system").code(3),
     ]);
-    // What answers for a namespace, or works on one, answers for none that does not exist.
+    // A command for a namespace reports one that does not exist.
     for line in
         ["why", "status", "reconcile all", "resume --overdue", "suspend ks --all", "wait ks --all", "export ks --all"]
     {
@@ -766,12 +767,12 @@ pub fn on_a_cluster() -> Vec<Row> {
     rows.push(
         row(22, "F wait revision main@sha1:0123 ks/nope -n flux-sytem").code(3).says("did you mean flux-system?"),
     );
-    // What shows the whole cluster beside it says so.
+    // A command that shows the whole cluster says so.
     for (line, code) in [("check", 1), ("version", 0), ("bundle -o misspelt.tar.gz", 0)] {
         let misspelt = row(22, format!("F {line} -n flux-sytem")).code(code).matches(".");
         rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
     }
-    // Who may not list namespaces is told what there is to tell, and nothing of that.
+    // Without the right to list namespaces, the command reports what it knows and does not mention the namespace.
     for (line, code) in [("get ks nope", 5), ("version", 0)] {
         rows.push(
             row(22, format!("F {line} -n flux-sytem --context nobody")).code(code).hides("there is no namespace"),
@@ -779,7 +780,7 @@ pub fn on_a_cluster() -> Vec<Row> {
     }
     for patient in PATIENT {
         for (limit, says) in [("--timeout 3s", "3s"), ("--timeout=2 --request-timeout=9s", "2s")] {
-            // The limit that was given is the one that is named.
+            // The error names the limit that was given.
             let silent = row(29, format!("F {patient} --context silent {limit}")).code(7).in_time();
             rows.push(silent.says(says).hides("wait longer with --request-timeout"));
         }
@@ -801,7 +802,7 @@ pub fn on_a_cluster() -> Vec<Row> {
     ]);
     for write in WRITES {
         for place in ["", "=client", "=server"] {
-            // It says what would happen, in words or as manifests.
+            // The output describes the planned change, in words or as manifests.
             let told = "(?i)dry run|would|nothing was sent|to create|unchanged|^kind: ";
             rows.push(row(34, format!("F {write} -n flux-system --dry-run{place} 2>&1")).matches(told).hides("error:"));
         }
@@ -864,7 +865,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(61, "F get ks -A -v=6").says("GET").shows("app"),
     ]);
     rows.extend([
-        // The polish of the review: names that there are, one code, what was typed, kinds that are not there.
+        // From the review: existing names, one exit code, the typed text, unknown kinds.
         row(22, "F get instance nope").code(3).says("fluxinstances in namespace flux-system: flux"),
         row(22, "F why instance nope").code(3).says("fluxinstances in namespace flux-system: flux"),
         row(22, "F plan instance nope").code(3).says("fluxinstances in namespace flux-system: flux"),

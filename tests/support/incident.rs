@@ -1,17 +1,17 @@
-//! A bad day: Flux objects of which some fail, for three causes.
+//! An incident: Flux objects of which some fail for three causes.
 
 use serde_json::{Value, json};
 
 const TIME: &str = "2026-01-01T00:00:00Z";
-/// Objects that fail, of however many there are.
+/// Number of failing objects, whatever the total.
 pub const FAILING: usize = 143;
-/// How many of them a source, a dependency and a workload take down.
+/// Number of objects that fail because of a source, a dependency and a workload.
 const BY_CAUSE: [usize; 3] = [100, 30, 13];
 
-/// Objects are spread over this many namespaces.
+/// Number of namespaces with objects.
 const NAMESPACES: usize = 20;
 
-/// The namespace of the object with a number.
+/// The namespace of an object by its number.
 pub fn namespace(number: usize) -> String {
     format!("scale-{:02}", number % NAMESPACES)
 }
@@ -21,7 +21,7 @@ fn condition(kind: &str, is_true: bool, reason: &str, message: &str) -> Value {
         "lastTransitionTime": TIME, "observedGeneration": 1})
 }
 
-/// What the source with a number offers; all Kustomizations come from the first.
+/// The revision of a source by its number; all Kustomizations use the first source.
 fn revision(number: usize) -> String {
     format!("main@sha1:{number:040x}")
 }
@@ -57,7 +57,7 @@ fn kustomization(number: usize, name: &str, source: (&str, &str), depends_on: Va
             "inventory": {"entries": [{"id": format!("{}_web_apps_Deployment", namespace(number)), "v": "v1"}]}}})
 }
 
-/// So many Flux objects, of which [`FAILING`] fail for three causes.
+/// Creates Flux objects, of which [`FAILING`] fail for three causes.
 pub fn flux_objects(count: usize) -> Vec<Value> {
     let [by_source, by_dependency, by_workload] = BY_CAUSE;
     let mut objects = vec![source(0, "broken", true)];
@@ -98,7 +98,7 @@ pub fn flux_objects(count: usize) -> Vec<Value> {
     objects
 }
 
-/// The workload of each namespace, which the Kustomizations there applied.
+/// The workload that the Kustomizations of each namespace applied.
 pub fn workloads() -> Vec<Value> {
     let labels = json!({"app": "web"});
     let pod = json!({"containers": [{"name": "web", "image": "registry.example.com/web:1"}]});
@@ -109,7 +109,7 @@ pub fn workloads() -> Vec<Value> {
     (0..NAMESPACES).map(workload).collect()
 }
 
-/// A log of about so many bytes as controllers write it, one line in a hundred an error.
+/// Creates a controller log of about this size; one line in a hundred is an error.
 pub fn log(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 512);
     let mut number = 0;

@@ -1,11 +1,11 @@
-//! What `flux install` and `flux bootstrap` apply: the manifests of a release with namespace, labels, registry and flags, and
-//! the two objects of a sync.
+//! Objects applied by `flux install` and `flux bootstrap`: the manifests of a release with namespace, labels, registry
+//! and flags, and the two objects of a sync.
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
 use serde_json::{Value, json};
 
-/// What `flux install --export` prints: the manifests of the release with namespace, labels, registry and flags.
+/// The output of `flux install --export`: the manifests of the release with namespace, labels, registry and flags.
 pub fn installation(namespace: &str, version: &str, components: &[Component]) -> Vec<Value> {
     let distribution = Distribution::embedded();
     let version = distribution.versions().into_iter().rfind(|known| known.name.starts_with(version)).expect("known");

@@ -1,15 +1,16 @@
-//! FluxInstances that are refused, and by whom: one table for the rule book, the definition and the build.
+//! FluxInstances that are refused, with the expected refusals: one table for the rule book, the definition and the
+//! build.
 #![allow(dead_code, reason = "only the tests with an API server ask it")]
 
 use serde_json::{Value, json};
 
-/// One spec: the name of the instance, its spec in YAML behind `distribution`, and words of who refuses it.
+/// A refused spec: the name of the instance, its spec in YAML after `distribution`, and a part of each refusal.
 pub struct Refused {
     pub name: &'static str,
     pub spec: &'static str,
-    /// What the rule book says.
+    /// The message of the rule book.
     pub by_us: &'static str,
-    /// What the API server says; empty where its schema and rules cannot know and it accepts the spec.
+    /// The API server's message; empty if its schema and rules cannot detect the problem and it accepts the spec.
     pub by_api_server: &'static str,
 }
 
@@ -94,7 +95,7 @@ pub const REFUSED: &[Refused] = &[
     ),
 ];
 
-/// Specs that all three take; both fill in the same defaults.
+/// Specs that the rule book, the definition and the build accept, with the same defaults.
 pub const ACCEPTED: &[&str] = &[
     "",
     "wait: null, cluster: null, components: [source-watcher]",
@@ -106,7 +107,7 @@ pub const ACCEPTED: &[&str] = &[
     "sync: {kind: GitRepository, url: 'https://a/b', ref: b, path: c, provider: github, name: x}",
 ];
 
-/// Returns the instance of a spec of the tables, as its author would write it.
+/// Returns the instance for a spec of the tables, as a user would write it.
 pub fn instance(name: &str, spec: &str) -> Value {
     let mut spec = flux_operator::format::yaml::parse_one(&format!("{{{spec}}}")).expect("YAML");
     let mut distribution = json!({"version": "2.x", "registry": "ghcr.io/fluxcd"});

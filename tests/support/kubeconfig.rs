@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Fallible;
 use super::certificates::KeyedCertificate;
 
-/// How a client proves who it is.
+/// Credentials of a client.
 #[derive(Clone)]
 pub enum Credentials {
     Certificate(KeyedCertificate),
@@ -21,7 +21,7 @@ pub enum Credentials {
     None,
 }
 
-/// One kubeconfig, as a value that can be changed and as the file that holds it.
+/// A kubeconfig, as a value that can be changed and as its file.
 #[derive(Clone)]
 pub struct Kubeconfig {
     pub server: String,
@@ -35,7 +35,7 @@ pub struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    /// Writes `NAME.kubeconfig` into `folder`, readable by its owner only.
+    /// Writes `NAME.kubeconfig` into `folder`, readable only by its owner.
     pub fn write(
         folder: &Path,
         name: &str,
@@ -56,7 +56,7 @@ impl Kubeconfig {
         Ok(kubeconfig)
     }
 
-    /// Sets the context's namespace, in the file too.
+    /// Sets the context's namespace, also in the file.
     pub fn with_namespace(mut self, namespace: &str) -> Fallible<Kubeconfig> {
         self.namespace = Some(namespace.to_owned());
         self.save()?;
@@ -68,7 +68,7 @@ impl Kubeconfig {
         &self.path
     }
 
-    /// The content, for tests that want to change it and write it elsewhere.
+    /// The content, for tests that change it and write it elsewhere.
     pub fn value(&self) -> Value {
         let encode = |pem: &str| STANDARD.encode(pem);
         let user = match &self.credentials {
@@ -98,17 +98,17 @@ impl Kubeconfig {
         })
     }
 
-    /// Connects with this kubeconfig. Every call must be made on the runtime that outlives the client.
+    /// Connects with this kubeconfig. The runtime of the calls must outlive the client.
     pub async fn client(&self) -> Fallible<Client> {
         let kubeconfig = serde_json::from_value(self.value())?;
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        // A retry hidden in the client would make counted requests and faults lie.
+        // A hidden retry in the client would falsify counted requests and faults.
         config.default_retry = false;
         Ok(Client::try_from(config)?)
     }
 
     fn save(&self) -> Fallible<()> {
-        // JSON is YAML; nothing more is needed of a file that only programs read.
+        // JSON is valid YAML, and only programs read this file.
         fs::write(&self.path, serde_json::to_string_pretty(&self.value())?)?;
         fs::set_permissions(&self.path, Permissions::from_mode(0o600))?;
         Ok(())

@@ -1,5 +1,5 @@
-//! A kubelet that runs nothing: it watches pods bound to its one node and writes the status a real kubelet
-//! would write, at once. Tests ask for failures with rules, and may change the rules while pods exist.
+//! A kubelet that runs nothing: it watches pods bound to its one node and immediately writes the status that a real
+//! kubelet would write. Tests request failures with rules, and may change the rules while pods exist.
 //!
 //! ```text
 //! pods  --watch--> one task per pod --rule--> pod_status (pure) --patch--> status, events
@@ -58,19 +58,20 @@ impl Kubelet {
         Ok(Kubelet { rules, _tasks: tasks })
     }
 
-    /// Adds a rule; it holds at once for pods that exist and for those to come. Of several that match, the newest wins.
+    /// Adds a rule for existing and future pods. If several rules match, the newest wins.
     pub fn add_rule(&self, rule: PodRule) -> RuleId {
         let mut id = RuleId::default();
         self.rules.send_modify(|rules| id = rules.add(rule));
         id
     }
 
-    /// Removes one rule: its pods behave as the remaining rules say, or run.
+    /// Removes a rule: its pods follow the remaining rules, or run.
     pub fn remove_rule(&self, id: RuleId) {
         self.rules.send_modify(|rules| rules.remove(id));
     }
 
-    /// Says what becomes of volume claims in `namespace` whose name starts with `name_prefix`. Without a rule they are bound.
+    /// Sets the behaviour of volume claims in `namespace` whose name starts with `name_prefix`. Without a rule they are
+    /// bound.
     pub fn set_claims(&self, namespace: &str, name_prefix: &str, behaviour: ClaimBehaviour) {
         self.rules.send_modify(|rules| rules.set_claims(namespace, name_prefix, behaviour));
     }
@@ -80,12 +81,12 @@ impl Kubelet {
         self.rules.send_modify(|rules| rules.forget(namespace));
     }
 
-    /// Stops acting on any pod or claim of any namespace. For one namespace use a rule with [`Behaviour::Frozen`].
+    /// Ignores all pods and claims of all namespaces. For one namespace use a rule with [`Behaviour::Frozen`].
     pub fn freeze(&self) {
         self.rules.send_modify(|rules| rules.frozen = true);
     }
 
-    /// Goes on after [`Kubelet::freeze`], with what changed meanwhile.
+    /// Continues after [`Kubelet::freeze`], including changes in the meantime.
     pub fn thaw(&self) {
         self.rules.send_modify(|rules| rules.frozen = false);
     }
@@ -121,13 +122,13 @@ async fn register_node(client: &Client, port: u16) -> Fallible<()> {
         },
     }});
     nodes.patch_status(NODE, &PatchParams::default(), &Patch::Merge(status)).await?;
-    // Every new node gets the not-ready taint; the controller that would take it off does not run here.
+    // Every new node has the not-ready taint, and the controller that removes it does not run here.
     let untainted = json!({ "spec": { "taints": null } });
     nodes.patch(NODE, &PatchParams::default(), &Patch::Merge(untainted)).await?;
     Ok(())
 }
 
-/// Follows the pods of the node, each in a task of its own that ends with the pod.
+/// Follows the pods of the node, each in a task that ends with the pod.
 async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenPods) {
     let on_node = watcher::Config::default().fields(&format!("spec.nodeName={NODE}"));
     let mut events = watcher(Api::<Pod>::all(client.clone()), on_node).boxed();
@@ -156,13 +157,13 @@ async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenP
                 while tasks.try_join_next().is_some() {}
             }
             Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
-            // The API server is away, perhaps on purpose; the watcher starts over.
+            // The API server is down, perhaps on purpose; the watcher starts over.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
 }
 
-/// Brings one pod to what the rules say, again whenever the pod, the rules or the time change that.
+/// Updates a pod by the rules whenever the pod, the rules or the time change the result.
 async fn follow_pod(client: Client, mut pod: watch::Receiver<Pod>, mut rules: watch::Receiver<RuleSet>) {
     let mut memory = Memory::default();
     loop {
@@ -208,7 +209,7 @@ async fn write(client: &Client, pod: &Pod, writes: &Writes) -> Result<(), kube::
     let events = Api::<Event>::namespaced(client.clone(), &namespace);
     for (number, event) in writes.events.iter().enumerate() {
         let event = pod_status::event_object(pod, event, number);
-        // An event that cannot be written changes nothing for the pod.
+        // A lost event does not matter to the pod.
         if let Ok(event) = serde_json::from_value(event) {
             let _ = events.create(&PostParams::default(), &event).await;
         }
@@ -216,7 +217,7 @@ async fn write(client: &Client, pod: &Pod, writes: &Writes) -> Result<(), kube::
     Ok(())
 }
 
-/// A pod that is gone, or replaced by another of the same name, needs nothing any more.
+/// Ignores errors about a pod that was deleted or replaced by another of the same name.
 fn unless_gone(outcome: Result<(), kube::Error>) -> Result<(), kube::Error> {
     match outcome {
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
@@ -224,7 +225,7 @@ fn unless_gone(outcome: Result<(), kube::Error>) -> Result<(), kube::Error> {
     }
 }
 
-/// Makes a volume for every claim that may be bound, and removes it with the claim.
+/// Creates a volume for every claim that may be bound, and removes it with the claim.
 async fn watch_claims(client: Client, mut rules: watch::Receiver<RuleSet>) {
     let volumes = Api::<PersistentVolume>::all(client.clone());
     let claims = Api::<PersistentVolumeClaim>::all(client);
@@ -252,7 +253,7 @@ async fn watch_claims(client: Client, mut rules: watch::Receiver<RuleSet>) {
         let allowed = rules.borrow_and_update().clone();
         for claim in waiting.values().filter(|claim| allowed.binds(claim)) {
             if let Ok(volume) = serde_json::from_value(volume_for(claim)) {
-                // It may be there already: then the binder is at work.
+                // The volume may already exist; then the binder is at work.
                 let _ = volumes.create(&PostParams::default(), &volume).await;
             }
         }

@@ -1,5 +1,5 @@
-//! A real control plane for the tests, without containers: etcd, API server, controller manager and
-//! scheduler as processes, with kubelets simulated by us.
+//! A real control plane for the tests, without containers: etcd, API server, controller manager and scheduler as
+//! processes, with simulated kubelets.
 //!
 //! ```text
 //! programs, go_program   which files to run: CONTROL_PLANE_BIN, KUBEBUILDER_ASSETS, or built from Go modules
@@ -8,35 +8,34 @@
 //! kubelet                makes pods run, or fail as a test asks
 //! proxy                  sits between a client and the API server and breaks things
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
-//! audit                  what the API server was asked
-//! installation           what `flux install` and `flux bootstrap` apply
-//! causes                 why something is not well, one row a cause, as a dump and for an API server
-//! habits                 what people type, as rows
+//! audit                  the API server's record of requests
+//! installation           the objects of `flux install` and `flux bootstrap`
+//! causes                 causes of failing objects, one row each, as a dump and for an API server
+//! habits                 lines that users type, as rows
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
-//! local_cluster  a control plane for a person to try commands against
+//! local_cluster          a control plane for trying commands by hand
 //! flux                   the real Flux controllers beside it, and a Git server
-//! registry               a real OCI registry with judges, and what breaks between a client and it
-//! slow_tests             which tests run only when asked for
+//! registry               a real OCI registry with independent clients, and faults between a client and it
+//! slow_tests             tests that run only on request
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
 //!
 //! # Adding a test
-//! 1. In `tests/control_plane/ROOM/AREA.rs` (registered in `tests/control_plane/ROOM.rs`) write
-//!    `async fn a_sentence_about_behaviour(cluster: TestCluster) { … }` and name it in that file's
-//!    `cluster_tests![…]` list.
-//! 2. `cluster.client()` talks to the API server as an admin of its own name, `cluster.namespace()` is empty
-//!    and belongs to this test, `cluster.command()` is the built binary against both.
-//!    `cluster.apply(&[json!(…)])` puts there what the test needs first, uncounted.
-//! 3. Anything of cluster scope: `cluster.fresh(Options::default()).await`, a control plane of the test's own
-//!    (under 3 s; `Options::api_server_only()` under 2 s).
+//! 1. In `tests/control_plane/ROOM/AREA.rs` (registered in `tests/control_plane/ROOM.rs`) write `async fn
+//!    a_sentence_about_behaviour(cluster: TestCluster) { … }` and name it in that file's `cluster_tests![…]` list.
+//! 2. `cluster.client()` talks to the API server as the test's own admin, `cluster.namespace()` is empty and belongs to
+//!    this test, `cluster.command()` is the built binary against both. `cluster.apply(&[json!(…)])` creates the objects
+//!    that the test needs first; these requests are not counted.
+//! 3. For anything cluster-scoped: `cluster.fresh(Options::default()).await`, a control plane of the test's own (under
+//!    3 s; `Options::api_server_only()` under 2 s).
 //! 4. Another binary: a folder with its own `main.rs`, which uses this crate as `test_support`, and a `[[test]]` entry
 //!    with `harness = false` in `Cargo.toml`.
-//! 5. A test that takes more than ten seconds gets a line in `tests/slow_tests.txt`: then it runs with
-//!    `cargo test -- --ignored`.
+//! 5. A test that takes more than ten seconds gets a line in `tests/slow_tests.txt`: then it runs with `cargo test --
+//!    --ignored`.
 //!
-//! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; what the servers
-//! wrote last is printed then. `TEST_DURATIONS=FILE` notes how long each test took.
+//! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; then the last output of the
+//! servers is printed. `TEST_DURATIONS=FILE` records how long each test took.
 
 #![allow(
     clippy::unwrap_used,
@@ -85,13 +84,14 @@ pub use runner::{ClusterTest, TestCluster, run_flux_tests, run_tests};
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Fallible<T> = Result<T, Error>;
 
-/// Who ends sooner has kept a limit of its own, on a loaded machine too: the usual one of a request is 10 s.
+/// A command that ends within this time used its own limit, also on a loaded machine: the usual one of a request is 10
+/// s.
 pub const IN_TIME: Duration = Duration::from_secs(8);
 
-/// Polls `probe` every 20 ms until it gives a value.
+/// Polls `probe` every 20 ms until it returns a value.
 ///
 /// # Errors
-/// After `deadline`, naming `what` was waited for.
+/// The deadline has passed; the error names `what`.
 pub async fn eventually<T, F, Fut>(what: &str, deadline: Duration, mut probe: F) -> Fallible<T>
 where
     F: FnMut() -> Fut,

@@ -1,4 +1,4 @@
-//! A control plane for a person to try commands against.
+//! A control plane for trying commands by hand.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::programs::unavailable_because;
 use super::{ControlPlane, Fallible, Options};
 
-/// Starts a control plane, prints the `KUBECONFIG` line for another terminal, and stays until Ctrl-C.
+/// Starts a control plane, prints the `KUBECONFIG` line for another terminal, and runs until Ctrl-C.
 pub async fn main() -> ExitCode {
     if let Some(reason) = unavailable_because() {
         eprintln!("error: cannot start a local cluster: it {reason}");
@@ -25,7 +25,7 @@ pub async fn main() -> ExitCode {
 }
 
 async fn run() -> Fallible<()> {
-    // Taken before anything starts: Ctrl-C during the start must clean up as well.
+    // Registered before anything starts: Ctrl-C during the start must clean up as well.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let stopped = async {
@@ -46,7 +46,7 @@ async fn run() -> Fallible<()> {
     eprintln!("ready after {:.1} s at {}", start.elapsed().as_secs_f64(), control_plane.url());
     eprintln!("logs in {}", control_plane.folder().display());
     eprintln!("paste this into another terminal; Ctrl-C here stops and removes everything:\n");
-    // The one line of data: `eval "$(…)"` of its first line works too.
+    // stdout contains data only, so `eval "$(…)"` of its first line works too.
     let mut stdout = std::io::stdout();
     writeln!(stdout, "export KUBECONFIG={}", admin.path().display())?;
     stdout.flush()?;

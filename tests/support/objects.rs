@@ -1,4 +1,4 @@
-//! Objects of any kind, written and read as JSON: what a test needs to be there first.
+//! Objects of any kind as JSON, for the initial state of a test.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use super::{Fallible, eventually};
 
-/// A kind may be installed just before its first object; the server then needs a moment to serve it.
+/// A kind may have been installed just before its first object, and the server needs a moment to serve it.
 const SERVED_SOON: Duration = Duration::from_secs(10);
-/// Longer than a server waits for etcd (34 s), more than once.
+/// Longer than several of the server's waits for etcd (34 s each).
 const TAKEN_SOON: Duration = Duration::from_secs(120);
 
-/// Applies `objects` in order, as the field manager `test-harness`; those without a namespace go to `namespace`.
+/// Applies `objects` in order, with the field manager `test-harness`; those without a namespace go to `namespace`.
 ///
 /// # Errors
-/// When an object has no kind or name, its kind is not served, or the server refuses it.
+/// An object has no kind or name, its kind is not served, or the server refuses it.
 pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Fallible<Vec<DynamicObject>> {
     let mut applied = Vec::new();
     for object in objects {
@@ -26,7 +26,7 @@ pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Falli
         let types = object.types.clone().ok_or("an object without apiVersion and kind")?;
         let api = api_for(client, &types, object.namespace().as_deref().unwrap_or(namespace)).await?;
         let force = PatchParams::apply("test-harness").force();
-        // A server on a loaded machine gives up what etcd answers late (504).
+        // A server on a loaded machine answers 504 if etcd is too slow.
         let accepted = || async {
             match api.patch(&object.name_any(), &force, &Patch::Apply(&object)).await {
                 Err(kube::Error::Api(status)) if status.code == 504 => None,
@@ -38,7 +38,8 @@ pub async fn apply(client: &Client, namespace: &str, objects: &[Value]) -> Falli
     Ok(applied)
 }
 
-/// Returns the objects of one kind (`"apps/v1"`, `"Deployment"`) in `namespace`, or of the cluster if the kind is cluster-scoped.
+/// Returns the API of one kind (`"apps/v1"`, `"Deployment"`) in `namespace`, or of the cluster if the kind is
+/// cluster-scoped.
 pub async fn api(client: &Client, api_version: &str, kind: &str, namespace: &str) -> Fallible<Api<DynamicObject>> {
     let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
     api_for(client, &types, namespace).await
@@ -58,7 +59,7 @@ async fn api_for(client: &Client, types: &TypeMeta, namespace: &str) -> Fallible
     })
 }
 
-/// A point in time as Leases and Events write it (`MicroTime`).
+/// Formats a time as `MicroTime`, as in Leases and Events.
 pub fn micro_time(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! The four programs of a control plane: ready ones named by the environment, or built from Go modules.
+//! The four programs of a control plane: existing ones named by the environment, or built from Go modules.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// In the order in which they start.
+    /// In start order.
     pub const ALL: [Component; 4] =
         [Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler];
 
@@ -29,14 +29,15 @@ impl Component {
     }
 }
 
-/// How one of the programs is called: the file, and the argument that picks it where one file holds all.
+/// How to call a program: the file, and the argument that selects it if one file contains all.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub file: PathBuf,
     pub first_argument: Option<&'static str>,
 }
 
-/// The version is the one in `tests/programs/control-plane/go.mod`; without it the server reports a text that clients cannot parse.
+/// The version is that in `tests/programs/control-plane/go.mod`; without it the server reports a text that clients
+/// cannot parse.
 const CONTROL_PLANE: GoProgram = GoProgram {
     name: "the control plane",
     folder: "tests/programs/control-plane",
@@ -49,7 +50,7 @@ const CONTROL_PLANE: GoProgram = GoProgram {
                  -X k8s.io/component-base/version.gitMinor=36",
 };
 
-/// Returns why no control plane can be started here, or `None` where one can.
+/// Returns why no control plane can be started here, or `None` if one can.
 pub fn unavailable_because() -> Option<String> {
     let to_build = Component::ALL.iter().any(|c| ready_program(*c).is_none());
     if !to_build || CONTROL_PLANE.is_built() || go_is_installed() {
@@ -58,10 +59,10 @@ pub fn unavailable_because() -> Option<String> {
     Some("needs Go, or the four programs of a control plane in the folder CONTROL_PLANE_BIN".to_owned())
 }
 
-/// Returns how to call `component`, building it first where it is not ready.
+/// Returns how to call `component`, and builds it first if necessary.
 ///
 /// # Errors
-/// When `CONTROL_PLANE_BIN` lacks the program, or the build fails.
+/// `CONTROL_PLANE_BIN` lacks the program, or the build fails.
 pub fn find(component: Component) -> Fallible<Program> {
     if let Some(file) = ready_program(component) {
         if !file.is_file() {
@@ -73,8 +74,8 @@ pub fn find(component: Component) -> Fallible<Program> {
     Ok(Program { file: folder.join("control-plane"), first_argument: Some(component.as_str()) })
 }
 
-/// The file a person prepared. `CONTROL_PLANE_BIN` promises all four, so a missing one is an error later
-/// rather than a surprising build; `KUBEBUILDER_ASSETS` has two by convention.
+/// Returns an existing program. `CONTROL_PLANE_BIN` must contain all four, so a missing one becomes an error instead of
+/// a surprising build; `KUBEBUILDER_ASSETS` has two by convention.
 fn ready_program(component: Component) -> Option<PathBuf> {
     if let Some(folder) = env::var_os("CONTROL_PLANE_BIN") {
         return Some(Path::new(&folder).join(component.as_str()));

@@ -1,7 +1,7 @@
-//! A proxy between a client and the API server that breaks what a test asks it to break.
+//! A proxy between a client and the API server that injects faults for a test.
 //!
-//! TLS ends here with a certificate of the proxy's own; upstream it shows the client certificate of the
-//! kubeconfig it was started for, and passes tokens on. Bodies stream, so watches work through it.
+//! It terminates TLS with its own certificate. Upstream it presents the client certificate of the kubeconfig with which
+//! it was started, and passes tokens on. Bodies are streamed, so watches work through it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,45 +28,45 @@ use super::certificates::{Authority, tls_acceptor};
 use super::kubeconfig::{Credentials, Kubeconfig};
 use super::{Error, Fallible};
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// It is forwarded after this long. Adds up with other rules.
+    /// Forward it after this delay; adds up with other rules.
     Delay(Duration),
-    /// The connection ends; the API server never hears of it.
+    /// Close the connection; the API server does not see the request.
     CutBefore,
-    /// The API server handles it; the connection ends before the answer.
+    /// Let the API server handle it, and close the connection before the answer.
     CutAfter,
-    /// The connection ends after this many bytes of the answer's body.
+    /// Close the connection after this many bytes of the answer's body.
     CutWithin { bytes: usize },
-    /// The API server handles it; its answer ends in order after about this many bytes of its body. Without any, a watch ends
-    /// at once.
+    /// Let the API server handle it, and end its answer properly after about this many bytes of the body. With 0, a
+    /// watch ends at once.
     Truncated { bytes: usize },
-    /// It is forwarded once the value is true.
+    /// Forward it once the value is true.
     WaitFor(watch::Receiver<bool>),
-    /// The proxy answers it with a `Status` object. `retry_after` in seconds.
+    /// Answer it with a `Status` object. `retry_after` in seconds.
     Answer { status: u16, retry_after: Option<u32> },
-    /// No answer, and the connection stays open.
+    /// Never answer, and keep the connection open.
     Hang,
 }
 
 impl Fault {
-    /// 403, as of a gateway: it names no object.
+    /// 403 as from a gateway, without the name of an object.
     pub fn forbidden() -> Fault {
         Fault::Answer { status: 403, retry_after: None }
     }
 
-    /// 404, as of a gateway: it names no object.
+    /// 404 as from a gateway, without the name of an object.
     pub fn not_found() -> Fault {
         Fault::Answer { status: 404, retry_after: None }
     }
 
-    /// 410, as for a resource version that is too old.
+    /// 410, for a resource version that is too old.
     pub fn gone() -> Fault {
         Fault::Answer { status: 410, retry_after: None }
     }
 
-    /// 409, as for a stale resource version.
+    /// 409, for a stale resource version.
     pub fn conflict() -> Fault {
         Fault::Answer { status: 409, retry_after: None }
     }
@@ -87,28 +87,28 @@ impl Fault {
     }
 }
 
-/// One request as the proxy saw it.
+/// A request as seen by the proxy.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
     /// Path and query.
     pub uri: String,
-    /// The status that went back; `None` while it is under way, or when none did.
+    /// The status of the answer; `None` without one, or not yet.
     pub status: Option<u16>,
-    /// When it arrived.
+    /// Arrival of the request.
     pub begun: Instant,
-    /// When the head of the answer went back.
+    /// Time at which the head of the answer was sent.
     pub answered: Option<Instant>,
 }
 
-/// Which requests meet which fault. The first rule that holds decides; delays of all that hold add up.
+/// Assigns a fault to requests. The first matching rule decides; the delays of all matching rules add up.
 pub struct FaultRule {
     fault: Fault,
     method: Option<String>,
     uri: Box<dyn Fn(&str) -> bool + Send + Sync>,
-    /// How many matching requests pass unharmed first.
+    /// Number of matching requests that pass first.
     after: usize,
-    /// How many then meet the fault.
+    /// Number of requests with the fault after that.
     times: usize,
     matched: usize,
 }
@@ -124,7 +124,7 @@ impl FaultRule {
         FaultRule { times: count, ..FaultRule::every(fault) }
     }
 
-    /// The `n`-th request that matches, counted from 1.
+    /// The `n`-th matching request, counted from 1.
     pub fn nth(n: usize, fault: Fault) -> FaultRule {
         FaultRule { after: n.saturating_sub(1), times: 1, ..FaultRule::every(fault) }
     }
@@ -135,13 +135,13 @@ impl FaultRule {
         self
     }
 
-    /// Only requests for whose path and query this is true.
+    /// Only requests whose path and query satisfy this.
     pub fn uri(mut self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> FaultRule {
         self.uri = Box::new(holds);
         self
     }
 
-    /// Returns whether this request meets the fault, and counts it if it matches.
+    /// Returns whether this request gets the fault, and counts it if it matches.
     fn strikes(&mut self, method: &str, uri: &str) -> bool {
         if self.method.as_ref().is_some_and(|wanted| wanted != method) || !(self.uri)(uri) {
             return false;
@@ -166,15 +166,15 @@ struct Shared {
 }
 
 impl FaultProxy {
-    /// Starts a proxy for the identity in `kubeconfig`; its own kubeconfig goes to `folder`.
+    /// Starts a proxy for the identity in `kubeconfig`; its own kubeconfig is written to `folder`.
     ///
     /// # Errors
-    /// When the kubeconfig's certificates cannot be used.
+    /// The kubeconfig's certificates cannot be used.
     pub async fn start(kubeconfig: &Kubeconfig, folder: &Path) -> Fallible<FaultProxy> {
         FaultProxy::start_as(kubeconfig, folder, &["127.0.0.1", "localhost"]).await
     }
 
-    /// As [`FaultProxy::start`], with a certificate for `names`; for example one that is not `127.0.0.1`.
+    /// As [`FaultProxy::start`], with a certificate for `names`, for example one that is not `127.0.0.1`.
     pub async fn start_as(kubeconfig: &Kubeconfig, folder: &Path, names: &[&str]) -> Fallible<FaultProxy> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let authority = Authority::new("fault-proxy-authority")?;
@@ -191,7 +191,7 @@ impl FaultProxy {
 
         let credentials = match &kubeconfig.credentials {
             Credentials::Token(token) => Credentials::Token(token.clone()),
-            // The proxy shows the certificate itself.
+            // The proxy presents the certificate itself.
             Credentials::Certificate(_) | Credentials::None => Credentials::None,
         };
         let url = format!("https://127.0.0.1:{port}");
@@ -204,17 +204,17 @@ impl FaultProxy {
         Ok(FaultProxy { shared, kubeconfig: own, accepting })
     }
 
-    /// The kubeconfig that leads through the proxy.
+    /// The kubeconfig for access through the proxy.
     pub fn kubeconfig(&self) -> &Kubeconfig {
         &self.kubeconfig
     }
 
-    /// Adds a rule; it counts from now.
+    /// Adds a rule that counts from now.
     pub fn add_rule(&self, rule: FaultRule) {
         locked(&self.shared.rules).push(rule);
     }
 
-    /// Forgets all rules: everything passes.
+    /// Removes all rules, so that everything passes.
     pub fn clear_rules(&self) {
         locked(&self.shared.rules).clear();
     }
@@ -224,12 +224,12 @@ impl FaultProxy {
         locked(&self.shared.seen).clone()
     }
 
-    /// How many requests so far had this method and a path and query for which `holds` is true.
+    /// Counts the requests so far with this method whose path and query satisfy `holds`.
     pub fn count(&self, method: &str, holds: impl Fn(&str) -> bool) -> usize {
         locked(&self.shared.seen).iter().filter(|seen| seen.method == method && holds(&seen.uri)).count()
     }
 
-    /// Ends every open connection at once, watches included.
+    /// Closes every open connection, including watches.
     pub fn cut_connections(&self) {
         for connection in locked(&self.shared.connections).drain(..) {
             connection.abort();
@@ -244,13 +244,13 @@ impl Drop for FaultProxy {
     }
 }
 
-/// A panic while one of these was held left it whole: each holder does one push or read.
+/// The content is intact even after a panic of a holder: each does a single push or read.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
-    // The set ends its tasks when this one is aborted.
+    // Aborting this task drops the set and ends its tasks.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
@@ -261,12 +261,12 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
 }
 
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
-    // A client that does not trust the certificate ends here.
+    // A client that does not trust the certificate disconnects here.
     let Ok(stream) = acceptor.accept(stream).await else { return };
-    // HTTP/1.1 has one request at a time per connection, so one connection upstream is enough.
+    // HTTP/1.1 has one request at a time per connection, so one upstream connection is enough.
     let sender = Arc::new(tokio::sync::Mutex::new(None));
     let service = service_fn(move |request| handle(request, shared.clone(), sender.clone()));
-    // An error is a cut connection, which is what some faults are.
+    // An error is a closed connection, which some faults cause on purpose.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -324,13 +324,13 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender)
                 kept.extend(frame?.into_data().unwrap_or_default());
             }
             kept.truncate(bytes);
-            // The rest of the answer goes with its connection.
+            // Drop the connection with the rest of the answer.
             sender.lock().await.take();
             parts.headers.remove(CONTENT_LENGTH);
             Response::from_parts(parts, Full::new(Bytes::from(kept)).map_err(|never| match never {}).boxed())
         }
         Some(Fault::WaitFor(mut allowed)) => {
-            // Whoever held it is gone: it passes.
+            // The sender was dropped, so the request passes.
             let _gone = allowed.wait_for(|allowed| *allowed).await.is_err();
             shared.upstream.forward(request, &sender).await?
         }

@@ -1,4 +1,4 @@
-//! A real registry on loopback (distribution, built as a Go program), with judges of what was pushed: crane and regctl.
+//! A real registry on loopback (distribution, built as a Go program), with crane and regctl as independent clients.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -35,7 +35,7 @@ const PROGRAMS: GoProgram = GoProgram {
     link_flags: "",
 };
 
-/// The one user of registries with credentials.
+/// The only user of registries with credentials.
 pub const USER: &str = "alice";
 pub const PASSWORD: &str = "secret";
 /// bcrypt of the password, as `htpasswd -B` makes it.
@@ -43,12 +43,12 @@ const PASSWORD_LINE: &str = "alice:$2b$04$m56X1fW.vdz96q94QIMPAe0q/GuO4JZMYRpU2U
 const TOKEN_SERVICE: &str = "test-registry";
 const TOKEN_ISSUER: &str = "test-issuer";
 
-/// Returns why no registry can be started here, or `None` where one can.
+/// Returns why no registry can be started here, or `None` if one can.
 pub fn unavailable_because() -> Option<String> {
     (!PROGRAMS.is_built() && !go_is_installed()).then(|| "needs Go to build a registry".to_owned())
 }
 
-/// What a registry wants to see.
+/// Authentication that a registry requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authentication {
     #[default]
@@ -57,23 +57,23 @@ pub enum Authentication {
     Token,
 }
 
-/// Which program serves. Only the first knows credentials, TLS and faults of its own.
+/// The program of a registry. Only the first supports credentials, TLS and injected faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Implementation {
     /// distribution 3, built as a Go program.
     #[default]
     Distribution,
-    /// distribution 2, as many still run it; a package of the system.
+    /// distribution 2, which is still widely used; a package of the operating system.
     Distribution2,
-    /// The one inside crane: it sends no `Location` with 201, and cuts lists of tags without a `Link`.
+    /// The registry inside crane: it sends no `Location` with 201, and truncates lists of tags without a `Link`.
     Crane,
 }
 
-/// Where Debian's package `docker-registry` puts distribution 2.
+/// Path of distribution 2 in Debian's package `docker-registry`.
 const DISTRIBUTION_2: &str = "/usr/bin/docker-registry";
 
 impl Implementation {
-    /// Those that can be started here: CI installs all of them.
+    /// The implementations that can be started here; CI installs all of them.
     pub fn here() -> Vec<Implementation> {
         let mut all = vec![Implementation::Distribution, Implementation::Crane];
         let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
@@ -88,11 +88,11 @@ impl Implementation {
 pub struct RegistryOptions<'a> {
     pub implementation: Implementation,
     pub authentication: Authentication,
-    /// Serves TLS with a certificate of this authority.
+    /// Serves TLS with a certificate of this CA.
     pub authority: Option<&'a Authority>,
-    /// Insists on client certificates of this authority.
+    /// Requires client certificates of this CA.
     pub client_authority: Option<&'a Authority>,
-    /// Seconds that tokens last.
+    /// Lifetime of tokens in seconds.
     pub token_lifetime_secs: Option<u64>,
 }
 
@@ -161,7 +161,7 @@ impl Registry {
                 (programs.join("crane"), ["registry", "serve", "--address", "127.0.0.1:0"].map(String::from).to_vec())
             }
         };
-        // Traces would be sent to a collector that is not there.
+        // There is no collector for traces.
         let environment = BTreeMap::from([("OTEL_TRACES_EXPORTER".to_owned(), "none".to_owned())]);
         let mut server = ServerProcess::start("registry", &program, &arguments, &environment, folder.path())?;
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -178,7 +178,7 @@ impl Registry {
         Ok(Registry { folder, _server: server, tokens, port, is_tls: options.authority.is_some() })
     }
 
-    /// `localhost:PORT`; judges refuse token servers on addresses.
+    /// `localhost:PORT`; the clients refuse token servers at IP addresses.
     pub fn host(&self) -> String {
         format!("localhost:{}", self.port)
     }
@@ -187,20 +187,20 @@ impl Registry {
         self.port
     }
 
-    /// A folder that goes with the registry.
+    /// A folder that is removed with the registry.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What token servers were asked for, in order; empty for other registries.
+    /// Requests of token servers in order; empty for other registries.
     pub fn token_requests(&self) -> Vec<String> {
         self.tokens.as_ref().map(TokenServer::requests).unwrap_or_default()
     }
 
-    /// Runs a judge and returns what it prints.
+    /// Runs an independent client and returns its output.
     ///
     /// # Errors
-    /// With what it prints as errors.
+    /// Its error output.
     pub fn judge(&self, program: &str, arguments: &[&str]) -> Fallible<String> {
         let home = self.folder.path().join("judge");
         fs::create_dir_all(home.join(".docker"))?;
@@ -237,7 +237,7 @@ impl Registry {
         Ok(command)
     }
 
-    /// Where blobs are kept: one folder for each, named by its digits.
+    /// Returns the folder of a stored blob, which is named by the digest.
     pub fn stored_blob(&self, hex: &str) -> PathBuf {
         let start = hex.get(..2).unwrap_or_default();
         self.folder.path().join(format!("data/docker/registry/v2/blobs/sha256/{start}/{hex}/data"))
@@ -250,7 +250,7 @@ fn listening_port(log: &str) -> Option<u16> {
     digits.parse().ok()
 }
 
-/// Gives tokens to everybody who asks for `pull`, and to the user for `push`.
+/// Issues tokens to everyone for `pull`, and to the user for `push`.
 struct TokenServer {
     key: Arc<TokenKey>,
     port: u16,
@@ -325,7 +325,7 @@ pub fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
     response
 }
 
-/// Answers every request on a listener with `answer`, until aborted.
+/// Answers every request of a listener with `answer`, until aborted.
 pub async fn serve<F, Fut>(listener: TcpListener, answer: F)
 where
     F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
@@ -345,7 +345,7 @@ where
     }
 }
 
-/// Counts who connects, and hangs up.
+/// Counts connections and closes them.
 pub async fn count_connections() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
@@ -359,32 +359,32 @@ pub async fn count_connections() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-/// What happens to one request on its way to a registry.
+/// A fault of one request to a registry.
 #[derive(Clone, Debug)]
 pub enum Mishap {
-    /// The registry's own answer.
+    /// Return the registry's own answer.
     None,
-    /// Never arrives, and the connection is closed.
+    /// Drop the request and close the connection.
     Cut,
-    /// Arrives and is done; its answer is lost with the connection.
+    /// Let the registry handle the request, and close the connection without the answer.
     CutAnswer,
-    /// This status instead, with these headers.
+    /// Return this status with these headers instead.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// The registry's headers, then this many bytes, then the connection is closed.
+    /// Return the registry's headers and this many bytes, then close the connection.
     Truncate(usize),
-    /// The registry's answer with its first byte changed.
+    /// Return the registry's answer with its first byte changed.
     Corrupt,
-    /// The registry's answer with another body, of the same digest header.
+    /// Return the registry's answer with another body but the same digest header.
     Replace(Vec<u8>),
-    /// The registry's headers and half of the body, then nothing more.
+    /// Return the registry's headers and half of the body, then nothing.
     Stall,
-    /// The registry's answer a byte at a time: never silent, never done.
+    /// Return the registry's answer byte by byte: never silent, never complete.
     Drip,
-    /// As if no `Range` had been asked for.
+    /// Ignore the `Range` of the request.
     IgnoreRange,
 }
 
-/// One request that passed.
+/// A request that passed.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// `GET /v2/…`
@@ -395,7 +395,7 @@ pub struct Passed {
 
 type Decide = Arc<dyn Fn(usize, &Passed) -> Mishap + Send + Sync>;
 
-/// Stands between a client and a registry and breaks things.
+/// A proxy between a client and a registry that injects faults.
 pub struct FaultyRegistry {
     port: u16,
     passed: Arc<Mutex<Vec<Passed>>>,
@@ -403,7 +403,7 @@ pub struct FaultyRegistry {
 }
 
 impl FaultyRegistry {
-    /// `decide` is told each request with its number, from 0.
+    /// `decide` gets each request with its number, from 0.
     pub async fn start(
         upstream: u16,
         decide: impl Fn(usize, &Passed) -> Mishap + Send + Sync + 'static,
@@ -424,7 +424,7 @@ impl FaultyRegistry {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many requests began with `start`.
+    /// Counts the requests that began with `start`.
     pub fn count(&self, start: &str) -> usize {
         self.passed().iter().filter(|passed| passed.line.starts_with(start)).count()
     }
@@ -520,14 +520,14 @@ fn whole(bytes: Bytes) -> FaultyBody {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// The bytes, and then an error that makes the server close the connection, or nothing for ever.
+/// Returns the bytes, followed by an error that makes the server close the connection, or by nothing for ever.
 fn broken(bytes: Bytes, forever: bool) -> FaultyBody {
     let pieces = futures::stream::unfold(Some(bytes), move |bytes| async move {
         match bytes {
             Some(bytes) => Some((Ok(hyper::body::Frame::data(bytes)), None)),
             None if forever => std::future::pending().await,
             None => {
-                // A moment for the bytes to leave before the connection is closed on them.
+                // Give the bytes time to leave before the connection is closed.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 Some((Err(std::io::Error::other("the connection is cut")), None))
             }
@@ -536,7 +536,7 @@ fn broken(bytes: Bytes, forever: bool) -> FaultyBody {
     http_body_util::StreamBody::new(pieces).boxed_unsync()
 }
 
-/// The bytes, each a while after the one before.
+/// Returns the bytes with a pause before each.
 fn dripping(bytes: Bytes) -> FaultyBody {
     let pieces = futures::stream::unfold(bytes, |mut bytes| async move {
         if bytes.is_empty() {

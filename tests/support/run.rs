@@ -1,4 +1,4 @@
-//! What a run of the built binary came to, and what tests ask of it.
+//! The result of running the built binary, with assertions.
 
 // Each test binary uses what it needs.
 #![allow(dead_code, reason = "every test binary uses other parts of it")]
@@ -15,7 +15,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// A process that a signal ended has the code -1.
+/// A process ended by a signal has the code -1.
 impl From<Output> for Run {
     fn from(output: Output) -> Run {
         Run {
@@ -27,7 +27,7 @@ impl From<Output> for Run {
 }
 
 impl Run {
-    /// Asserts the exit code, showing both streams when it differs.
+    /// Asserts the exit code, and shows both streams if it differs.
     #[track_caller]
     pub fn exits(self, code: i32) -> Run {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
@@ -46,13 +46,13 @@ impl Run {
         self
     }
 
-    /// The data on stdout.
+    /// Parses stdout as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}:\n{}\nstderr:\n{}", self.stdout, self.stderr))
     }
 
-    /// The line of a table that names this object; a table of one kind does not say which.
+    /// Returns the table row of an object; a table of one kind does not show the kind.
     #[track_caller]
     pub fn row(&self, kind: &str, name: &str) -> String {
         let has_kinds =
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-/// What a terminal shows: rexpect hands every byte out as a character of its own.
+/// Decodes the text of a terminal: rexpect returns every byte as a character of its own.
 pub fn shown_text(bytes: &str) -> String {
     let bytes: Vec<u8> = bytes.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,8 +1,8 @@
-//! A server that ends with the process that started it, also when that one is killed.
+//! A server that ends with the process that started it, even if that process is killed.
 //!
-//! A small shell script stands between: it holds the reading end of a pipe whose writing end only the
-//! test process has, and kills the server when the pipe ends. The kernel closes the pipe however the
-//! test process ends, so this needs neither a handler nor `unsafe`, and works for programs not ours.
+//! A small shell script runs between them. It holds the reading end of a pipe whose writing end only the test process
+//! has, and kills the server when the pipe ends. The kernel closes the pipe however the test process ends, so this
+//! needs neither a handler nor `unsafe`, and works for foreign programs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::Fallible;
 
-/// `$1` receives the server's process id; the rest is its command line. `read` is a builtin: nothing is left behind.
+/// `$1` receives the server's process id; the rest is its command line. `read` is a builtin, so no process is left
+/// behind.
 const WITH_OWNER: &str = r#"
 exec 3<&0
 pid_file=$1; shift
@@ -30,7 +31,7 @@ kill $watcher 2>/dev/null
 exit $status
 "#;
 
-/// Removes a folder once its owner is gone; the servers get a second to die first.
+/// Removes a folder when its owner is gone; the servers get a second to end first.
 const REMOVE_WITH_OWNER: &str = r#"read -r _; sleep 1; rm -rf "$1""#;
 
 pub struct ServerProcess {
@@ -43,7 +44,7 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program`; its output goes to `NAME.log` in `folder`, after what an earlier start wrote there.
+    /// Starts `program`; its output is appended to `NAME.log` in `folder`.
     pub fn start(
         name: &str,
         program: &Path,
@@ -95,8 +96,8 @@ impl ServerProcess {
         matches!(self.script.try_wait(), Ok(None))
     }
 
-    /// Stops the server's clock: it keeps its connections and answers nothing.
-    /// Stops the server, and returns when it really stands still: the signal reaches its threads one by one.
+    /// Freezes the server: it keeps its connections and answers nothing. Returns when all threads have stopped, because
+    /// the signal reaches them one by one.
     pub fn freeze(&self) {
         signal("STOP", self.pid);
         let deadline = Instant::now() + Duration::from_secs(5);
@@ -114,7 +115,7 @@ impl ServerProcess {
         signal(name, self.pid);
     }
 
-    /// Kills the server at once and waits until it is gone.
+    /// Kills the server and waits for its end.
     pub fn kill(&mut self) {
         drop(self.owner.take());
         let deadline = Instant::now() + Duration::from_secs(5);
@@ -123,7 +124,7 @@ impl ServerProcess {
         }
     }
 
-    /// Asks the server to stop, waits up to `grace`, then kills it. Returns whether it stopped by itself.
+    /// Stops the server, and kills it after `grace`. Returns whether it stopped by itself.
     pub fn stop(&mut self, grace: Duration) -> bool {
         signal("TERM", self.pid);
         let deadline = Instant::now() + grace;
@@ -135,7 +136,7 @@ impl ServerProcess {
         by_itself
     }
 
-    /// Returns the last lines the server wrote.
+    /// Returns the last lines of the server's output.
     pub fn last_log_lines(&self, count: usize) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         super::last_lines(&String::from_utf8_lossy(&bytes), count)
@@ -175,18 +176,17 @@ impl OwnedFolder {
 
 impl Drop for OwnedFolder {
     fn drop(&mut self) {
-        // The folder itself goes with the next field; the remover would only come a second later.
+        // The folder itself is removed with the next field; the remover would do it a second later.
         let _ = self.remover.kill();
         let _ = self.remover.wait();
     }
 }
 
-/// The shell's `kill`: the standard library sends SIGKILL only, and only to its own children.
 /// Whether every thread of a process is stopped (`T` in proc_pid_stat(5)).
 fn stands_still(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     threads.flatten().all(|thread| {
-        // The name before the state may hold blanks and parentheses.
+        // The name before the state may contain blanks and parentheses.
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
         stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('T'))
     })

@@ -1,6 +1,6 @@
-//! The tests that run only with `--ignored` or `--include-ignored`, as `tests/slow_tests.txt` lists them.
+//! Tests that run only with `--ignored` or `--include-ignored`, listed in `tests/slow_tests.txt`.
 
-/// `BINARY TEST SECONDS` per line. A `TEST` that ends with `::` names all tests of that room.
+/// `BINARY TEST SECONDS` per line. A `TEST` that ends with `::` means all tests of that room.
 const LIST: &str = include_str!("../slow_tests.txt");
 
 /// The slow tests of one test binary.

@@ -1,13 +1,13 @@
-//! How long the commands take that people type all day, with both kinds of credentials, beside kubectl at the same moment.
+//! Measures the commands that users type all day, with both kinds of credentials, beside kubectl at the same moment.
 //!
 //! ```text
 //! cargo build --profile dist --bin flux-operator
 //! cargo run -p tools --bin answer-speed [RUNS]
 //! ```
-//! Starts a control plane of its own, installs Flux with a sync, and runs each command and its kubectl counterpart by turns: what
-//! else the machine does meets both. First on loopback, with a client certificate and with a token (the request that carries one
-//! is larger than a packet); then with 20 ms added to each request by a proxy. Prints and never fails on a figure.
-//! `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+//! Starts its own control plane, installs Flux with a sync, and runs each command and its kubectl counterpart in turns,
+//! so that other load on the machine affects both. First on loopback, with a client certificate and with a token (a
+//! request with a token is larger than a packet); then through a proxy that adds 20 ms to each request. Prints results
+//! and never fails because of them. `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,17 +31,17 @@ const ADDED: Duration = Duration::from_millis(20);
 
 struct Case {
     ours: &'static str,
-    /// Its counterpart, or else what any command is beside: the smallest question there is.
+    /// Its kubectl counterpart, or else the smallest kubectl request.
     kubectl: &'static str,
-    /// At most this part of kubectl's time at the same moment.
+    /// Maximum fraction of kubectl's time at the same moment.
     goal: f64,
-    /// The goal in milliseconds where kubectl takes [`KUBECTL`] for the smallest question: how fast a machine is changes by
-    /// half within minutes.
+    /// The goal in milliseconds on a machine where kubectl takes [`KUBECTL`] for the smallest request: the speed of a
+    /// machine varies by half within minutes.
     milliseconds: Option<f64>,
 }
 
 const SMALLEST: &str = "get fluxinstance flux";
-/// Milliseconds, on the machine for which the goals in milliseconds were set.
+/// Milliseconds on the machine for which the goals were set.
 const KUBECTL: f64 = 43.0;
 
 const fn within(ours: &'static str, milliseconds: f64) -> Case {
@@ -90,7 +90,7 @@ async fn measure(runs: usize) -> Fallible<()> {
     let binary = binary.canonicalize().map_err(|_| "run first: cargo build --profile dist --bin flux-operator")?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
-    // As an installation makes it: what a linker wrote lies in the page cache in small pieces, and starts later.
+    // Copied as an installation does: the page cache holds a linker's output in small pieces, which starts more slowly.
     let installed = plane.folder().join("flux-operator");
     std::fs::copy(binary, &installed)?;
     let site = Site { plane, binary: installed, kubectl, runs };
@@ -123,7 +123,7 @@ async fn measure(runs: usize) -> Fallible<()> {
 }
 
 impl Site {
-    /// An admin who shows the token of a ServiceAccount.
+    /// An admin with the token of a ServiceAccount.
     async fn token(&self) -> Fallible<Kubeconfig> {
         let client = self.plane.client();
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "measured"}});
@@ -165,15 +165,16 @@ impl Site {
         Ok(tokio::task::spawn_blocking(timed).await??)
     }
 
-    /// Medians in milliseconds: ours, and kubectl's.
+    /// Returns the medians in milliseconds: ours and kubectl's.
     async fn by_turns(&self, kubeconfig: &Kubeconfig, case: &Case) -> Fallible<(f64, f64)> {
         let words: Vec<&str> = case.ours.split(' ').collect();
         let theirs: Vec<&str> = case.kubectl.split(' ').collect();
         let (mut ours, mut kubectl) = (vec![], vec![]);
-        // The first of each warms what is read from disk, and kubectl's cache.
+        // The first run of each fills the disk cache and kubectl's cache.
         for turn in 0..=self.runs {
-            // After a write the API server's caches prove themselves fresh by a clock of 100 ms: runs that follow each other at
-            // once keep its pace, and each waits for the rest of the 100 ms. People begin at any moment of them.
+            // After a write the API server's caches prove their freshness by a clock of 100 ms. Runs in direct
+            // succession are in step with it, and each waits for the rest of the 100 ms. Users start at any moment, so
+            // vary it.
             if case.ours.starts_with("reconcile") {
                 tokio::time::sleep(Duration::from_millis(100 + 37 * turn as u64 % 100)).await;
             }
@@ -208,7 +209,7 @@ impl Site {
                 let mut times: Vec<(Instant, Instant)> =
                     seen.iter().skip(before).filter_map(|one| Some((one.begun, one.answered?))).collect();
                 times.sort_by_key(|(_, answered)| *answered);
-                // The most requests of which each began after the one before was answered.
+                // The longest chain of requests in which each began after the previous answer.
                 let mut end: Option<Instant> = None;
                 for (begun, answered) in times {
                     if end.is_none_or(|end| begun >= end) {

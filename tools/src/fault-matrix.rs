@@ -1,8 +1,9 @@
-//! Every request of an installation's life, failed in every way a request can fail; then processes killed at 50 moments.
+//! Fails every request of an installation's life in every possible way, then kills processes at 50 moments.
 //!
-//! `cargo build && cargo run -p tools --bin fault-matrix` (or both with `--release`) prints a table and what went wrong, and
-//! fails if anything did. `-v` says what goes on. It takes a quarter of an hour on two cores. `-- operator` leads the same lives
-//! with the operator behind the proxy. The tests under `tests/control_plane/faults` do the same with one fault for each request.
+//! `cargo build && cargo run -p tools --bin fault-matrix` (or both with `--release`) prints a table and the problems,
+//! and fails if there are any. `-v` shows progress. It takes a quarter of an hour on two cores. `-- operator` does the
+//! same with the operator behind the proxy. The tests under `tests/control_plane/faults` do the same with one fault for
+//! each request.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +13,7 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-// Shared with the tests, which use other parts.
+// Shared with the tests, which use other parts of it.
 #[path = "../../tests/control_plane/faults/matrix.rs"]
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod matrix;
@@ -68,7 +69,7 @@ async fn main() -> Fallible<ExitCode> {
         return Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
 
-    // This program lies beside the examples, the binary one folder up.
+    // This program is beside the examples, and the binary one folder up.
     let own = std::env::current_exe()?;
     let binary = own.ancestors().nth(2).map(|folder| folder.join("flux-operator")).filter(|file| file.is_file());
     let Some(binary) = binary else { return Err("build the binary first: cargo build".into()) };

@@ -1,9 +1,9 @@
-//! Writes the archives of strangers that have to be refused: seeds of the fuzzer, and read by `tests/offline`.
+//! Writes hostile archives that must be refused: seeds of the fuzzer, and input of `tests/offline`.
 //!
 //! ```text
 //! cargo run -p tools --bin hostile-archives -- fuzz/hostile/archive
 //! ```
-//! `NAME.tar` is refused compressed or not, `NAME.tar.gz` for how it was compressed. The same every time.
+//! `NAME.tar` must be refused compressed or not, `NAME.tar.gz` because of its compression. The output is reproducible.
 #![allow(clippy::unwrap_used, reason = "a program of developers: a failed one panics")]
 
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
-/// What a bomb unpacks to: more than the megabyte below which no ratio is asked for.
+/// Unpacked size of a bomb: more than the megabyte below which the ratio is not checked.
 const BOMB: usize = 5 << 18;
 
 struct Archive(Vec<u8>);
@@ -22,12 +22,12 @@ impl Archive {
         Archive(Vec::new())
     }
 
-    /// Adds an entry; the name goes into the header as it is, because libraries refuse some.
+    /// Adds an entry; the name is written directly into the header, because libraries refuse some names.
     fn entry(self, name: &[u8], kind: u8, content: &[u8]) -> Self {
         self.changed(name, kind, content, |_| {})
     }
 
-    /// The same with a header that is changed before its checksum is made.
+    /// Like [`Self::entry`], with a header that is changed before its checksum is computed.
     fn changed(mut self, name: &[u8], kind: u8, content: &[u8], change: impl FnOnce(&mut Header)) -> Self {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::new(kind));
@@ -52,7 +52,7 @@ impl Archive {
         self.entry(name.as_bytes(), b'0', b"")
     }
 
-    /// Without the two empty blocks that end an archive.
+    /// Omits the two empty blocks that end an archive.
     fn cut(mut self, bytes: usize) -> Vec<u8> {
         self.0.truncate(bytes);
         self.0
@@ -64,7 +64,7 @@ impl Archive {
     }
 }
 
-/// One record of an extended header, which counts its own length: `LENGTH KEY=VALUE`.
+/// A record of an extended header, which includes its own length: `LENGTH KEY=VALUE`.
 fn record(key: &str, value: &str) -> Vec<u8> {
     let rest = format!(" {key}={value}\n");
     let length = (rest.len()..).find(|length| length.to_string().len() + rest.len() == *length).unwrap();

@@ -1,8 +1,8 @@
-//! A Kubernetes control plane on this machine, without containers, to try commands against.
+//! A Kubernetes control plane on this machine, without containers, for trying commands.
 //!
-//! `cargo run -p tools --bin local-cluster` shows what it starts, prints the `KUBECONFIG` line to paste into another
-//! terminal, and stays until Ctrl-C. API server, scheduler and controllers are real; pods are simulated: they
-//! become Ready and run nothing. The first start builds the servers with Go, which takes minutes.
+//! `cargo run -p tools --bin local-cluster` reports progress, prints the `KUBECONFIG` line to paste into another
+//! terminal, and runs until Ctrl-C. API server, scheduler and controllers are real; pods are simulated: they become
+//! Ready and run nothing. The first start builds the servers with Go, which takes minutes.
 
 use std::process::ExitCode;
 

@@ -1,27 +1,27 @@
-//! Wall time, CPU time and peak memory of one run of a program; shared by the programs that measure.
+//! Wall time, CPU time and peak memory of one run of a program; shared by the measuring programs.
 
 use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-/// The word that makes a measuring program the small parent of what it measures.
+/// The argument that turns a measuring program into the small parent of the measured one.
 pub const CHILD: &str = "--measure";
 
-/// One run of a program.
+/// Measurements of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Once {
     pub milliseconds: f64,
-    /// CPU time in milliseconds: unlike wall time it hardly depends on what else the machine does.
+    /// CPU time in milliseconds, which hardly depends on other load, unlike wall time.
     pub cpu: f64,
-    /// Largest resident size.
+    /// Maximum resident size.
     pub mebibytes: f64,
     pub code: i32,
 }
 
-/// Runs one command as a child of this small process and prints microseconds of wall and of CPU time, and peak KiB.
+/// Runs one command as a child of this small process and prints microseconds of wall and CPU time, and peak KiB.
 ///
-/// A child's peak counts from the moment it is forked, so a parent that holds clients and runtimes would be measured too.
+/// A child's peak counts from the fork, so it would include the memory of a parent with clients and runtimes.
 pub fn measure(command: &[String]) -> ExitCode {
     let Some((program, arguments)) = command.split_first() else { return ExitCode::FAILURE };
     let start = Instant::now();
@@ -39,10 +39,10 @@ pub fn measure(command: &[String]) -> ExitCode {
     }
 }
 
-/// Runs a program once in an environment of its own.
+/// Runs a program once in its own environment.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub async fn once(
     program: &Path,
     arguments: &[String],
@@ -65,7 +65,7 @@ pub async fn once(
     }
 }
 
-/// The middle one of some figures.
+/// Returns the median.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)

@@ -1,14 +1,14 @@
-//! What the operator costs: memory, CPU and requests while nothing happens, and how fast it is when something does.
+//! Measures the operator: memory, CPU and requests while nothing changes, and its speed when something does.
 //!
 //! ```text
 //! cargo build --profile dist
 //! cargo run --release -p tools --bin operator-cost [MINUTES [OBJECTS]]
 //! ```
-//! Starts a control plane of its own and the built program as its operator, beside whom nobody works; then prints: the time from
-//! an applied instance to Ready (median of 5 installations), from an annotation to its answer (median of 20), what the
-//! operator asks in MINUTES without any change (10 by default; hours are extrapolated) and what it takes meanwhile, and its
-//! memory with OBJECTS Flux objects (10,000 by default), at rest and after a scrape of its metrics. It never fails on a figure.
-//! `FLUX_OPERATOR` names another binary.
+//! Starts its own control plane and the built program as its operator, without any other client. Prints the time from
+//! an applied instance to Ready (median of 5 installations) and from an annotation to its answer (median of 20), the
+//! requests and CPU time in MINUTES without any change (10 by default; hours are extrapolated), and the memory with
+//! OBJECTS Flux objects (10,000 by default), idle and after a scrape of its metrics. It never fails because of a
+//! result. `FLUX_OPERATOR` names another binary.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,14 +36,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const NAMESPACE: &str = "flux-system";
-/// Names the operator's requests in the audit log.
+/// User of the operator in the audit log.
 const USER: &str = "operator";
 const LIMIT: Duration = Duration::from_secs(60);
 const INSTALLATIONS: usize = 5;
 const REQUESTS: usize = 20;
-/// Flux objects are spread over this many namespaces.
+/// Number of namespaces with Flux objects.
 const NAMESPACES: usize = 20;
-/// Creations under way at once.
+/// Number of concurrent creations.
 const CONCURRENCY: usize = 32;
 
 #[tokio::main]
@@ -75,13 +75,13 @@ async fn main() -> Fallible<()> {
     println!("| applied instance to Ready, default components | {} |", text(&mut times));
     let mut times = Vec::new();
     for number in 0..REQUESTS {
-        // As in `answer-speed`: requests that follow each other at once keep the pace of a clock of the API server.
+        // As in `answer-speed`: requests in direct succession would be in step with a clock of the API server.
         tokio::time::sleep(Duration::from_millis(200 + 37 * number as u64 % 100)).await;
         times.push(bench.answered(&format!("request {number}")).await?);
     }
     println!("| annotation to answer | {} |", text(&mut times));
 
-    // What the changes before have set in motion comes to rest: kinds that went and came are looked for a minute apart.
+    // Wait until the previous changes have settled: discovery of new and removed kinds runs once a minute.
     tokio::time::sleep(Duration::from_secs(100)).await;
     bench.idle(Duration::from_secs(60 * minutes)).await?;
 
@@ -98,7 +98,7 @@ async fn main() -> Fallible<()> {
     println!("| memory with {count} Flux objects, and scraped | {:.1} MiB |", bench.resident()?);
     let Bench { process, plane, binary, .. } = bench;
     drop(process);
-    // One that finds them when it starts.
+    // An operator that finds the objects when it starts.
     let admin = plane.admin(USER)?;
     let process = start(&binary, &plane, admin.path(), "operator-b")?;
     let bench = Bench { cluster: connected(admin.path()).await?, process, plane, binary, name: "operator-b" };
@@ -164,7 +164,7 @@ impl Bench {
         Ok(Bench { plane, cluster, process, binary: binary.to_owned(), name: "operator-a" })
     }
 
-    /// Follows the instance until it is as wanted; returns how long that took after `change`.
+    /// Follows the instance until it is as expected; returns the time since `change`.
     async fn after<F: Future<Output = Fallible<()>>>(
         &self,
         change: impl FnOnce() -> F,
@@ -214,12 +214,12 @@ impl Bench {
             Ok(())
         };
         self.after(delete, |object| object.is_none()).await?;
-        // Pods and definitions take a moment after the instance is gone.
+        // Pods and definitions disappear shortly after the instance.
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(())
     }
 
-    /// How long a request takes until the status says that it was handled.
+    /// Returns the time from a request until the status reports it as handled.
     async fn answered(&self, token: &str) -> Fallible<Duration> {
         let patch = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
         let ask = || async {

@@ -1,9 +1,8 @@
-//! How fast a run is, and how many requests it makes: `cargo run --release -p tools --bin reconcile-speed`.
+//! Measures the duration of a run and its requests: `cargo run --release -p tools --bin reconcile-speed`.
 //!
-//! First with 20 ms added to each request by a proxy, against `kubectl apply --server-side` of the same manifests through
-//! the same proxy; then on loopback. Ratios count, not times: both sides meet the same API server on the same machine.
-//! Prints and never fails on a time. `-- --timeline` shows every
-//! request of one install and one steady run.
+//! First through a proxy that adds 20 ms to each request, beside `kubectl apply --server-side` of the same manifests
+//! through the same proxy; then on loopback. Compare ratios instead of times: both sides use the same API server on the
+//! same machine. Never fails because of a time. `-- --timeline` shows every request of one install and one steady run.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -108,7 +107,7 @@ async fn distant(site: &Site) -> Fallible<Distant> {
     far.objects = built.objects.len();
     let file = site.plane.folder().join("manifests.yaml");
     std::fs::write(&file, yaml::document_stream(&built.objects)?)?;
-    // Discovery is cached, as it is for somebody who uses kubectl every day.
+    // Discovery is cached, as for a regular user of kubectl.
     prepared(site).await?;
     kubectl(site, &["api-resources"]).await?;
     for round in 0..ROUNDS {
@@ -137,7 +136,7 @@ async fn distant(site: &Site) -> Fallible<Distant> {
     Ok(far)
 }
 
-/// An empty cluster with namespace, definition and instance.
+/// Prepares a cluster with only namespace, definition and instance.
 async fn prepared(site: &Site) -> Fallible<()> {
     site.wipe().await;
     reconcile::prepare(&site.direct, NAMESPACE, &Silent).await?;
@@ -145,7 +144,7 @@ async fn prepared(site: &Site) -> Fallible<()> {
     Ok(())
 }
 
-/// Reconciles in a process of its own, as far as connections are concerned; returns its requests.
+/// Reconciles with new connections, as a new process would, and returns the requests.
 async fn run(site: &Site) -> Fallible<Vec<Seen>> {
     let cluster = site.through_proxy(LIMIT).await;
     let before = site.proxy.requests().len();
@@ -159,7 +158,7 @@ async fn run(site: &Site) -> Fallible<Vec<Seen>> {
 async fn kubectl(site: &Site, arguments: &[&str]) -> Fallible<Vec<Seen>> {
     let before = site.proxy.requests().len();
     let mut command = Command::new("kubectl");
-    // The proxy shows the certificate; without any credentials kubectl would ask for a name.
+    // The proxy presents the certificate; without any credentials kubectl would ask for a user name.
     command.args(arguments).arg("--token=unused").env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HOME", site.plane.folder()).env("KUBECONFIG", site.proxy.kubeconfig().path());
     let output = tokio::task::spawn_blocking(move || command.stdin(Stdio::null()).output()).await??;
@@ -175,7 +174,7 @@ fn spent(seen: &[Seen]) -> Duration {
     first.zip(last).map(|(first, last)| last - first).unwrap_or_default()
 }
 
-/// From the first request to the answer to the last apply.
+/// Returns the time from the first request to the answer of the last apply.
 fn until_last_apply(seen: &[Seen]) -> Duration {
     let is_apply = |one: &&Seen| one.method == "PATCH" && one.uri.contains("force=true") && !one.uri.contains("dryRun");
     let first = seen.iter().map(|one| one.begun).min();
@@ -191,7 +190,7 @@ fn timeline(seen: &[Seen]) {
     }
 }
 
-/// On loopback, past the proxy.
+/// Measures on loopback, without the proxy.
 async fn near(site: &Site) -> Fallible<()> {
     site.wipe().await;
     let kubeconfig = site.plane.admin(USER)?;
@@ -246,7 +245,7 @@ async fn ready_latency(site: &Site, kubeconfig: &Path) -> Fallible<Duration> {
         let kind = site.direct.resource(&instance_id()).await?;
         let mut follower = Follower::new(&site.direct, kind, Some(NAMESPACE), ListOptions::default(), None);
         follower.next().await?;
-        // The run is watching by then.
+        // By then the run watches its objects.
         tokio::time::sleep(Duration::from_millis(500)).await;
         for deployment in &all {
             play_deployment(&site.direct, deployment, false).await;

@@ -1,14 +1,14 @@
-//! How fast distributions come out of a registry, and images go from one to another.
+//! Measures distributions from a registry, and copies of images between registries.
 //!
 //! ```text
 //! cargo build --profile dist
 //! cargo run --release -p tools --bin registry-speed [RUNS]
 //! ```
-//! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact out of the
-//! registry, and with one out of the cache: median wall time and peak memory of RUNS runs (11 by default). Then all seven
-//! images of a version, for two platforms and of the size that Flux's have, from one registry to the other: `distribution mirror`
-//! beside `crane copy`, one image after the other, each round to repositories that are not there yet; then the same with one of the
-//! registries behind a slow line, beside the time that the bytes alone take on it. Never fails on a figure.
+//! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact from the
+//! registry, and with one from the cache: median wall time and peak memory of RUNS runs (11 by default). Then all seven
+//! images of a version, for two platforms and of the size of Flux's, from one registry to the other: `distribution
+//! mirror` beside `crane copy`, one image after the other, each round to new repositories; then the same with one of
+//! the registries behind a slow line, beside the time that the bytes alone need. Never fails because of a result.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -42,12 +42,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Compressed size of the layer that each platform of an image has, in bytes; all images share another one.
+/// Compressed size of the layer of each platform, in bytes; all images share another layer.
 const OWN_LAYER: usize = 24 << 20;
 const SHARED_LAYER: usize = 4 << 20;
-/// Rounds of mirroring.
+/// Rounds of copying.
 const ROUNDS: usize = 5;
-/// What passes a slow line in a second, in MiB.
+/// Bandwidth of the slow line in MiB per second.
 const SLOW_LINE: usize = 100;
 
 const INSTANCE: &str = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
@@ -86,7 +86,7 @@ async fn run(runs: usize) -> Fallible<()> {
     mirrors(&program, &from, &to).await
 }
 
-/// The program that is measured, with a home of its own.
+/// The measured program with its own home.
 struct Program {
     binary: PathBuf,
     home: PathBuf,
@@ -172,7 +172,7 @@ async fn mirrors(program: &Program, from: &Registry, to: &Registry) -> Fallible<
     Ok(())
 }
 
-/// Where a registry is reached over a line on which [`SLOW_LINE`] MiB pass in a second, in both directions and over all
+/// Returns the address of a registry behind a line of [`SLOW_LINE`] MiB per second, in both directions and over all
 /// connections together.
 async fn behind_a_slow_line(host: &str) -> Fallible<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -208,7 +208,7 @@ async fn relay(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, free_at: Arc<Mut
     }
 }
 
-/// Pushes an image for two platforms: a layer that all images share, and one of its own.
+/// Pushes an image for two platforms: a layer shared by all images, and one of its own.
 async fn push_image(client: &Registries, reference: &Reference, number: u64) -> Fallible<()> {
     let repository = &reference.repository;
     let mut entries = Vec::new();
@@ -237,7 +237,7 @@ async fn push_image(client: &Registries, reference: &Reference, number: u64) -> 
     Ok(())
 }
 
-/// Bytes that do not compress, always the same ones for a seed.
+/// Incompressible bytes, always the same for a seed.
 fn noise(count: usize, seed: u64) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64.wrapping_mul(seed);
     let mut bytes = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! Packs what a release consists of, from a program that is built: the same input gives the same bytes.
+//! Packs a release from a built program, reproducibly.
 //!
 //! ```text
 //! cargo run -p tools --bin release -- --program FILE --target TRIPLE --to DIR [--authorities FILE]
@@ -32,12 +32,12 @@ use sha2::{Digest, Sha256};
 
 const NAME: &str = "flux-operator";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Nobody, by the custom of images without a distribution.
+/// The user `nonroot`, by the convention of distroless images.
 const USER: &str = "65532";
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// A file of an archive, its mode, and its content; a folder where there is none.
+/// Files of an archive: mode and content; an entry without content is a folder.
 type Entries = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
 fn main() -> ExitCode {
@@ -93,13 +93,13 @@ fn write(path: &Path, bytes: &[u8]) -> Fallible<()> {
 }
 
 fn gzip(bytes: &[u8]) -> Fallible<Vec<u8>> {
-    // Without name and time, so that the same content is the same archive.
+    // Without name and time, so that the archive is reproducible.
     let mut encoder = GzEncoder::new(vec![], Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
 
-/// Sorted, of nobody, without times.
+/// Packs entries sorted, without owner and times.
 fn tar(entries: &Entries) -> Fallible<Vec<u8>> {
     let mut builder = tar::Builder::new(vec![]);
     for (name, (mode, content)) in entries {
@@ -147,7 +147,7 @@ fn archive_entries(stem: &str, program_name: &str, program: &[u8], bill: &[u8]) 
     Ok(entries)
 }
 
-/// Every crate that is compiled into the program for a target, with its licence and where it comes from.
+/// Lists every crate that is compiled into the program for a target, with licence and origin.
 fn bill_of_materials(target: &str) -> Fallible<Value> {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
         .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", target])
@@ -165,7 +165,7 @@ fn bill_of_materials(target: &str) -> Fallible<Value> {
     let own = metadata["resolve"]["root"].as_str().ok_or("no root package")?.to_owned();
     let uses = |id: &str| -> Vec<String> {
         let dependencies = nodes.get(id).and_then(|node| node["deps"].as_array()).cloned().unwrap_or_default();
-        // Those of build scripts and tests are not in the program.
+        // Dependencies of build scripts and tests are not part of the program.
         let is_normal = |one: &Value| {
             one["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
         };
@@ -191,7 +191,7 @@ fn bill_of_materials(target: &str) -> Fallible<Value> {
             "name": package["name"], "version": package["version"],
         });
         if let Some(licence) = package["license"].as_str() {
-            // Some crates still write the slash of old.
+            // Some crates still use the old slash in licence expressions.
             component["licenses"] = json!([{"expression": licence.replace('/', " OR ")}]);
         }
         component
@@ -215,7 +215,7 @@ fn bill_of_materials(target: &str) -> Fallible<Value> {
     }))
 }
 
-/// One layer from scratch: the program, whom it trusts, who it is, and a place for temporary files.
+/// A single layer from scratch: the program, CA certificates, its user, and a folder for temporary files.
 fn image(to: &Path, target: &str, program: Vec<u8>, authorities: Vec<u8>) -> Fallible<()> {
     let architecture = match target.split('-').next() {
         Some("x86_64") => "amd64",

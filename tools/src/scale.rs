@@ -1,15 +1,15 @@
-//! Measures the read commands on a real API server with thousands of Flux objects, beside `kubectl get` over the same.
+//! Measures the read commands on a real API server with thousands of Flux objects, beside `kubectl get` of the same.
 //!
 //! ```text
 //! cargo build --profile dist
 //! cargo run --release -p tools --bin scale [RUNS [SIZE...]]
 //! cargo run --release -p tools --bin scale incident [RUNS]
 //! ```
-//! Starts a control plane of its own (as `local-cluster` does), creates GitRepositories with a status across namespaces
+//! Starts its own control plane (as `local-cluster` does), creates GitRepositories with a status across namespaces
 //! until there are SIZE Flux objects, and prints wall time (median of RUNS, 11 by default), CPU time, peak memory and
-//! requests per command, at each SIZE (2000 and 10000; 0 for none). It never fails on a
-//! figure. `incident` makes 2,000 objects of which 143 fail, and measures what is asked then beside `get all -A`.
-//! `FLUX_OPERATOR` names another binary, `KUBECTL` another kubectl.
+//! requests per command, at each SIZE (2000 and 10000; 0 for none). It never fails because of a result. `incident`
+//! creates 2,000 objects of which 143 fail, and measures the usual questions beside `get all -A`. `FLUX_OPERATOR` names
+//! another binary, `KUBECTL` another kubectl.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,13 +30,13 @@ use serde_json::{Value, json};
 use test_support::programs::unavailable_because;
 use test_support::{Behaviour, ControlPlane, Fallible, Options, PodRule, flux, incident, objects};
 
-/// GitRepositories are spread over this many namespaces.
+/// Number of namespaces with GitRepositories.
 const NAMESPACES: usize = 20;
 /// Flux objects of the first part: the instance, its sync (two objects), 100 sources and 100 Kustomizations.
 const SMALL: usize = 203;
-/// Creations under way at once.
+/// Number of concurrent creations.
 const CONCURRENCY: usize = 32;
-/// Names the requests of the measured commands in the audit log.
+/// User of the measured commands in the audit log.
 const USER: &str = "measured";
 
 fn main() -> ExitCode {
@@ -73,9 +73,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one command as a child of this small process and prints microseconds of wall and of CPU time, and peak KiB.
+/// Runs one command as a child of this small process and prints microseconds of wall and CPU time, and peak KiB.
 ///
-/// A child's peak counts from the moment it is forked, so a parent that holds clients and runtimes would be measured too.
+/// A child's peak counts from the fork, so it would include the memory of a parent with clients and runtimes.
 fn measure(command: &[String]) -> ExitCode {
     let Some((program, arguments)) = command.split_first() else { return ExitCode::FAILURE };
     let start = Instant::now();
@@ -93,18 +93,18 @@ fn measure(command: &[String]) -> ExitCode {
     }
 }
 
-/// What a command came to.
+/// Results for a command.
 struct Figures {
     milliseconds: f64,
     fastest: f64,
-    /// CPU time of the process itself: unlike wall time it hardly depends on what else the machine does.
+    /// CPU time of the process itself, which hardly depends on other load, unlike wall time.
     cpu: f64,
     mebibytes: f64,
     requests: usize,
     code: i32,
 }
 
-/// One run of a command.
+/// Measurements of one run.
 struct Once {
     milliseconds: f64,
     cpu: f64,
@@ -112,7 +112,7 @@ struct Once {
     code: i32,
 }
 
-/// One command line with its goal: milliseconds and MiB, where there is one.
+/// A command line with its goal in milliseconds and MiB, if it has one.
 struct Case {
     name: &'static str,
     ours: Vec<String>,
@@ -152,7 +152,7 @@ struct Bench {
 
 impl Bench {
     async fn figures(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Figures> {
-        // kubectl caches what the server serves, and both start from warm disks.
+        // kubectl caches discovery, and both need warm disks.
         self.once(program, arguments, environment).await?;
         let mark = self.plane.audit().mark().await?;
         self.once(program, arguments, environment).await?;
@@ -271,7 +271,7 @@ async fn start(runs: usize) -> Fallible<Bench> {
     Ok(Bench { plane, kubeconfig, binary, kubectl, runs })
 }
 
-/// What people ask for when 143 of 2,000 objects fail.
+/// Measures the usual questions when 143 of 2,000 objects fail.
 async fn run_incident(runs: usize) -> Fallible<()> {
     const OBJECTS: usize = 2_000;
     let bench = start(runs).await?;
@@ -387,8 +387,8 @@ async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
 }
 
 impl Bench {
-    /// Milliseconds, in the middle and at best, until a client with an open connection has the compressed text of all
-    /// GitRepositories: what no command that reads whole objects can beat by much.
+    /// Returns the median and minimum time in milliseconds until a client with an open connection has the compressed
+    /// text of all GitRepositories: a lower limit for commands that read whole objects.
     async fn server_alone(&self) -> Fallible<(f64, f64)> {
         let mut times = Vec::new();
         for _ in 0..=self.runs {
@@ -401,7 +401,7 @@ impl Bench {
         Ok((times[times.len() / 2], times[0]))
     }
 
-    /// All controllers and a sync, by our own reconcile core.
+    /// Installs all controllers and a sync with our own reconcile core.
     async fn install(&self) -> Fallible<()> {
         let instance = json!({
             "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
@@ -428,7 +428,7 @@ impl Bench {
         count.args(["build", "instance", "-o", "name", "-f"]).arg(&file);
         let built = count.output()?.stdout;
         println!("The instance consists of {} objects.\n", String::from_utf8_lossy(&built).lines().count());
-        // Kinds the instance does not bring are asked for as well; they are installed in most clusters.
+        // Commands also request kinds that the instance does not install, but most clusters have them.
         flux::install_crds(self.plane.client()).await
     }
 }
@@ -440,7 +440,7 @@ async fn make_namespaces(client: &Client) -> Fallible<()> {
     objects::apply(client, "", &all).await.map(|_| ())
 }
 
-/// With this the objects have 42 lines and 2.8 KB each (indented, as `curl` gets them): the size the goals were set with.
+/// This gives objects of 42 lines and 2.8 KB (indented, as `curl` gets them), the size for which the goals were set.
 fn source_status(name: &str, number: usize) -> Value {
     let revision = format!("main@sha1:{number:040x}");
     let time = "2026-01-01T00:00:00Z";
@@ -448,7 +448,7 @@ fn source_status(name: &str, number: usize) -> Value {
         json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time,
             "observedGeneration": 1})
     };
-    // One in ten fails, as on a bad day.
+    // An object in ten fails, as in an incident.
     let conditions = if number.is_multiple_of(10) {
         let message = format!(
             "failed to checkout and determine revision: unable to clone 'https://git.example.com/{name}': \
@@ -487,7 +487,7 @@ fn sources_path(namespace: &str) -> String {
     format!("/apis/source.toolkit.fluxcd.io/v1/namespaces/{namespace}/gitrepositories")
 }
 
-/// The labels kustomize-controller puts on what the sync applies.
+/// The labels that kustomize-controller sets on objects of the sync.
 fn owned() -> Value {
     json!({"kustomize.toolkit.fluxcd.io/name": "flux-system", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"})
 }
@@ -519,7 +519,7 @@ async fn delete_in(client: &Client, namespace: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// 100 sources and 100 Kustomizations in the inventory of the instance's sync, which reports that it is ready.
+/// 100 sources and 100 Kustomizations in the inventory of the instance's sync, which is ready.
 async fn create_small(client: &Client) -> Fallible<()> {
     let kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations";
     create_in(client, "flux-system", 0..100).await?;

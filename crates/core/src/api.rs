@@ -1,4 +1,4 @@
-//! The kinds of the `fluxcd.controlplane.io` group as types, and every name the API uses.
+//! The kinds of the `fluxcd.controlplane.io` group as types, and every name of the API.
 //!
 //! Pure: values in, values out; no client, no clock.
 

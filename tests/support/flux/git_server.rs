@@ -1,4 +1,4 @@
-//! A Git server on loopback: `git http-backend` behind a small HTTP server, with a password if wanted.
+//! A Git server on loopback: `git http-backend` behind a small HTTP server, with an optional password.
 
 use std::convert::Infallible;
 use std::fs;
@@ -20,7 +20,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::Fallible;
 
-/// The branch every repository starts with.
+/// The initial branch of every repository.
 pub const BRANCH: &str = "main";
 
 /// The running server; it stops when dropped.
@@ -33,7 +33,7 @@ pub struct GitServer {
 struct Site {
     /// Bare repositories, `NAME.git`.
     root: PathBuf,
-    /// What the `Authorization` header must say.
+    /// The expected `Authorization` header.
     authorization: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl GitServer {
         GitServer::start_site(folder, None).await
     }
 
-    /// Serves repositories kept in `folder` to those who know the name and the password.
+    /// Serves the repositories in `folder` to clients with the user name and password.
     pub async fn start_with_password(folder: &Path, user: &str, password: &str) -> Fallible<GitServer> {
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         GitServer::start_site(folder, Some(authorization)).await
@@ -72,10 +72,10 @@ impl GitServer {
         format!("http://127.0.0.1:{}/{repository}.git", self.port)
     }
 
-    /// Makes an empty repository.
+    /// Creates an empty repository.
     ///
     /// # Errors
-    /// With what git printed.
+    /// The output of git.
     pub fn repository(&self, name: &str) -> Fallible<GitRepository> {
         let bare = self.site.root.join(format!("{name}.git"));
         let tree = self.site.root.join(format!("{name}.tree"));
@@ -95,13 +95,13 @@ impl Drop for GitServer {
     }
 }
 
-/// One repository: files to change, then a commit that is pushed to the server.
+/// A repository: change its files, then commit and push to the server.
 pub struct GitRepository {
     tree: PathBuf,
 }
 
 impl GitRepository {
-    /// Writes one file, folders included.
+    /// Writes a file and creates its folders.
     pub fn write(&self, path: &str, text: &str) -> Fallible<()> {
         let file = self.tree.join(path);
         if let Some(folder) = file.parent() {
@@ -132,7 +132,7 @@ impl GitRepository {
         let output = Command::new("git")
             .args(arguments)
             .current_dir(&self.tree)
-            // Nothing of the person's own configuration: no signing, no hooks, no other names.
+            // Ignore the user's own git configuration: signing, hooks, other names.
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env_remove("GIT_DIR")
@@ -184,7 +184,7 @@ fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
     response
 }
 
-/// Speaks CGI (RFC 3875) with `git http-backend`.
+/// Runs `git http-backend` over CGI (RFC 3875).
 async fn run_backend(request: Request<Incoming>, site: &Site) -> Fallible<Response<Full<Bytes>>> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
@@ -208,7 +208,7 @@ async fn run_backend(request: Request<Incoming>, site: &Site) -> Fallible<Respon
         .spawn()?;
     let mut input = backend.stdin.take().ok_or("git http-backend has no input")?;
     let feed = async move {
-        // It may answer without reading everything.
+        // The backend may answer before it has read everything.
         let _ = input.write_all(&body).await;
     };
     let ((), output) = tokio::join!(feed, backend.wait_with_output());

@@ -1,4 +1,4 @@
-//! An OpenSSH server on loopback that lets nobody in: for what happens before a Git repository is reached.
+//! An OpenSSH server on loopback that accepts no login, for failures before a Git repository is reached.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,13 @@ use crate::control_plane::FreePorts;
 use crate::server_process::ServerProcess;
 use crate::{Fallible, eventually};
 
-/// OpenSSH re-executes itself and so wants an absolute path.
+/// OpenSSH re-executes itself and therefore requires an absolute path.
 const SSHD: &str = "/usr/sbin/sshd";
-/// Where a server that root starts locks its unprivileged part into; packages leave making it to the init system.
+/// Folder into which a server started by root confines its unprivileged part; packages leave its creation to the init
+/// system.
 const PRIVILEGE_SEPARATION: &str = "/run/sshd";
 
-/// The running server; it stops when dropped, or with the process.
+/// The running server; it stops when dropped or when the process ends.
 pub struct SshServer {
     port: u16,
     folder: PathBuf,
@@ -27,18 +28,18 @@ pub struct SshServer {
 }
 
 impl SshServer {
-    /// Returns why no server can be started here, or `None` where one can.
+    /// Returns why no server can be started here, or `None` if one can.
     pub fn unavailable_because() -> Option<String> {
-        // Without an argument it knows, it prints how it is called and ends.
+        // Without a known argument it prints its usage and exits.
         let keygen = Command::new("ssh-keygen").arg("-?").stdin(Stdio::null()).output();
         let can_run = Path::new(SSHD).is_file() && keygen.is_ok();
         (!can_run).then(|| format!("needs OpenSSH: {SSHD} and ssh-keygen"))
     }
 
-    /// Starts a server with a host key of its own, which keeps its files in a folder in `folder`.
+    /// Starts a server with its own host key, with its files in a subfolder of `folder`.
     ///
     /// # Errors
-    /// When it does not greet, with what it wrote last.
+    /// The server sends no greeting; the error contains its last output.
     pub async fn start(folder: &Path) -> Fallible<SshServer> {
         let free = FreePorts::find()?;
         let [port] = free.ports;
@@ -53,7 +54,7 @@ impl SshServer {
         );
         fs::write(&config, text)?;
         match fs::create_dir(PRIVILEGE_SEPARATION) {
-            // Only root needs the folder, and only root can make it.
+            // Only root needs the folder, and only root can create it.
             Err(error) if !matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::PermissionDenied) => {
                 return Err(error.into());
             }
@@ -79,7 +80,7 @@ impl SshServer {
         self.known_hosts_with(&fs::read_to_string(self.folder.join("host.pub"))?)
     }
 
-    /// The line of a `known_hosts` file that expects some other key of this server.
+    /// The line of a `known_hosts` file that expects another key of this server.
     pub fn wrong_known_hosts(&self) -> Fallible<String> {
         self.known_hosts_with(&self.key("other-host")?.public)
     }
@@ -88,7 +89,7 @@ impl SshServer {
         Ok(format!("[127.0.0.1]:{} {}\n", self.port, public_key.trim()))
     }
 
-    /// Makes a key pair, which the server does not know.
+    /// Creates a key pair that the server does not know.
     pub fn key(&self, name: &str) -> Fallible<SshKey> {
         generate_key(&self.folder.join(name))
     }

@@ -1,4 +1,4 @@
-//! The part of a kubelet that the API server asks for container logs.
+//! The part of a kubelet that serves container logs to the API server.
 
 use std::convert::Infallible;
 use std::sync::PoisonError;
@@ -21,7 +21,7 @@ use super::rules::RuleSet;
 use crate::Fallible;
 use crate::certificates::{Authority, tls_acceptor};
 
-/// Serves `GET /containerLogs/NAMESPACE/POD/CONTAINER` on a port of its own, which is returned.
+/// Serves `GET /containerLogs/NAMESPACE/POD/CONTAINER` and returns the port.
 pub async fn start(
     authority: &Authority,
     rules: watch::Receiver<RuleSet>,
@@ -64,7 +64,7 @@ fn answer(request: &Request<Incoming>, rules: &watch::Receiver<RuleSet>, seen: &
     if !log.query.follow {
         return Response::new(whole(shown));
     }
-    // What a rule adds to the text is written; a text that begins anew is that of another run, and ends this one.
+    // Text that a rule appends is streamed. A text with another beginning belongs to another run and ends this stream.
     let more = stream::unfold((log, text), |(log, text)| async move {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -83,7 +83,7 @@ fn frame(text: String) -> Result<Frame<Bytes>, Infallible> {
     Ok(Frame::data(Bytes::from(text)))
 }
 
-/// How often a log that is followed is looked at.
+/// Poll interval of a followed log.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The log of one container.
@@ -108,19 +108,19 @@ impl Log {
         log.text().map(|_| log)
     }
 
-    /// What was written until now; `None` once the pod is gone.
+    /// Returns the text so far; `None` once the pod is deleted.
     fn text(&self) -> Option<String> {
         let pod = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&self.pod)?.clone();
         Some(self.rules.borrow().log(&pod, &self.container))
     }
 }
 
-/// The part of a log that is asked for.
+/// The requested part of a log.
 struct Query {
     follow: bool,
     timestamps: bool,
     tail: Option<usize>,
-    /// RFC 3339, which is in order as a text where it is in UTC and as precise.
+    /// RFC 3339; such times sort as text if they are in UTC with the same precision.
     since: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! From a pod and the behaviour asked of it to the status and events a real kubelet writes. Texts are those
-//! of Kubernetes 1.36 with containerd.
+//! From a pod and its requested behaviour to the status and events that a real kubelet writes. Texts are those of
+//! Kubernetes 1.36 with containerd.
 
 use std::time::{Duration, Instant};
 
@@ -11,18 +11,18 @@ use sha2::{Digest, Sha256};
 use super::NODE;
 use super::rules::{Behaviour, PullFailure};
 
-/// A real kubelet retries within seconds; tests want both reasons soon.
+/// A real kubelet retries within seconds, but tests want both reasons soon.
 const BEFORE_PULL_BACK_OFF: Duration = Duration::from_millis(300);
 const BETWEEN_CRASHES: Duration = Duration::from_secs(10);
 
-/// What the kubelet knows of a pod beyond its status.
+/// State of a pod in the kubelet besides its status.
 pub struct Memory {
     behaviour: Option<Behaviour>,
     behaves_so_since: Instant,
     restarts: i32,
     crashed: bool,
     last_status: String,
-    /// Event reasons and messages already written, so that each is written once.
+    /// Event reasons and messages written so far, so that each is written once.
     told: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct EventText {
     pub field_path: String,
 }
 
-/// What to write now, and when to look again.
+/// The writes that are due now, and the time of the next step.
 #[derive(Default)]
 pub struct Writes {
     pub delete: bool,
@@ -62,7 +62,7 @@ pub struct Writes {
     pub again: Option<Duration>,
 }
 
-/// Decides what to write for `pod`.
+/// Decides the writes for `pod`.
 pub fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Writes {
     if *behaviour == Behaviour::Frozen {
         return Writes::default();
@@ -93,7 +93,7 @@ pub fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Writes {
     }
 
     let status = status(pod, &plan, memory);
-    // Times differ at every look; what is said does not.
+    // Times differ in every step, so compare only the other fields.
     let said = format!("{} {} {:?} {}", plan.phase, plan.ready, plan.state, memory.restarts);
     let status = (said != memory.last_status).then_some(status);
     memory.last_status = said;
@@ -106,7 +106,7 @@ pub fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Writes {
     Writes { delete: false, status, events: events.collect(), again: plan.again }
 }
 
-/// The state of every container; one pod, one fate.
+/// The state shared by all containers of a pod.
 #[derive(Debug)]
 enum State {
     Creating,
@@ -344,7 +344,7 @@ fn init_statuses(pod: &Pod) -> Option<Vec<Value>> {
     Some(containers.iter().map(status).collect())
 }
 
-/// `repository@sha256:…`: the image's own digest, or one that follows from its name.
+/// `repository@sha256:…`: the image's own digest, or one derived from its name.
 fn image_id(image: &str) -> String {
     let (name, pinned) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let repository = match name.rsplit_once(':') {
@@ -365,7 +365,7 @@ fn digest(parts: &[&str]) -> String {
     hex::encode(Sha256::digest(parts.join("/")))
 }
 
-/// The event a kubelet writes; `number` keeps names apart that are written in the same instant.
+/// Creates a kubelet event; `number` keeps the names of simultaneous events apart.
 pub fn event_object(pod: &Pod, event: &EventText, number: usize) -> Value {
     let namespace = pod.namespace().unwrap_or_default();
     let instant = format!("{:x}", jiff::Timestamp::now().as_nanosecond());
@@ -383,7 +383,7 @@ pub fn event_object(pod: &Pod, event: &EventText, number: usize) -> Value {
     })
 }
 
-/// The time as Kubernetes writes it, whole seconds.
+/// The time as Kubernetes writes it, in whole seconds.
 pub fn now() -> String {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()

@@ -1,45 +1,45 @@
-//! What a test asks of the simulated kubelet.
+//! Rules for the simulated kubelet.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt;
 
-/// How a pod behaves.
+/// Behaviour of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Ready at once. What pods of a Job do instead: end with code 0.
+    /// Ready at once; a pod of a Job ends with code 0 instead.
     Run,
-    /// Runs at once, Ready only after this long.
+    /// Runs at once and becomes Ready after this long.
     SlowStart(Duration),
     /// `ErrImagePull`, then `ImagePullBackOff`.
     ImageCannotBePulled(PullFailure),
-    /// `CrashLoopBackOff`: starts with this restart count, one more every 10 s.
+    /// `CrashLoopBackOff`: starts with this restart count and restarts every 10 s.
     CrashLoop { exit_code: i32, restarts: i32 },
-    /// As a crash loop, each time killed for its memory.
+    /// As a crash loop, but each time killed for lack of memory.
     OutOfMemory { restarts: i32 },
-    /// `ContainerCreating` for ever; the event says why, for example
-    /// `MountVolume.SetUp failed for volume "x" : secret "y" not found`.
+    /// `ContainerCreating` for ever; the event gives the reason, for example `MountVolume.SetUp failed for volume "x" :
+    /// secret "y" not found`.
     MountFails(String),
-    /// Ends by itself with this code.
+    /// Exits by itself with this code.
     Ends { exit_code: i32 },
-    /// Ready, and stays when deleted.
+    /// Ready, and not removed when deleted.
     NeverTerminates,
-    /// Nobody looks after it: no status, no deletion.
+    /// No kubelet handles the pod: no status, no deletion.
     Frozen,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullFailure {
-    /// The registry has no such image.
+    /// The registry does not have the image.
     NotFound,
-    /// The registry wants credentials that the pod does not have.
+    /// The registry requires credentials that the pod does not have.
     Denied,
     /// The registry does not answer.
     Unreachable,
 }
 
-/// Which pods of a namespace behave how. Without a condition it holds for all of them.
+/// A rule for the pods of a namespace. Without a condition it applies to all of them.
 #[derive(Clone, Debug)]
 pub struct PodRule {
     namespace: String,
@@ -56,25 +56,25 @@ impl PodRule {
         PodRule { namespace, name_prefix: None, label: None, image_part: None, behaviour, log: None }
     }
 
-    /// Only pods whose name starts so.
+    /// Applies only to pods with this name prefix.
     pub fn name_starts_with(mut self, prefix: &str) -> PodRule {
         self.name_prefix = Some(prefix.to_owned());
         self
     }
 
-    /// Only pods with this label.
+    /// Applies only to pods with this label.
     pub fn label(mut self, key: &str, value: &str) -> PodRule {
         self.label = Some((key.to_owned(), value.to_owned()));
         self
     }
 
-    /// Only pods with a container whose image contains this text.
+    /// Applies only to pods with a container whose image contains this text.
     pub fn image_contains(mut self, part: &str) -> PodRule {
         self.image_part = Some(part.to_owned());
         self
     }
 
-    /// What `kubectl logs` shows of these pods.
+    /// Sets the output of `kubectl logs` for these pods.
     pub fn log(mut self, text: &str) -> PodRule {
         self.log = Some(text.to_owned());
         self
@@ -93,15 +93,15 @@ impl PodRule {
     }
 }
 
-/// What becomes of a volume claim.
+/// Behaviour of a volume claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimBehaviour {
     Bound,
-    /// Stays Pending, as where no storage is left.
+    /// Stays Pending, as if no storage were left.
     Unbound,
 }
 
-/// Names a rule that was added.
+/// Identifies a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleId(u64);
 
@@ -145,7 +145,7 @@ impl RuleSet {
         }
     }
 
-    /// The log of a pod's containers; a rule's own text, or one line.
+    /// Returns the log of a pod's container: the rule's text, or one line.
     pub fn log(&self, pod: &Pod, container: &str) -> String {
         let of_rule =
             self.pods.iter().rev().filter(|(_, rule)| rule.holds_for(pod)).find_map(|(_, rule)| rule.log.clone());

@@ -1,4 +1,4 @@
-//! An instance that keeps the rules: the only one that is built.
+//! Valid instances: a build accepts no other.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use super::{FluxInstance, crd};
 use crate::format::nearest::nearest;
 use crate::format::yaml::Location;
 
-/// A FluxInstance with the API's defaults filled in that breaks no rule: what a build starts from.
+/// A FluxInstance with the API's defaults that satisfies every rule; the input of a build.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckedInstance(FluxInstance);
 
@@ -21,10 +21,10 @@ impl CheckedInstance {
     /// Fills in the API's defaults and checks every rule that does not depend on the version of Flux.
     ///
     /// # Errors
-    /// [`InvalidInstance`] with every problem; none has a place.
+    /// [`InvalidInstance`] with every problem, without positions.
     pub fn check(instance: FluxInstance) -> Result<Self, InvalidInstance> {
         let (name, namespace) = (&instance.metadata.name, instance.namespace_or_default());
-        // Names and values of labels and annotations come from an API server or were read as texts.
+        // Names, labels and annotations come from an API server or were parsed as text.
         let mut object = json!({"metadata": {"name": name, "namespace": namespace}, "spec": instance.spec});
         let findings = complete(&mut object);
         if !findings.is_empty() {
@@ -34,22 +34,22 @@ impl CheckedInstance {
         Ok(CheckedInstance(FluxInstance { spec: spec.map_err(|error| InvalidInstance::of(&error))?, ..instance }))
     }
 
-    /// Takes an instance that was made of an object in which [`complete`] found nothing.
+    /// Wraps an instance made from an object in which [`complete`] found no problem.
     pub(super) fn of_complete(instance: FluxInstance) -> Self {
         CheckedInstance(instance)
     }
 
-    /// Says what the instance asks for that a version of Flux does not have.
+    /// Returns the first feature that the instance asks for and a version of Flux does not have.
     pub fn missing_in(&self, flux: &Version) -> Option<String> {
         rules::check_version(&json!({"spec": self.0.spec}), flux)
     }
 
-    /// Returns the controllers to install: those listed, else the four of every Flux installation.
+    /// Returns the controllers to install: those listed, or the four default ones.
     pub fn components(&self) -> Vec<Component> {
         rules::components(&json!({"spec": {"components": self.0.spec.components}}))
     }
 
-    /// Gives the instance away, to be changed.
+    /// Returns the instance for changes.
     pub fn into_inner(self) -> FluxInstance {
         self.0
     }
@@ -63,27 +63,27 @@ impl Deref for CheckedInstance {
     }
 }
 
-/// Everything that is wrong with an instance.
+/// All problems of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", problems_text(.0))]
 pub struct InvalidInstance(pub Vec<Problem>);
 
 impl InvalidInstance {
-    /// What the types refuse although the schema lets it through: the schema is made from the types, and a test holds them
-    /// together.
+    /// Describes values that the types refuse although the schema accepts them. The schema is generated from the types,
+    /// and a test keeps them consistent.
     pub(super) fn of(error: &serde_json::Error) -> Self {
         InvalidInstance(vec![Problem { path: "spec".into(), message: error.to_string(), location: None }])
     }
 }
 
-/// One thing that is wrong, or odd, in a manifest.
+/// A problem or warning in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Field, such as `spec.sync.kind`.
     pub path: String,
-    /// What is wrong with it, the value and what is allowed included.
+    /// The problem, including the value and the allowed values.
     pub message: String,
-    /// Where it stands; for a field that is missing, where its parent starts.
+    /// Position of the field; for a missing field, the start of its parent.
     pub location: Option<Location>,
 }
 
@@ -114,12 +114,12 @@ pub(super) fn located(findings: Vec<Finding>, place: impl Fn(&Finding) -> Option
         .into_iter()
         .map(|finding| Problem { location: place(&finding), path: finding.path.to_string(), message: finding.message })
         .collect();
-    // In the order a person reads the file.
+    // In the order of the file.
     problems.sort_by_key(|problem| problem.location);
     problems
 }
 
-/// Fills in defaults and returns what schema and rules refuse.
+/// Fills in defaults and returns the problems that schema and rules find.
 pub(super) fn complete(object: &mut Value) -> Vec<Finding> {
     let mut findings = check_root(object);
     let properties = crd::flux_instance_schema().get("properties");
@@ -132,13 +132,13 @@ pub(super) fn complete(object: &mut Value) -> Vec<Finding> {
     if let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) {
         findings.extend(schema::complete(&metadata_schema(), metadata, &FieldPath::of("metadata")));
     }
-    // One message per value: what the schema refuses needs no rule on top.
+    // One message per value: a value that the schema refuses needs no rule.
     let refused: Vec<FieldPath> = findings.iter().map(|finding| finding.path.clone()).collect();
     findings.extend(rules::check(object).into_iter().filter(|finding| !refused.contains(&finding.path)));
     findings
 }
 
-/// What is read of the metadata; the rest belongs to API servers.
+/// The fields of the metadata that are read; the others belong to API servers.
 fn metadata_schema() -> Value {
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
     json!({

@@ -1,4 +1,4 @@
-//! The controllers of Flux and the builds of their images, by the names that a FluxInstance uses.
+//! Flux's controllers and the variants of their images, with the names used in a FluxInstance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::format::version_range::is_at_least;
 use crate::k8s::fields;
 
-/// Name of the container of every controller of Flux, and of the operator.
+/// Name of the container in every controller of Flux and in the operator.
 pub const CONTAINER: &str = "manager";
 
-/// Returns the container of a Deployment that runs the controller itself, among those that patches and meshes add in any order:
-/// the one of the usual name, else the one that is named like the Deployment, else the first.
+/// Returns the controller's own container in a Deployment, because patches and meshes add others in any order: the one
+/// with the usual name, else the one named like the Deployment, else the first.
 pub fn own_container(deployment: &Value) -> &Value {
     let containers = fields::items(deployment, "/spec/template/spec/containers");
     let named = |name: &str| containers.iter().find(|container| fields::text(container, "/name") == name);
@@ -45,7 +45,7 @@ impl Component {
         Component::SourceWatcher,
     ];
 
-    /// What is installed when `spec.components` names nothing.
+    /// The default of `spec.components`.
     pub const DEFAULT: [Component; 4] = [
         Component::SourceController,
         Component::KustomizeController,
@@ -53,18 +53,19 @@ impl Component {
         Component::NotificationController,
     ];
 
-    /// Whether some version of Flux can run it once per shard: all but the one that every shard sends its events to.
+    /// Whether some version of Flux can run the component once per shard: all except the one that receives the events
+    /// of every shard.
     pub fn can_be_sharded(self) -> bool {
         self != Component::NotificationController
     }
 
-    /// Whether a version of Flux runs it once per shard.
+    /// Whether a version of Flux runs the component once per shard.
     pub fn is_sharded_in(self, flux: &Version) -> bool {
-        // source-watcher takes `--watch-label-selector` since then.
+        // source-watcher has `--watch-label-selector` since that version.
         self.can_be_sharded() && (self != Component::SourceWatcher || is_at_least(flux, 2, 9, 0))
     }
 
-    /// The name of its Deployment, its ServiceAccount and its image.
+    /// Name of the Deployment, the ServiceAccount and the image.
     pub const fn as_str(self) -> &'static str {
         match self {
             Component::SourceController => "source-controller",
@@ -92,7 +93,7 @@ impl FromStr for Component {
     }
 }
 
-/// A build of the Flux images.
+/// A variant of the Flux images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Variant {
     UpstreamAlpine,
@@ -109,7 +110,7 @@ impl Variant {
         Variant::EnterpriseDistrolessFips,
     ];
 
-    /// The name as `spec.distribution.variant` takes it.
+    /// The name in `spec.distribution.variant`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Variant::UpstreamAlpine => "upstream-alpine",
@@ -119,7 +120,7 @@ impl Variant {
         }
     }
 
-    /// The registry, with its path, where the images of this variant are published.
+    /// Registry and path of the images of this variant.
     pub const fn registry(self) -> &'static str {
         match self {
             Variant::UpstreamAlpine => "ghcr.io/fluxcd",
@@ -129,7 +130,7 @@ impl Variant {
         }
     }
 
-    /// Returns the variant that is published at a registry; None for a mirror, which may hold any of them.
+    /// Returns the variant of a known registry; `None` for a mirror, which may hold any variant.
     pub fn for_registry(registry: &str) -> Option<Variant> {
         Self::ALL.into_iter().find(|variant| variant.registry() == registry)
     }
@@ -157,7 +158,7 @@ fn find<T: Copy>(what: &'static str, text: &str, all: &[T], name: fn(T) -> &'sta
     })
 }
 
-/// A word that names no component or variant.
+/// An unknown component or variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} `{name}`, known are {known}")]
 pub struct UnknownName {

@@ -1,7 +1,7 @@
-//! Conditions as kstatus reads them: set, remove, the rules that hold between them, and their schema.
+//! Conditions for kstatus: set and remove them, the rules between them, and their schema.
 //!
-//! `Ready` sums up, `Reconciling` says that work goes on, `Stalled` that a person has to act; the last two exclude each
-//! other. `lastTransitionTime` moves only when the status does, as the Kubernetes API conventions have it
+//! `Ready` is the summary, `Reconciling` means that work is in progress, and `Stalled` that a person has to act; the
+//! last two exclude each other. `lastTransitionTime` changes only with the status, as in the Kubernetes API conventions
 //! (<https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md>).
 
 use jiff::Timestamp;
@@ -10,10 +10,10 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::well_known::{condition, reason};
 
-/// Longest message an API server accepts, in characters.
+/// Maximum length of a message at the API server, in characters.
 pub(crate) const MAX_MESSAGE: usize = 32768;
 
-/// The three statuses of a condition.
+/// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionStatus {
     True,
@@ -31,11 +31,11 @@ impl ConditionStatus {
     }
 }
 
-/// When conditions are set, and for which generation of the object.
+/// Time of a condition, and the generation of the object that it describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub now: Timestamp,
-    /// `metadata.generation` of the object that is worked on.
+    /// `metadata.generation` of the reconciled object.
     pub generation: Option<i64>,
 }
 
@@ -44,15 +44,15 @@ pub fn get<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// Tells whether a condition is there and `True`.
+/// Whether a condition exists and is `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     get(conditions, type_).is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
 }
 
-/// Sets a condition, keeping its `lastTransitionTime` when the status stays.
+/// Sets a condition, and keeps its `lastTransitionTime` if the status is the same.
 ///
-/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message of more than [`MAX_MESSAGE`]
-/// characters is cut and ends in `...`.
+/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message over [`MAX_MESSAGE`] characters is
+/// truncated and ends in `...`.
 pub fn set(
     conditions: &mut Vec<Condition>,
     type_: &str,
@@ -78,42 +78,42 @@ pub fn set(
     conditions.sort_by_key(|condition| rank(&condition.type_));
 }
 
-/// Removes the condition of a type, if it is there.
+/// Removes the condition of a type, if it exists.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
     conditions.retain(|condition| condition.type_ != type_);
 }
 
-/// Says that work goes on: Reconciling is True, Ready is Unknown, Stalled is gone.
+/// Marks work in progress: Reconciling is True, Ready is Unknown, Stalled is removed.
 pub fn mark_reconciling(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::STALLED);
     set(conditions, condition::RECONCILING, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::Unknown, reason, message, moment);
 }
 
-/// Says that trying again is of no use until something is changed: Stalled is True, Ready is False, Reconciling is gone.
+/// Marks a failure that a retry cannot fix: Stalled is True, Ready is False, Reconciling is removed.
 pub fn mark_stalled(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::STALLED, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
 }
 
-/// Says that a run failed and will be tried again: Ready is False; a Reconciling that is there waits for the retry.
+/// Marks a failed run that will be retried: Ready is False; an existing Reconciling waits for the retry.
 pub fn mark_failed(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
     finalise(conditions);
 }
 
-/// Says that a run succeeded: Ready is True, the other two are gone.
+/// Marks a successful run: Ready is True, the other two are removed.
 pub fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
     remove(conditions, condition::STALLED);
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::READY, ConditionStatus::True, reason, message, moment);
 }
 
-/// Makes the conditions fit together at the end of every run, whichever way it ended.
+/// Makes the conditions consistent at the end of every run, however it ended.
 ///
-/// With Ready True or Stalled True nothing goes on any more, so Reconciling is removed; with Ready False a Reconciling
-/// that is left gets the reason `ProgressingWithRetry`.
+/// With Ready True or Stalled True no work is in progress, so Reconciling is removed; with Ready False an existing
+/// Reconciling gets the reason `ProgressingWithRetry`.
 pub fn finalise(conditions: &mut Vec<Condition>) {
     if is_true(conditions, condition::READY) || is_true(conditions, condition::STALLED) {
         remove(conditions, condition::RECONCILING);
@@ -131,7 +131,7 @@ fn rank(type_: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// The API stores whole seconds; comparing with what was read back needs the same here.
+/// Rounds to whole seconds, as the API stores them, so that a time can be compared with one that was read back.
 fn whole_seconds(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }

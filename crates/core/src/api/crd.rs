@@ -9,24 +9,25 @@ pub mod derived;
 /// Kinds whose objects nothing reconciles yet.
 pub const NOT_SERVED: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
 
-/// Derived from the types by `flux-operator generate definitions`, and kept as text: to derive them takes longer than a build.
+/// Derived from the types by `flux-operator generate definitions` and kept as text, because deriving them takes longer
+/// than a build.
 static FLUX_INSTANCE: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxinstance.json")));
 static FLUX_REPORT: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxreport.json")));
 static RESOURCE_SET: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/resourceset.json")));
 static INPUT_PROVIDER: LazyLock<Value> =
     LazyLock::new(|| parsed(include_str!("crd/definitions/resourcesetinputprovider.json")));
 
-/// A test holds that the texts are what is derived.
+/// Parses an embedded definition. A test checks that the text equals the derived definition.
 fn parsed(definition: &str) -> Value {
     serde_json::from_str(definition).unwrap_or_default()
 }
 
-/// Returns the definition of the FluxInstance kind, as it is applied to a cluster.
+/// Returns the definition of the FluxInstance kind for a cluster.
 pub fn flux_instance() -> Value {
     FLUX_INSTANCE.clone()
 }
 
-/// Returns the definition of the FluxReport kind, as it is applied to a cluster.
+/// Returns the definition of the FluxReport kind for a cluster.
 pub fn flux_report() -> Value {
     FLUX_REPORT.clone()
 }
@@ -46,7 +47,7 @@ pub fn all() -> Vec<Value> {
     vec![flux_instance(), flux_report(), resource_set(), input_provider()]
 }
 
-/// Returns the OpenAPI schema of FluxInstance v1, by which objects are completed and checked.
+/// Returns the OpenAPI schema of FluxInstance v1, used to set defaults and to check objects.
 pub fn flux_instance_schema() -> &'static Value {
     schema(&FLUX_INSTANCE)
 }

@@ -1,4 +1,4 @@
-//! Who is behind a field manager: Flux, Kubernetes itself, or somebody else.
+//! Maps field managers to authors: Flux, Kubernetes itself, or others.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Component;
 use super::well_known::RECONCILER_FIELD_MANAGER;
 
-/// Who makes a change.
+/// The author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Author {
@@ -15,16 +15,16 @@ pub enum Author {
     Flux,
     /// The controllers, the scheduler and the nodes of Kubernetes.
     Kubernetes,
-    /// A person with a tool, or another controller.
+    /// A user with a tool, or another controller.
     Other,
 }
 
 impl Author {
-    /// The author behind a field manager.
+    /// Returns the author for a field manager.
     ///
     /// Kubernetes' components and Flux's controllers write under the names of their programs
-    /// (<https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers>), Flux's on its own objects with `gotk-`
-    /// before it. `flux` is its command line, and so a person.
+    /// (<https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers>); Flux's controllers add `gotk-`
+    /// on their own objects. `flux` is the command line, and therefore a user.
     pub fn of(manager: &str) -> Self {
         let program = manager.strip_prefix("gotk-").unwrap_or(manager);
         if manager == RECONCILER_FIELD_MANAGER || Component::from_str(program).is_ok() {

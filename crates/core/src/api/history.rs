@@ -1,4 +1,4 @@
-//! The history in an instance's status: the last configurations and how reconciling each ended.
+//! The history in an instance's status: the last configurations with the results of their reconciliations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,26 +10,26 @@ use sha2::{Digest, Sha256};
 use super::flux_instance::{FluxInstanceSpec, HistoryEntry};
 use crate::format::go_duration;
 
-/// How many entries are kept.
+/// Maximum number of entries.
 pub const MAX_ENTRIES: usize = 5;
 
-/// One reconciliation that came to an end.
+/// A finished reconciliation.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Digest of what was reconciled, as `sha256:<hex>`.
+    /// Digest of the reconciled configuration, as `sha256:<hex>`.
     pub digest: String,
-    /// Reason of the Ready condition it ended with.
+    /// Reason of the final Ready condition.
     pub status: String,
-    /// Time since the run started.
+    /// Duration of the run.
     pub duration: SignedDuration,
-    /// More about the configuration, such as `flux: v2.9.4`.
+    /// Details of the configuration, such as `flux: v2.9.4`.
     pub metadata: Option<BTreeMap<String, String>>,
 }
 
-/// Puts an attempt on top of the history.
+/// Records an attempt at the top of the history.
 ///
-/// Entries are told apart by digest and status: one that is there already is counted up, brought up to date and moved
-/// to the top, keeping when it was first seen. Beyond [`MAX_ENTRIES`] the oldest go.
+/// Digest and status identify an entry. An existing entry is counted up, updated and moved to the top, and keeps its
+/// first time. Entries beyond [`MAX_ENTRIES`] are dropped, the oldest first.
 pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp) {
     let same = |entry: &HistoryEntry| entry.digest == attempt.digest && entry.last_reconciled_status == attempt.status;
     let before = history.iter().position(same).map(|index| history.remove(index));
@@ -46,15 +46,15 @@ pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp)
     history.truncate(MAX_ENTRIES);
 }
 
-/// Returns the digest that stands for a spec whose build failed, where there is no revision: SHA-256 of its JSON.
+/// Returns the digest of a spec whose build failed, because there is no revision: SHA-256 of its JSON.
 pub fn spec_digest(spec: &FluxInstanceSpec) -> String {
-    // The types hold text, booleans and lists only, which always have a JSON form.
+    // The types contain only text, booleans and lists, which always have a JSON form.
     let json = serde_json::to_vec(spec).unwrap_or_default();
     format!("sha256:{}", hex::encode(Sha256::digest(json)))
 }
 
 impl fmt::Display for HistoryEntry {
-    /// Writes the entry as one line for logs and messages.
+    /// Formats the entry as one line for logs and messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.digest.strip_prefix("sha256:").unwrap_or(&self.digest);
         let id: String = id.chars().take(8).collect();

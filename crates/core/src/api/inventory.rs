@@ -1,13 +1,13 @@
-//! The inventory in an instance's status: which objects were applied, each as one line of text and its version.
+//! The inventory in an instance's status: the applied objects, each as a line of text and its version.
 
 use super::flux_instance::{Inventory, InventoryEntry};
 use crate::k8s::{InvalidInventoryId, ObjectId};
 
 impl InventoryEntry {
-    /// Returns the object the entry stands for.
+    /// Returns the object of the entry.
     ///
     /// # Errors
-    /// The id cannot be read.
+    /// The id cannot be parsed.
     pub fn object(&self) -> Result<ObjectId, InvalidInventoryId> {
         Ok(ObjectId::from_inventory_id(&self.id)?.at(&self.v))
     }
@@ -20,32 +20,32 @@ impl From<&ObjectId> for InventoryEntry {
 }
 
 impl Inventory {
-    /// Returns the objects of the entries, in their order.
+    /// Returns the objects of the entries, in order.
     pub fn objects(&self) -> Vec<ObjectId> {
         self.entries.iter().filter_map(|entry| entry.object().ok()).collect()
     }
 
-    /// Returns the entries that cannot be read. What they stand for is not known, so they are kept and told rather than
-    /// forgotten.
+    /// Returns the entries that cannot be parsed. Their objects are unknown, so the entries are kept and reported
+    /// instead of dropped.
     pub fn unreadable(&self) -> Vec<InventoryEntry> {
         self.entries.iter().filter(|entry| entry.object().is_err()).cloned().collect()
     }
 }
 
-/// Returns the inventory of objects, in their order.
+/// Returns the inventory of objects, in order.
 pub fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectId>) -> Inventory {
     Inventory { entries: objects.into_iter().map(InventoryEntry::from).collect() }
 }
 
-/// Returns the entries of `old` that `new` does not have, with the version of `old`, in the order of `old`.
+/// Returns the entries of `old` that `new` does not have, with the version and order of `old`.
 ///
-/// The version does not count: an object that is now applied at another version is still the same object.
+/// The version is ignored: an object that is now applied in another version is still the same object.
 pub fn diff(old: &Inventory, new: &Inventory) -> Vec<InventoryEntry> {
     let kept: std::collections::HashSet<&str> = new.entries.iter().map(|entry| entry.id.as_str()).collect();
     old.entries.iter().filter(|entry| !kept.contains(entry.id.as_str())).cloned().collect()
 }
 
-/// Returns `new` followed by the entries of `kept` that it does not have: objects whose removal is still owed.
+/// Returns `new` followed by the entries of `kept` that it does not have: objects that still have to be removed.
 pub fn merge(new: Inventory, kept: &[InventoryEntry]) -> Inventory {
     let owed = diff(&Inventory { entries: kept.to_vec() }, &new);
     Inventory { entries: new.entries.into_iter().chain(owed).collect() }

@@ -1,4 +1,4 @@
-//! The kinds Flux and its operator define, and the Kubernetes kinds they are made of: one table for every look-up by name.
+//! The kinds of Flux and its operator, and the Kubernetes kinds that they use: one table for all lookups by name.
 
 use serde_json::Value;
 
@@ -6,42 +6,42 @@ use super::well_known;
 pub use crate::k8s::ResourceType;
 use crate::k8s::fields;
 
-/// One kind of Flux or of its operator.
+/// A kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FluxKind {
     pub kind: &'static str,
     pub plural: &'static str,
-    /// Names people type instead; the first is the usual one.
+    /// Names that users type instead; the first is the usual one.
     pub short_names: &'static [&'static str],
     pub group: &'static str,
-    /// Served versions from the newest Flux to the oldest supported one.
+    /// Served versions, from the newest Flux to the oldest supported one.
     pub versions: &'static [&'static str],
     /// Whether a controller reconciles it on request (`reconcile.fluxcd.io/requestedAt`).
     pub reconcilable: bool,
-    /// Whether objects of the kind say what became of them (Flux 2.3 and later).
+    /// Whether objects of the kind have a status (Flux 2.3 and later).
     pub has_status: bool,
     pub suspension: Suspension,
 }
 
-/// How a kind is told to stop reconciling.
+/// How reconciliation of a kind is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspension {
     /// The field `spec.suspend`.
     Field,
     /// An annotation whose value is `disabled` in any case.
     Annotation(&'static str),
-    /// Nothing stops it: another kind's controller writes it.
+    /// It cannot be suspended: the controller of another kind writes it.
     None,
 }
 
 impl Suspension {
-    /// Whether an object of the kind is told to stop.
+    /// Whether an object is set to be suspended.
     pub fn is_set(self, object: &Value) -> bool {
         let suspend = object.pointer("/spec/suspend").and_then(Value::as_bool);
         self.is_set_by(|key| fields::annotation(object, key), suspend)
     }
 
-    /// The same for an object that was read as a type: its annotations by key, and `spec.suspend`.
+    /// Like [`Suspension::is_set`], for an object that was read as a type: its annotations by key, and `spec.suspend`.
     pub fn is_set_by<'a>(self, annotation: impl FnOnce(&str) -> Option<&'a str>, suspend: Option<bool>) -> bool {
         match self {
             Suspension::Field => suspend.unwrap_or(false),
@@ -53,13 +53,13 @@ impl Suspension {
     }
 }
 
-/// Whether reconciling is switched off for an object, as the controller of its kind reads it; never for other kinds.
+/// Whether an object is suspended, as the controller of its kind sees it; false for other kinds.
 pub fn is_suspended(object: &Value) -> bool {
     of(fields::group(object), fields::kind(object)).is_some_and(|kind| kind.suspension.is_set(object))
 }
 
-/// The readiness a list shows: `True`, `False`, `Unknown`, or `Suspended`, which wins over the others but for an object that is
-/// being deleted: whatever it was, nobody knows for how long.
+/// Returns the readiness in lists: `True`, `False`, `Unknown`, or `Suspended`, which takes precedence. An object that
+/// is being deleted is `Unknown`: its last status says nothing about how long that takes.
 pub fn ready_word(object: &Value) -> &str {
     if fields::is_being_deleted(object) {
         return "Unknown";
@@ -71,12 +71,13 @@ pub fn ready_word(object: &Value) -> &str {
 }
 
 impl FluxKind {
-    /// The kind at its newest version.
+    /// The kind in its newest version.
     pub fn resource_type(&self) -> ResourceType {
         ResourceType::namespaced(self.group, self.versions.first().copied().unwrap_or("v1"), self.kind, self.plural)
     }
 
-    /// Whether a word means this kind: kind, singular, plural, short name or its plural, or plural with the group; any case.
+    /// Whether a word names this kind: kind, singular, plural, short name or its plural, or plural with the group, in
+    /// any case.
     pub fn is_called(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();
         let name = match word.split_once('.') {
@@ -99,7 +100,7 @@ pub const SOURCE_EXTENSIONS_GROUP: &str = "source.extensions.fluxcd.io";
 pub const NOTIFICATION_GROUP: &str = "notification.toolkit.fluxcd.io";
 pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
 
-/// A kind whose controller answers to a request and reports in the status.
+/// A kind whose controller handles requests and writes a status.
 const fn flux(
     kind: &'static str,
     plural: &'static str,
@@ -112,7 +113,7 @@ const fn flux(
 }
 
 impl FluxKind {
-    /// A kind that no controller reconciles on request.
+    /// A kind that is not reconciled on request.
     const fn passive(self, has_status: bool) -> Self {
         FluxKind { reconcilable: false, has_status, ..self }
     }
@@ -123,7 +124,7 @@ const OPERATOR: Suspension = Suspension::Annotation(well_known::RECONCILE_ANNOTA
 /// <https://fluxcd.io/flux/components/source/artifactgenerators/#suspend-and-resume-reconciliation>
 const GENERATOR: Suspension = Suspension::Annotation("source.extensions.fluxcd.io/reconcile");
 
-/// Every kind, in the order lists show them (<https://fluxcd.io/flux/components/>, Flux 2.2 to 2.9).
+/// Every kind, in list order (<https://fluxcd.io/flux/components/>, Flux 2.2 to 2.9).
 pub const FLUX_KINDS: &[FluxKind] = &[
     flux("FluxInstance", "fluxinstances", &["instance", "instances"], well_known::GROUP, &["v1"], OPERATOR),
     flux("FluxReport", "fluxreports", &["report", "reports"], well_known::GROUP, &["v1"], OPERATOR),
@@ -153,12 +154,12 @@ pub const FLUX_KINDS: &[FluxKind] = &[
     ),
 ];
 
-/// Returns the Flux kind a word means: kind, singular, plural, short name or full group name, any case.
+/// Returns the Flux kind for a word: kind, singular, plural, short name or full group name, in any case.
 pub fn find(word: &str) -> Option<&'static FluxKind> {
     FLUX_KINDS.iter().find(|k| k.is_called(word))
 }
 
-/// Returns the Flux kind of a group and a kind as an object writes them.
+/// Returns the Flux kind for the group and kind of an object.
 pub fn of(group: &str, kind: &str) -> Option<&'static FluxKind> {
     FLUX_KINDS.iter().find(|k| k.group == group && k.kind == kind)
 }
@@ -172,7 +173,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub const INSTANCE: ResourceType = ResourceType::namespaced(well_known::GROUP, "v1", "FluxInstance", "fluxinstances");
 pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
-/// What metrics-server measures (<https://kubernetes.io/docs/tasks/debug/debug-cluster/resource-metrics-pipeline/>).
+/// Measurements of metrics-server (<https://kubernetes.io/docs/tasks/debug/debug-cluster/resource-metrics-pipeline/>).
 pub const POD_METRICS: ResourceType = ResourceType::namespaced("metrics.k8s.io", "v1beta1", "PodMetrics", "pods");
 pub const EVENT: ResourceType = ResourceType::namespaced("", "v1", "Event", "events");
 pub const SECRET: ResourceType = ResourceType::namespaced("", "v1", "Secret", "secrets");
@@ -186,7 +187,7 @@ pub const LEASE: ResourceType = ResourceType::namespaced("coordination.k8s.io", 
 pub const CRD: ResourceType =
     ResourceType::cluster("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
 
-/// Kubernetes kinds with the short names kubectl knows them by.
+/// Kubernetes kinds with kubectl's short names.
 const KUBERNETES_KINDS: &[(ResourceType, &str)] = &[
     (POD, "po"),
     (EVENT, "ev"),
@@ -221,8 +222,8 @@ const KUBERNETES_KINDS: &[(ResourceType, &str)] = &[
     (CRD, "crd"),
 ];
 
-/// Returns where a word's kind is served, Flux kinds first, then the usual Kubernetes ones; any case, singular, plural,
-/// short name, or either with the group.
+/// Returns the resource type for a word, Flux kinds first, then common Kubernetes kinds: singular, plural, short name,
+/// or any of them with the group, in any case.
 pub fn find_resource_type(word: &str) -> Option<ResourceType> {
     if let Some(kind) = find(word) {
         return Some(kind.resource_type());
@@ -238,15 +239,15 @@ pub fn find_resource_type(word: &str) -> Option<ResourceType> {
         .map(|(t, _)| t.clone())
 }
 
-/// Returns where a kind of the tables is served, by the group and kind an object writes.
+/// Returns the resource type of a kind in the tables, by group and kind.
 pub fn resource_type_of(group: &str, kind: &str) -> Option<ResourceType> {
     of(group, kind)
         .map(FluxKind::resource_type)
         .or_else(|| KUBERNETES_KINDS.iter().find(|(t, _)| t.group == group && t.kind == kind).map(|(t, _)| t.clone()))
 }
 
-/// Returns how the API server serves a kind at a version (empty: the one of the table), or `None` for one that has to be
-/// looked up by discovery.
+/// Returns the resource type of a kind in a version (empty for the table's version), or `None` if it must be looked up
+/// by discovery.
 pub fn known_resource(group: &str, version: &str, kind: &str) -> Option<ResourceType> {
     let known = resource_type_of(group, kind)?;
     let version = if version.is_empty() { known.version.clone() } else { version.to_owned().into() };

@@ -1,4 +1,4 @@
-//! What the operator's Lease says: who holds it, and whether that one still renews it. Pure; taking it needs a cluster.
+//! The operator's Lease: its holder, and whether the holder still renews it. Pure; taking it needs a cluster.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// How the lease identity of a run from a terminal begins.
+/// Prefix of the lease identity of a run from a terminal.
 pub const TERMINAL_IDENTITY_PREFIX: &str = "flux-operator-ctl/";
 
-/// What client-go's leader election sets when a lease does not say how long it lasts.
+/// client-go's default for a lease without a duration.
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
 
-/// How far the clock of the holder may be off before a lease it renews looks expired.
+/// Tolerance for the holder's clock before a renewed lease looks expired.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
-/// Who holds a lease, by the identity that stands in it.
+/// The holder of a lease, by its recorded identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     Nobody,
-    /// An operator in (or beside) the cluster.
+    /// An operator inside or outside the cluster.
     Operator(String),
-    /// A run from a terminal; it reconciles once and goes.
+    /// A run from a terminal, which reconciles once.
     Terminal(String),
 }
 
 impl Holder {
-    /// Returns the identity, `None` where nobody holds the lease.
+    /// Returns the identity; `None` if the lease is free.
     pub fn identity(&self) -> Option<&str> {
         match self {
             Holder::Nobody => None,
@@ -41,22 +41,22 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Whether the holder of a lease is there, by its last renewal and two clocks.
+/// Whether the holder of a lease is alive, judged by its last renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// Renewed within its duration by our clock.
     Fresh,
-    /// Renewed within its duration if the holder's clock is off by up to a minute: only watching it tells.
+    /// Renewed within its duration if the holder's clock is off by up to a minute. Only watching the lease can tell.
     Unclear,
     Expired,
 }
 
-/// A lease as it is stored.
+/// A lease as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRecord {
     pub holder: Holder,
     pub renewed: Option<Timestamp>,
-    /// How long it lasts without a renewal.
+    /// Lifetime without a renewal.
     pub duration: Duration,
 }
 
@@ -77,10 +77,10 @@ impl LeaseRecord {
         }
     }
 
-    /// Returns whether its holder is there at a moment. Never enough to take a lease over: that needs watching it.
+    /// Returns whether the holder is alive. Never sufficient to take a lease over: that requires watching it.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
         let Some(renewed) = self.renewed.filter(|_| self.holder != Holder::Nobody) else { return Freshness::Expired };
-        // Whichever clock is ahead: a renewal in the future is none of long ago.
+        // Either clock may be ahead, so a renewal in the future also counts as recent.
         match now.duration_since(renewed).unsigned_abs() {
             age if age <= self.duration => Freshness::Fresh,
             age if age <= self.duration + CLOCK_TOLERANCE => Freshness::Unclear,
@@ -88,7 +88,7 @@ impl LeaseRecord {
         }
     }
 
-    /// Whether its holder seems to be there: good enough to say who is at work.
+    /// Whether the holder seems to be alive, which is enough to report it.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         self.freshness(now) != Freshness::Expired
     }

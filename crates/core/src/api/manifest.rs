@@ -1,11 +1,12 @@
-//! Reads a manifest text into a FluxInstance: the API's defaults filled in, every rule checked, all problems at once.
+//! Reads a manifest into a FluxInstance: fills in the API's defaults, checks every rule, and returns all problems at
+//! once.
 //!
 //! ```text
 //! text -> documents -> the one FluxInstance -> defaults + schema -> rules across fields -> types
 //!                                                    └──── problems with path, line, column ────┘
 //! ```
 //!
-//! What an API server adds (`status`, `managedFields`, `uid` and the like) is ignored, so that the output of
+//! Fields added by an API server (`status`, `managedFields`, `uid` and so on) are ignored, so that the output of
 //! `kubectl get -o yaml` is a manifest too.
 
 use serde_json::Value;
@@ -18,12 +19,12 @@ use crate::format::go_duration;
 use crate::format::yaml;
 use crate::format::yaml::{Location, Positions, YamlError};
 
-/// Which namespace an instance gets when its manifest and the command line are put together.
+/// Namespaces from the command line, to combine with the manifest's.
 #[derive(Clone, Debug)]
 pub struct NamespaceChoice {
-    /// Namespace that was asked for explicitly; a manifest that names another is refused.
+    /// Explicitly requested namespace; a manifest with another one is refused.
     pub explicit: Option<String>,
-    /// Namespace for a manifest that names none, when none was asked for.
+    /// Default namespace for a manifest without one.
     pub default: String,
 }
 
@@ -33,15 +34,15 @@ impl Default for NamespaceChoice {
     }
 }
 
-/// A manifest that was read, and what is odd about it.
+/// A manifest and its warnings.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// The instance: name, namespace, labels, annotations and spec; no status.
     pub instance: CheckedInstance,
-    /// The same object as its author wrote it: what server-side apply is to own, without the API's defaults. It has the
-    /// namespace of the instance, and nothing that only the API server writes.
+    /// The object as its author wrote it, for server-side apply: without the API's defaults. It has the namespace of
+    /// the instance, and no fields that only the API server writes.
     pub written: Value,
-    /// What is accepted but will not do what it says.
+    /// Accepted settings without effect.
     pub warnings: Vec<Problem>,
 }
 
@@ -50,19 +51,19 @@ pub struct Manifest {
 pub enum ManifestError {
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// No document is a FluxInstance; what there is instead, as `kind apiVersion`.
+    /// No document is a FluxInstance; `found` lists the documents as `kind apiVersion`.
     #[error("no FluxInstance found: {}", if .found.is_empty() { "there are no objects".into() } else { format!("there is {}", list(.found, "and")) })]
     NoInstance { found: Vec<String> },
-    /// Several documents are; where they start.
+    /// Several documents are FluxInstances, at these positions.
     #[error("{} FluxInstances found ({}): one is expected", .0.len(), places(.0))]
     SeveralInstances(Vec<Option<Location>>),
-    /// Everything that is wrong with the one that was found.
+    /// All problems of the instance.
     #[error(transparent)]
     Invalid(#[from] InvalidInstance),
 }
 
 impl ManifestError {
-    /// Returns the problems one by one, where there are several.
+    /// Returns the single problems, if there are several.
     pub fn problems(&self) -> &[Problem] {
         match self {
             ManifestError::Invalid(InvalidInstance(problems)) => problems,
@@ -76,10 +77,10 @@ fn places(locations: &[Option<Location>]) -> String {
     list(&lines, "and")
 }
 
-/// Reads the one FluxInstance of a text of YAML or JSON: alone, among other documents, or in a `List`.
+/// Reads the only FluxInstance in a text of YAML or JSON: alone, among other documents, or in a `List`.
 ///
 /// # Errors
-/// [`ManifestError`]; with [`ManifestError::Invalid`] every problem of the manifest is in it.
+/// [`ManifestError`]; [`ManifestError::Invalid`] contains every problem of the manifest.
 pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, ManifestError> {
     let documents = yaml::parse_documents(text)?;
     let positions = LazyPositions { text, parsed: std::cell::OnceCell::new() };
@@ -103,7 +104,8 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
     Ok(Manifest { instance: CheckedInstance::of_complete(instance), written, warnings })
 }
 
-/// Adds the namespace, and takes off what only the API server writes: an exported object carries it, and apply refuses it.
+/// Adds the namespace and removes fields that only the API server writes: exported objects have them, and apply refuses
+/// them.
 fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
     if let Some(fields) = written.as_object_mut() {
         fields.shift_remove("status");
@@ -119,13 +121,13 @@ fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
     written
 }
 
-/// Where in the text the instance is: its document, and the pointer from there.
+/// Position of the instance in the text: its document, and a JSON pointer within.
 struct Place {
     document: usize,
     pointer: String,
 }
 
-/// The second reading of the text, made only once something has to be located.
+/// Positions in the text, computed only when a problem must be located.
 struct LazyPositions<'a> {
     text: &'a str,
     parsed: std::cell::OnceCell<Vec<Positions>>,
@@ -163,7 +165,7 @@ fn the_one_instance<'a>(
     instances.pop().ok_or(ManifestError::NoInstance { found: others })
 }
 
-/// Returns the objects of a document: itself, or the items of a list of objects.
+/// Returns the objects of a document: the document itself, or the items of a list.
 fn objects(document: &Value) -> Vec<(String, &Value)> {
     let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
     match document.get("items").and_then(Value::as_array) {
@@ -176,7 +178,7 @@ fn objects(document: &Value) -> Vec<(String, &Value)> {
 
 fn is_instance(object: &Value) -> bool {
     let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    // An apiVersion that was forgotten is a problem of the instance, not a reason not to see it.
+    // An instance without apiVersion is still recognised, so that the missing field can be reported.
     let group = text("apiVersion").split('/').next().unwrap_or_default();
     text("kind") == "FluxInstance" && (group.is_empty() || group == well_known::GROUP || object.get("spec").is_some())
 }
@@ -189,7 +191,7 @@ fn kind_in_words(object: &Value) -> String {
     }
 }
 
-/// Fields that were called something else in v1alpha1, the version of the design proposal.
+/// Fields that had another name in v1alpha1, the version of the design proposal.
 const RENAMED_SINCE_V1ALPHA1: [(&str, &str); 2] =
     [("spec.distribution.pullSecret", "spec.distribution.imagePullSecret"), ("spec.shards", "spec.sharding.shards")];
 
@@ -226,7 +228,7 @@ fn check_namespace(object: &Value, choice: &NamespaceChoice) -> Option<Finding> 
     }
 }
 
-/// Values of annotations that are not understood and therefore have no effect.
+/// Finds annotations whose value is invalid and has no effect.
 fn odd_annotations(object: &Value) -> Vec<Finding> {
     let annotation = |key: &str| object.pointer("/metadata/annotations")?.get(key)?.as_str();
     let path = |key: &str| FieldPath::of("metadata.annotations").field(key);

@@ -1,4 +1,4 @@
-//! What the Deployment and the lease of an operator say: whether it is one, and whether it is at work. Pure.
+//! Reads the state of an operator from its Deployment and lease. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -7,15 +7,15 @@ use super::lease::{Holder, LeaseRecord};
 use super::well_known::{NAME_LABEL, OPERATOR_NAME};
 use crate::k8s::{ObjectId, fields};
 
-/// The command that a pod of the operator runs.
+/// The argument of an operator's pod.
 pub const CONTROLLER: &str = "controller";
 
-/// Whether a Deployment is the operator's: by its name, or by the label that charts set.
+/// Whether a Deployment is the operator's, by its name or by the label that charts set.
 pub fn is_operator(deployment: &Value) -> bool {
     ObjectId::of(deployment).name == OPERATOR_NAME || deployment["metadata"]["labels"][NAME_LABEL] == OPERATOR_NAME
 }
 
-/// Whether the Deployment of an operator runs this program, rather than the reference operator.
+/// Whether an operator's Deployment runs this program instead of the reference operator.
 pub fn runs_this_program(deployment: &Value) -> bool {
     let containers = fields::items(deployment, "/spec/template/spec/containers");
     containers
@@ -23,31 +23,31 @@ pub fn runs_this_program(deployment: &Value) -> bool {
         .any(|container| fields::items(container, "/args").first().is_some_and(|first| first == CONTROLLER))
 }
 
-/// How many pods a Deployment or ReplicaSet is to have; the API server's default is one.
+/// Returns the desired number of pods of a Deployment or ReplicaSet; the API server's default is one.
 pub fn desired_replicas(object: &Value) -> i64 {
     fields::number(object, "/spec/replicas").unwrap_or(1)
 }
 
-/// How many pods of a Deployment are ready.
+/// Returns the number of ready pods of a Deployment.
 pub fn ready_replicas(deployment: &Value) -> i64 {
     fields::number(deployment, "/status/readyReplicas").unwrap_or_default()
 }
 
-/// Whether a pod of the Deployment could be at work.
+/// Whether a pod of the Deployment could be working.
 pub fn has_ready_pod(deployment: &Value) -> bool {
     ready_replicas(deployment) > 0
 }
 
-/// Whether an operator looks after the instances of its namespace.
+/// Whether an operator reconciles the instances of its namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperatorState<'a> {
-    /// It renews its lease; or it has none, and a pod of its Deployment is ready.
+    /// The operator renews its lease; or it has no lease, and a pod of its Deployment is ready.
     Running,
-    /// A run from a terminal is at work right now.
+    /// A run from a terminal is reconciling.
     TerminalRun(String),
-    /// There is a Deployment, and no pod of it is ready.
+    /// The Deployment exists but has no ready pod.
     Stopped(&'a Value),
-    /// Its pod is ready, and it no longer renews its lease, or has none at all.
+    /// A pod is ready but no longer renews the lease, or has not taken one.
     Silent(&'a Value, Option<LeaseRecord>),
     Absent,
     /// Deployments cannot be read.
@@ -55,7 +55,7 @@ pub enum OperatorState<'a> {
 }
 
 impl<'a> OperatorState<'a> {
-    /// Judges the Deployment and the lease of an operator together, at a moment.
+    /// Determines the state from the Deployment and the lease of an operator.
     pub fn of(deployment: Option<&'a Value>, lease: Option<LeaseRecord>, now: Timestamp) -> Self {
         let expired = match lease {
             Some(record) if record.is_fresh(now) => match record.holder {
@@ -63,7 +63,7 @@ impl<'a> OperatorState<'a> {
                 _ => return OperatorState::Running,
             },
             Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
-            // Nobody holds it, or a run from a terminal left it behind: that says nothing about an operator.
+            // The lease is free, or was left behind by a run from a terminal. Neither tells anything about an operator.
             _ => None,
         };
         match (deployment, expired) {
@@ -76,8 +76,8 @@ impl<'a> OperatorState<'a> {
         }
     }
 
-    /// The state where it is certain that the namespace of the Deployment has no lease: an operator that elects a leader has
-    /// taken one long before, and takes one that was deleted again at once.
+    /// Corrects the state if the Deployment's namespace certainly has no lease: an operator with leader election would
+    /// have taken one long before, and takes a deleted lease again at once.
     #[must_use]
     pub fn knowing_of_no_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
         let has_had_time = |one: &&Value| {
@@ -91,20 +91,20 @@ impl<'a> OperatorState<'a> {
     }
 }
 
-/// How long after its pod is available an operator has taken its lease for certain: a lease lasts 35 s (spec: semantics §6).
+/// Time after which an available operator has certainly taken its lease: a lease lasts 35 s (spec: semantics §6).
 const TIME_TO_ELECT: SignedDuration = SignedDuration::from_mins(1);
 
-/// What an operator that stands still does not do.
+/// Describes a stalled operator.
 pub fn silence(lease: Option<&LeaseRecord>) -> &'static str {
     if lease.is_some() { "no longer renews its lease" } else { "has not taken its lease" }
 }
 
-/// Whether the operator of a Deployment renews a lease while it works (spec: semantics §6, on unless it is switched off).
+/// Whether the operator of a Deployment uses leader election (spec: semantics §6, on by default).
 fn elects_a_leader(deployment: &Value) -> bool {
     let containers = fields::items(deployment, "/spec/template/spec/containers");
     let mut words =
         containers.iter().flat_map(|one| ["/command", "/args"].map(|place| fields::items(one, place))).flatten();
-    // Go takes `0`, `f` and `False` as well; what is not plainly on is in doubt.
+    // Go also accepts `0`, `f` and `False`; any other value may mean on or off.
     !words.any(|word| {
         let value = word.as_str().and_then(|word| word.trim_start_matches('-').strip_prefix("enable-leader-election="));
         value.is_some_and(|value| value != "true")

@@ -1,8 +1,9 @@
-//! The rule book of a FluxInstance: everything that has to hold beyond the types of its fields.
+//! The rules of a FluxInstance beyond the types of its fields.
 //!
-//! The API server knows the schema and the rules in CEL of [`ACROSS_FIELDS`]; the rest it would refuse later, when the objects
-//! that carry these values are applied. What depends on the version of Flux is known once a version is chosen:
-//! [`check_version`]. [`super::CheckedInstance`] is what has passed; a build takes nothing else.
+//! The API server checks the schema and the CEL rules of [`ACROSS_FIELDS`]. It would refuse violations of the other
+//! rules later, when objects with these values are applied. Rules that depend on the version of Flux are checked after
+//! a version was chosen: [`check_version`]. [`super::CheckedInstance`] has passed all others and is the only input of a
+//! build.
 
 use std::sync::LazyLock;
 
@@ -21,12 +22,12 @@ pub(super) mod schema;
 
 pub use path::FieldPath;
 
-/// Something wrong at a path of an instance.
+/// A problem at a path of an instance.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub path: FieldPath,
     pub message: String,
-    /// Whether the name of the field is the problem, rather than its value.
+    /// Whether the problem is the name of the field, not its value.
     pub is_key: bool,
 }
 
@@ -40,16 +41,16 @@ impl Finding {
     }
 }
 
-/// A rule across fields, for the API server and for us.
+/// A rule across fields, for the API server and for this program.
 struct AcrossFields {
-    /// The object that the definition attaches the rule to; empty for the whole instance.
+    /// The object to which the definition attaches the rule; empty for the whole instance.
     scope: &'static str,
-    /// The field of it that is wrong when the rule is broken.
+    /// The field of that object that is reported.
     field: &'static str,
-    /// The rule in CEL, about the object.
+    /// The rule in CEL, for that object.
     cel: &'static str,
     message: &'static str,
-    /// The same rule about a value whose defaults are filled in.
+    /// The same rule, for a value with defaults.
     is_broken: fn(&Value) -> bool,
 }
 
@@ -93,7 +94,7 @@ const ACROSS_FIELDS: [AcrossFields; 5] = [
     },
 ];
 
-/// What a spec may ask for from some version of Flux on.
+/// A feature that requires some version of Flux.
 struct SinceVersion {
     since: (u64, u64, u64),
     path: &'static str,
@@ -130,13 +131,13 @@ const SINCE_VERSIONS: [SinceVersion; 4] = [
     },
 ];
 
-/// Returns the rules in CEL of an object of the definition, as `x-kubernetes-validations` has them.
+/// Returns the CEL rules for an object of the definition, as `x-kubernetes-validations`.
 pub(super) fn validations(scope: &str) -> Value {
     let rules = ACROSS_FIELDS.iter().filter(|rule| rule.scope == scope);
     rules.map(|rule| json!({"rule": rule.cel, "message": rule.message})).collect()
 }
 
-/// Says what an instance asks for that a version of Flux does not have.
+/// Returns the first feature that an instance asks for and a version of Flux does not have.
 pub(super) fn check_version(object: &Value, flux: &Version) -> Option<String> {
     let missing = SINCE_VERSIONS.iter().find(|rule| {
         let (major, minor, patch) = rule.since;
@@ -149,10 +150,10 @@ pub(super) fn check_version(object: &Value, flux: &Version) -> Option<String> {
 /// Keys that decide what belongs to the instance and what is pruned.
 const RESERVED_KEYS: [&str; 3] = [well_known::OWNER_NAME_LABEL, well_known::OWNER_NAMESPACE_LABEL, well_known::PRUNE];
 
-/// Checks one text and returns what it should be, when it is not.
+/// Checks a text. Returns the expected form if the text is wrong.
 type TextCheck = fn(&str) -> Option<String>;
 
-/// Checks of single values, for values that are texts and not empty.
+/// Checks of single non-empty texts.
 const TEXTS: [(&str, TextCheck); 15] = [
     ("spec.distribution.version", version),
     ("spec.distribution.registry", registry),
@@ -171,7 +172,7 @@ const TEXTS: [(&str, TextCheck); 15] = [
     ("spec.sync.pullSecret", object_name),
 ];
 
-/// Checks an object whose defaults are filled in; what the schema refuses already is not reported again.
+/// Checks an object with defaults; problems that the schema reports are not repeated.
 pub(super) fn check(object: &Value) -> Vec<Finding> {
     let mut findings: Vec<Finding> = TEXTS
         .iter()
@@ -215,7 +216,7 @@ fn refused(path: &FieldPath, text: &str, expected: &str) -> Finding {
 }
 
 fn regex(pattern: &str) -> Option<Regex> {
-    // Every pattern of this file is compiled by the tests.
+    // The tests compile every pattern in this file.
     Regex::new(pattern).ok()
 }
 
@@ -243,7 +244,7 @@ fn registry(text: &str) -> Option<String> {
 }
 
 fn artifact(text: &str) -> Option<String> {
-    // A wrong scheme is the schema's finding.
+    // The schema reports a wrong scheme.
     let rest = text.strip_prefix("oci://")?;
     (rest.is_empty() || !rest.contains('/') || rest.contains(char::is_whitespace))
         .then(|| "an address such as oci://host/path:tag".into())
@@ -270,7 +271,7 @@ fn quantity(text: &str) -> Option<String> {
 }
 
 fn interval(text: &str) -> Option<String> {
-    // The pattern of the definition lets durations pass that are longer than any clock counts.
+    // The definition's pattern accepts durations that are too long for any clock.
     go_duration::parse(text).is_err().then(|| "a duration such as 30s, 5m or 1h30m".into())
 }
 
@@ -315,7 +316,7 @@ fn shards(object: &Value, findings: &mut Vec<Finding>) {
     repeated(object, "spec.sharding.shards", findings);
     let sharded = components(object).into_iter().filter(|component| component.can_be_sharded());
     let longest = sharded.map(|component| component.as_str().len()).max().unwrap_or_default();
-    // The pod label `app` carries the name of the component and of the shard.
+    // The pod label `app` contains the names of the component and the shard.
     let limit = MAX_LABEL - longest - 1;
     for (index, shard) in texts(object, &path.pointer()) {
         let path = path.item(index);
@@ -333,7 +334,7 @@ fn shards(object: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The controllers that an instance asks for; names that are none are the schema's finding.
+/// Returns the controllers of an instance; the schema reports unknown names.
 pub(super) fn components(object: &Value) -> Vec<Component> {
     match texts(object, "/spec/components").as_slice() {
         [] => Component::DEFAULT.to_vec(),
@@ -341,7 +342,7 @@ pub(super) fn components(object: &Value) -> Vec<Component> {
     }
 }
 
-/// Flux's own source kinds refuse any other scheme.
+/// Checks the URL's scheme, because Flux's source kinds refuse any other.
 fn sync_url(object: &Value, findings: &mut Vec<Finding>) {
     let path = FieldPath::of("spec.sync.url");
     let kind = text(object, &FieldPath::of("spec.sync.kind"));
@@ -363,7 +364,7 @@ fn sync_url(object: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Joins words for a sentence: `a, b or c`.
+/// Joins words in a sentence: `a, b or c`.
 pub(super) fn list(words: &[impl AsRef<str>], last: &str) -> String {
     match words {
         [] => String::new(),
@@ -375,7 +376,7 @@ pub(super) fn list(words: &[impl AsRef<str>], last: &str) -> String {
     }
 }
 
-/// Shows a value in a message: as JSON, cut when long, without a password that an address may carry.
+/// Formats a value for a message: as JSON, truncated, and without a password in an address.
 pub(super) fn shown(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = match value {

@@ -1,4 +1,4 @@
-//! What an instance asks for once defaults are taken into account: intervals, components, cluster, names.
+//! Settings of an instance with defaults: intervals, components, cluster, names.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::well_known::{
 const DEFAULT_ARTIFACT_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
 impl FluxInstance {
-    /// Returns the instance of an object as the API server returns it.
+    /// Parses an instance from the API server's object.
     ///
     /// # Errors
     /// The object is not a FluxInstance.
@@ -24,17 +24,17 @@ impl FluxInstance {
         self.metadata.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
+    /// Whether reconciliation is disabled by annotation (`disabled`, in any case).
     pub fn is_suspended(&self) -> bool {
         Reconciled::is_suspended(self)
     }
 
-    /// Tells whether foreign changes to what is installed are corrected when they happen (`Enabled`, in any case).
+    /// Whether drift is corrected at once (`Enabled`, in any case).
     pub fn reconciles_on_drift(&self) -> bool {
         self.is_enabled(RECONCILE_ON_DRIFT_ANNOTATION)
     }
 
-    /// Tells whether an upgrade that is not healthy goes back to what was there before (`Enabled`, in any case).
+    /// Whether an unhealthy upgrade is rolled back (`Enabled`, in any case).
     pub fn rolls_back(&self) -> bool {
         self.is_enabled(ROLLBACK_ANNOTATION)
     }
@@ -43,29 +43,28 @@ impl FluxInstance {
         self.annotation(key).is_some_and(|value| value.eq_ignore_ascii_case(ENABLED))
     }
 
-    /// Returns how often to reconcile: one hour unless an annotation says otherwise, nothing while suspended and for
-    /// durations of zero or less.
+    /// Returns the reconcile interval: one hour by default, `None` while suspended and for durations of zero or less.
     pub fn interval(&self) -> Option<Duration> {
         Reconciled::interval(self)
     }
 
-    /// Returns how often to look for a new distribution artifact: ten minutes unless an annotation says otherwise,
-    /// nothing while suspended and for durations of zero or less.
+    /// Returns the interval for checking the distribution artifact: ten minutes by default, `None` while suspended and
+    /// for durations of zero or less.
     pub fn artifact_interval(&self) -> Option<Duration> {
         self.repetition(RECONCILE_ARTIFACT_EVERY_ANNOTATION, DEFAULT_ARTIFACT_INTERVAL)
     }
 
-    /// Returns the artifact that the distribution comes from; nothing for the embedded one.
+    /// Returns the artifact of the distribution; `None` for the embedded one.
     pub fn artifact(&self) -> Option<&str> {
         self.spec.distribution.artifact.as_deref().filter(|artifact| !artifact.is_empty())
     }
 
-    /// Returns how long to wait for health: five minutes unless an annotation gives another positive duration.
+    /// Returns the timeout of health checks: five minutes unless an annotation sets another positive duration.
     pub fn timeout(&self) -> Duration {
         Reconciled::timeout(self)
     }
 
-    /// Returns the name of the sync objects: `spec.sync.name`, else the namespace. Nothing without sync.
+    /// Returns the name of the sync objects: `spec.sync.name`, else the namespace. `None` without sync.
     pub fn sync_name(&self) -> Option<&str> {
         let sync = self.spec.sync.as_ref()?;
         Some(sync.name.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(|| self.namespace_or_default()))
@@ -78,19 +77,19 @@ impl FluxInstance {
 }
 
 impl ShardingSpec {
-    /// Tells whether every shard of source-controller has a volume of its own.
+    /// Whether every shard of source-controller has its own volume.
     pub fn is_persistent(&self) -> bool {
         self.storage.as_deref() == Some("persistent")
     }
 }
 
 impl FluxInstanceSpec {
-    /// Tells whether a reconciliation waits for health; it does unless told not to.
+    /// Whether a reconciliation waits for health; on by default.
     pub fn waits(&self) -> bool {
         self.wait.unwrap_or(true)
     }
 
-    /// Tells whether stored resources are migrated; they are unless told not to.
+    /// Whether stored resources are migrated; on by default.
     pub fn migrates_resources(&self) -> bool {
         self.migrate_resources.unwrap_or(true)
     }

@@ -1,20 +1,20 @@
-//! Taking an object over from the tools that installed it before, and removing what they left behind.
+//! Takes objects over from the tools that installed them before, and removes the leftovers.
 //!
-//! Server-side apply keeps the fields of every other manager. For the managers listed here that would keep drift alive
-//! for ever, so their fields become ours first; what the build lacks then disappears with the next apply. Pure.
+//! Server-side apply keeps the fields of every other manager. For the managers listed here that would keep drift for
+//! ever, so their fields first become ours, and the next apply then removes those that the build lacks. Pure.
 
 use serde_json::{Map, Value, json};
 
 use super::well_known::RECONCILER_FIELD_MANAGER;
 use crate::k8s::{diff, fields, managed_fields};
 
-/// Annotations that earlier tools leave behind; removed from every applied object.
+/// Annotations left behind by earlier tools; removed from every applied object.
 const STALE_ANNOTATIONS: &[&str] = &[
     "kubectl.kubernetes.io/last-applied-configuration",
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
 ];
-/// Labels with which kustomize-controller marks what it owns; removed from every applied object.
+/// Labels by which kustomize-controller marks its objects; removed from every applied object.
 const STALE_LABELS: &[&str] = &["kustomize.toolkit.fluxcd.io/name", "kustomize.toolkit.fluxcd.io/namespace"];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ enum Match {
     Prefix,
 }
 
-/// Managers whose fields become ours: name, operation (`None`: both), how the name is matched.
+/// Managers whose fields become ours: name, operation (`None` means both), and how the name is matched.
 const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
     ("kustomize-controller", Some("Apply"), Match::Exact),
     ("helm", Some("Update"), Match::Exact),
@@ -33,11 +33,11 @@ const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
     ("flux", None, Match::Exact),
 ];
 
-/// Reports whether a managed-fields entry of an object of this kind belongs to a manager that is taken over; entries of a
-/// subresource never are.
+/// Whether a managed-fields entry of an object of this kind belongs to a manager that is taken over; entries of a
+/// subresource never do.
 ///
-/// A namespace is shared: labels and annotations that others put on it (the PodSecurity level that admission enforces, the team it
-/// belongs to) stay theirs, also when they were written by a tool that is taken over elsewhere.
+/// A namespace is shared. Labels and annotations of others (the PodSecurity level that admission enforces, the owning
+/// team) stay theirs, even if the tool that wrote them is taken over elsewhere.
 pub fn is_taken_over(kind: &str, entry: &Value, extra_managers: &[String]) -> bool {
     let manager = fields::text(entry, "/manager");
     let operation = fields::text(entry, "/operation");
@@ -60,18 +60,18 @@ fn is_ours(entry: &Value) -> bool {
         && fields::text(entry, "/subresource").is_empty()
 }
 
-/// Returns our own entry of `metadata.managedFields` when there is exactly one.
+/// Returns our own entry of `metadata.managedFields` if there is exactly one.
 pub fn own_entry(live: &Value) -> Option<&Value> {
     let mut ours = managed_fields::entries(live).iter().filter(|entry| is_ours(entry));
-    // Two are there after a change of API versions, and which of them the next apply takes cannot be told.
+    // After a change of API versions there are two entries, and the next apply may use either.
     let first = ours.next()?;
     ours.next().is_none().then_some(first)
 }
 
-/// Returns the JSON patch (RFC 6902) that takes the object over, or `None` when nothing is to be done.
+/// Returns the JSON patch (RFC 6902) that takes the object over, or `None` if nothing has to change.
 ///
-/// The patch names the resource version it was made from, so that the server answers 409 instead of overwriting
-/// somebody's newer managed fields.
+/// The patch tests the resource version from which it was made, so that the server answers 409 instead of overwriting
+/// newer managed fields.
 pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> {
     let mut operations = Vec::new();
     for (pointer, stale) in [("/metadata/annotations", STALE_ANNOTATIONS), ("/metadata/labels", STALE_LABELS)] {
@@ -80,7 +80,7 @@ pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> 
             operations.push(json!({"op": "remove", "path": format!("{pointer}/{}", escape(key))}));
         }
     }
-    // Whole, because entries have no key to patch them by.
+    // Replace all entries, because they have no key for a patch.
     if let Some(entries) = taken_over(live, extra_managers) {
         operations.push(json!({"op": "replace", "path": "/metadata/managedFields", "value": entries}));
     }
@@ -91,12 +91,12 @@ pub fn takeover_patch(live: &Value, extra_managers: &[String]) -> Option<Value> 
     Some(Value::Array(operations))
 }
 
-/// Returns the JSON patch (RFC 6902) that moves the spec fields which our own manager once wrote by an update into the entry of its
-/// applies, or `None` when there are none.
+/// Returns the JSON patch (RFC 6902) that moves spec fields written by our own manager through an update into the entry
+/// of its applies, or `None` if there are none.
 ///
-/// The reference operator writes the FluxReport by merge patches under the same manager. The API server keeps a field as long as
-/// any entry holds it, so an apply that no longer has the field would never remove it. Metadata stays where it is: an annotation
-/// with which a reconciliation was requested is not part of what is applied.
+/// The reference operator writes the FluxReport by merge patches with the same manager. The API server keeps a field as
+/// long as any entry contains it, so an apply without the field would never remove it. Metadata stays where it is: the
+/// annotation that requests a reconciliation is not part of an apply.
 pub fn own_updates_patch(live: &Value) -> Option<Value> {
     let (mut moved, mut kept) = (vec![], vec![]);
     for entry in managed_fields::entries(live) {
@@ -125,7 +125,7 @@ pub fn own_updates_patch(live: &Value) -> Option<Value> {
     Some(Value::Array(operations))
 }
 
-/// The operation that lets the server answer 409 where the object is not as it was read.
+/// Returns the operation that makes the server answer 409 if the object has changed.
 fn guard(live: &Value) -> Option<Value> {
     let version = live.pointer("/metadata/resourceVersion")?;
     Some(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}))
@@ -133,7 +133,7 @@ fn guard(live: &Value) -> Option<Value> {
 
 /// Returns the managed fields after the take-over, or `None` when no entry is taken over.
 ///
-/// All fields go to our own entry; without one, the first entry that is taken over is renamed.
+/// All fields move to our own entry; if there is none, the first entry that is taken over is renamed.
 fn taken_over(live: &Value, extra_managers: &[String]) -> Option<Vec<Value>> {
     let (theirs, kept): (Vec<Value>, Vec<Value>) = managed_fields::entries(live)
         .iter()
@@ -162,15 +162,15 @@ fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
     Some(kept)
 }
 
-/// Returns the result of a dry run without the fields that only managers to be taken over own and the manifest lacks.
+/// Removes fields from a dry run's result that only managers to be taken over own and the manifest lacks.
 ///
-/// The dry run is made before the take-over, so the server still keeps those fields; the apply after it does not.
+/// The dry run precedes the take-over, so the server still keeps those fields; the apply after it does not.
 pub fn without_surplus(live: &Value, desired: &Value, result: &Value, extra_managers: &[String]) -> Value {
     remove_surplus(taken_over(live, extra_managers), desired, result)
 }
 
-/// Returns what a live object becomes when a reconciliation applies its manifest, as far as that can be known without asking
-/// the API server.
+/// Predicts the result of reconciling a live object with its manifest, as far as that is possible without the API
+/// server.
 pub fn predicted(live: &Value, desired: &Value) -> Value {
     let entries = taken_over(live, &[]).or_else(|| {
         let own = own_entry(live)?;
@@ -180,19 +180,19 @@ pub fn predicted(live: &Value, desired: &Value) -> Value {
     remove_surplus(entries, desired, &diff::merge(live, desired))
 }
 
-/// Removes what only our entry, the last one, holds and the manifest lacks.
+/// Removes fields that only our entry, the last one, contains and the manifest lacks.
 fn remove_surplus(entries: Option<Vec<Value>>, desired: &Value, result: &Value) -> Value {
     let mut wanted = result.clone();
     let Some(entries) = entries else { return remove_stale(wanted) };
     let Some((ours, others)) = entries.split_last() else { return remove_stale(wanted) };
-    // What a controller writes to the status of an object keeps no field of its spec.
+    // A controller's status entry does not keep any field of the spec.
     let foreign = others
         .iter()
         .filter(|entry| fields::text(entry, "/subresource").is_empty())
         .fold(Value::Null, |set, entry| managed_fields::union(&set, &entry["fieldsV1"]));
     prune(&mut wanted, Some(desired), &ours["fieldsV1"], &foreign);
     if desired.get("kind").is_some_and(|kind| kind == "Namespace") {
-        // Fields of a namespace that the API server keeps, whoever lets go of them.
+        // The API server keeps these fields of a namespace, even if no manager owns them.
         for pointer in ["/spec", "/metadata/labels/kubernetes.io~1metadata.name"] {
             if let Some((parent, key)) = pointer.rsplit_once('/')
                 && let Some(kept) = result.pointer(pointer)
@@ -216,9 +216,9 @@ fn remove_stale(mut object: Value) -> Value {
     object
 }
 
-/// Removes what `ours` holds, `desired` lacks and nobody else (`foreign`) holds.
+/// Removes fields that `ours` contains, `desired` lacks and no other manager (`foreign`) owns.
 fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Value) {
-    // `.` stands for the map or item itself.
+    // `.` means the map or item itself.
     let members: Vec<(&String, &Value)> =
         ours.as_object().into_iter().flatten().filter(|(name, _)| *name != ".").collect();
     match value {
@@ -233,7 +233,7 @@ fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Val
                     Some(inner) if !leaf => {
                         let had = is_filled(inner);
                         prune(inner, wanted, below, theirs.unwrap_or(&Value::Null));
-                        // The server takes away a map with its last member, unless it was empty before.
+                        // The server removes a map with its last member, unless the map was empty before.
                         if had && wanted.is_none() && !is_filled(inner) {
                             map.remove(key);
                         }
@@ -263,7 +263,8 @@ fn prune(value: &mut Value, desired: Option<&Value>, ours: &Value, foreign: &Val
     }
 }
 
-/// A manifest may lack key fields that the server defaults, such as the protocol of a port.
+/// Whether a manifest's item has the keys of a live one. The manifest may lack key fields with a default, such as the
+/// protocol of a port.
 fn name_matches(manifest: &Value, item: &Value) -> bool {
     let keys = ["name", "containerPort", "port", "mountPath", "ip"];
     keys.iter().any(|key| manifest.get(key).is_some_and(|value| item.get(key) == Some(value)))
@@ -378,7 +379,7 @@ mod tests {
         ] {
             let live = live(manager, operation);
             assert_eq!(takeover_patch(&live, &[]), None, "{manager}");
-            // A label that is ours and no longer built goes, those of others stay.
+            // A label of ours that is no longer built is removed; labels of others are kept.
             assert_eq!(predicted(&live, &desired)["metadata"]["labels"], kept, "{manager}");
             assert_eq!(without_surplus(&live, &desired, &live, &[])["metadata"]["labels"], live["metadata"]["labels"]);
         }
@@ -412,7 +413,7 @@ mod tests {
             ]
         );
         assert!(patch.to_string().contains("resourceVersion"), "{patch}");
-        // Once is enough, and an entry without anything left is not kept.
+        // A second patch is not needed, and an empty entry is not kept.
         assert_eq!(own_updates_patch(&object(managed_fields(&patch))), None);
         let alone = object(vec![entry("flux-operator", "Update", json!({"f:spec": {"f:sync": {}}}))]);
         assert_eq!(managed_fields(&own_updates_patch(&alone).unwrap()), [apply(json!({"f:spec": {"f:sync": {}}}))]);

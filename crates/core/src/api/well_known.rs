@@ -1,10 +1,11 @@
-//! Every label, annotation, reason, finalizer and field manager, once.
+//! Every label, annotation, reason, finalizer and field manager, defined once.
 //!
-//! The values are those of the reference operator and of Flux itself, so that either operator can take over from the other.
+//! The values are those of the reference operator and of Flux itself, so that either operator can take over from the
+//! other.
 
 /// API group of the operator's own kinds.
 pub const GROUP: &str = "fluxcd.controlplane.io";
-/// The one served and stored version of [`GROUP`].
+/// The only served and stored version of [`GROUP`].
 pub const VERSION: &str = "v1";
 /// `apiVersion` of the operator's own kinds.
 pub const API_VERSION: &str = "fluxcd.controlplane.io/v1";
@@ -12,11 +13,11 @@ pub const API_VERSION: &str = "fluxcd.controlplane.io/v1";
 pub const INSTANCE_NAME: &str = "flux";
 /// Name of the FluxInstance custom resource definition.
 pub const INSTANCE_CRD: &str = "fluxinstances.fluxcd.controlplane.io";
-/// Namespace of an instance when nothing else says so.
+/// Default namespace of an instance.
 pub const DEFAULT_NAMESPACE: &str = "flux-system";
-/// Finalizer on a FluxInstance that an operator looks after.
+/// Finalizer on a FluxInstance that an operator reconciles.
 pub const FINALIZER: &str = "fluxcd.controlplane.io/finalizer";
-/// Finalizer Flux's own controllers put on their custom resources.
+/// Finalizer of Flux's own controllers on their custom resources.
 pub const FLUX_FINALIZER: &str = "finalizers.fluxcd.io";
 
 /// Field manager of the reconciler, in-process or in the cluster.
@@ -26,7 +27,7 @@ pub const CLI_FIELD_MANAGER: &str = "flux-operator-ctl";
 /// Lease and Deployment name of the operator.
 pub const OPERATOR_NAME: &str = "flux-operator";
 
-/// Secret in which the reference operator says who has issued its entitlement; of its values only the issuer is ever kept.
+/// Secret in which the reference operator records the issuer of its entitlement; only the issuer is ever read from it.
 pub const ENTITLEMENT_SECRET: &str = "flux-operator-entitlement";
 /// Key of the issuer in [`ENTITLEMENT_SECRET`].
 pub const ENTITLEMENT_VENDOR: &str = "vendor";
@@ -56,27 +57,27 @@ pub const RECONCILE_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileEv
 pub const RECONCILE_ARTIFACT_EVERY_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileArtifactEvery";
 pub const RECONCILE_TIMEOUT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileTimeout";
 pub const REVISION_ANNOTATION: &str = "fluxcd.controlplane.io/revision";
-/// `Enabled` (any case): a foreign change to an installed object is corrected at once instead of at the next interval.
+/// `Enabled` (any case): drift of an installed object is corrected at once instead of at the next interval.
 pub const RECONCILE_ON_DRIFT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileOnDrift";
-/// `Enabled` (any case): an upgrade whose health check fails goes back to the revision that worked before.
+/// `Enabled` (any case): an upgrade whose health check fails is rolled back to the last working revision.
 pub const ROLLBACK_ANNOTATION: &str = "fluxcd.controlplane.io/rollback";
 pub const PROFILE_ANNOTATION: &str = "fluxcd.controlplane.io/profile";
-/// Why an object is suspended, in the words of whoever did it, and until when that is meant to last (RFC 3339). Nobody acts on
-/// them: they are notes for people, written by `suspend` and removed by `resume`.
+/// The reason of a suspension in the user's words, and its planned end (RFC 3339). They are notes for people, written
+/// by `suspend` and removed by `resume`; no controller reads them.
 pub const SUSPEND_REASON_ANNOTATION: &str = "fluxcd.controlplane.io/suspendReason";
 pub const SUSPEND_UNTIL_ANNOTATION: &str = "fluxcd.controlplane.io/suspendUntil";
-/// Value of [`RECONCILE_ANNOTATION`] and [`PRUNE`] (any case) that switches the thing off.
+/// Value of [`RECONCILE_ANNOTATION`] and [`PRUNE`] (any case) that disables the feature.
 pub const DISABLED: &str = "disabled";
 pub const ENABLED: &str = "enabled";
 
 /// Request tokens, shared with Flux's own kinds.
 pub const REQUESTED_AT_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
 pub const FORCE_AT_ANNOTATION: &str = "reconcile.fluxcd.io/forceAt";
-/// Forgets the failures of a HelmRelease when it equals [`REQUESTED_AT_ANNOTATION`]
+/// Clears the failures of a HelmRelease when it equals [`REQUESTED_AT_ANNOTATION`]
 /// (<https://fluxcd.io/flux/components/helm/helmreleases/#resetting-remediation-retries>).
 pub const RESET_AT_ANNOTATION: &str = "reconcile.fluxcd.io/resetAt";
 
-/// Keys that keep kustomize-controller away from what the operator applies.
+/// Keys that make kustomize-controller ignore objects of the operator.
 pub const KUSTOMIZE_SSA_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/ssa";
 pub const KUSTOMIZE_PRUNE_ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/prune";
 pub const SHARDING_ROLE: &str = "sharding.fluxcd.io/role";
@@ -94,9 +95,9 @@ pub mod condition {
     pub const READY: &str = "Ready";
     pub const RECONCILING: &str = "Reconciling";
     pub const STALLED: &str = "Stalled";
-    /// Whether the newest known version of Flux is installed; of the FluxInstance only.
+    /// Whether the newest known version of Flux is installed; only on the FluxInstance.
     pub const UP_TO_DATE: &str = "UpToDate";
-    /// All that a reconciler of instances writes; others are somebody else's.
+    /// Conditions written by a reconciler of instances; all others belong to other programs.
     pub const OURS: [&str; 4] = [READY, RECONCILING, STALLED, UP_TO_DATE];
 }
 

@@ -1,4 +1,4 @@
-//! The definitions as the types say them. Left out of a release, which holds their texts.
+//! Derives the definitions from the types. Not part of a release, which contains their texts.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -51,28 +51,28 @@ fn generate(definition: CustomResourceDefinition, description: &str, validations
         simplify(schema);
         complete_root(schema, &kind, description, validations);
     }
-    // An empty list says the same as no list, and API servers leave it out.
+    // API servers omit an empty list.
     if let Some(names) = crd.pointer_mut("/spec/names").and_then(Value::as_object_mut) {
         names.retain(|_, value| value != &json!([]));
     }
     crd
 }
 
-/// Takes out what the generator says about Rust rather than about the API.
+/// Removes details of Rust types that do not matter to the API.
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            // Optional means "may be left out" here, never "may be null".
+            // Optional means that a field may be omitted, never that it may be null.
             fields.remove("nullable");
-            // A structural schema refuses unknown fields by itself; the API server rejects the two together.
+            // A structural schema refuses unknown fields anyway, and the API server rejects the combination.
             if fields.get("additionalProperties") == Some(&json!(false)) {
                 fields.remove("additionalProperties");
             }
-            // Comments wrap where the source does.
+            // Join the lines of source comments.
             if let Some(Value::String(text)) = fields.get_mut("description") {
                 *text = text.replace('\n', " ");
             }
-            // The API type holds bounds as floats.
+            // The API type stores bounds as floats.
             if let Some(minimum) = fields.get("minimum").and_then(Value::as_f64) {
                 fields.insert("minimum".into(), json!(minimum as i64));
             }
@@ -83,7 +83,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// Adds what the derive macro cannot say about the object as a whole.
+/// Adds properties of the whole object that the derive macro cannot express.
 fn complete_root(schema: &mut Value, kind: &str, description: &str, validations: Value) {
     let Some(root) = schema.as_object_mut() else { return };
     let mut properties = json!({
@@ -96,7 +96,7 @@ fn complete_root(schema: &mut Value, kind: &str, description: &str, validations:
     }
     let title = root.remove("title");
     debug_assert!(title.is_some(), "the derive macro names the root after the kind");
-    // The API accepts an object without spec; only what reads it asks for one.
+    // The API accepts an object without spec; only readers of the object require one.
     root.remove("required");
     root.insert("description".into(), description.into());
     root.insert("properties".into(), properties);

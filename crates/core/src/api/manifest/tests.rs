@@ -173,7 +173,7 @@ fn all_problems_come_at_once_in_the_order_of_the_file() {
     assert!(error(&text).starts_with("9 problems\n  spec.distribution.variant: "), "{}", error(&text));
 }
 
-/// One row per rule: what is added to the shortest manifest, and the start of the one problem it makes.
+/// A row per rule: the addition to the shortest manifest, and the start of the only resulting problem.
 #[test]
 fn every_rule_is_enforced() {
     let rows = [

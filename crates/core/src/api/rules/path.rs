@@ -1,4 +1,4 @@
-//! Where in an object a value stands, as people and as JSON pointers write it.
+//! Path of a value in an object, in readable form and as a JSON pointer.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ enum Step {
 }
 
 impl FieldPath {
-    /// Returns the path of a dotted text such as `spec.sync.url`, whose names hold no dots themselves.
+    /// Parses a dotted text such as `spec.sync.url`; names must not contain dots.
     pub fn of(dotted: &str) -> Self {
         FieldPath::default().below(dotted)
     }
 
-    /// Returns the path of a dotted text below this one.
+    /// Appends a dotted text to this path.
     #[must_use]
     pub fn below(&self, dotted: &str) -> Self {
         let names = dotted.split('.').filter(|name| !name.is_empty());
@@ -51,7 +51,7 @@ impl FieldPath {
 }
 
 impl fmt::Display for FieldPath {
-    /// Writes `spec.components[2]`, and `metadata.labels[app.kubernetes.io/name]` for names that are not plain words.
+    /// Formats `spec.components[2]`, and `metadata.labels[app.kubernetes.io/name]` for names that are not plain words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             match step {

@@ -1,7 +1,7 @@
-//! Checks a value against an OpenAPI schema of a custom resource definition, and fills in its defaults.
+//! Checks a value against the OpenAPI schema of a custom resource definition, and fills in its defaults.
 //!
-//! Knows what our schemas use: types, required, enum, pattern, lengths, items, properties and maps. What the API server
-//! does with rules across fields is in `rules`.
+//! Supports the features of our schemas: types, required, enum, pattern, lengths, items, properties and maps. `rules`
+//! checks rules across fields.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use super::{FieldPath, Finding, list, shown};
 use crate::api::flux_instance::{ARTIFACT_PATTERN, INTERVAL_PATTERN};
 use crate::format::nearest::nearest;
 
-/// Marks a schema whose unknown fields are none of our business.
+/// Marks a schema with unknown fields that are not checked.
 pub(in crate::api) const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Checks `value`, fills in defaults as the API server does, and returns what is wrong.
+/// Checks `value`, fills in defaults as the API server does, and returns the problems.
 pub(in crate::api) fn complete(schema: &Value, value: &mut Value, path: &FieldPath) -> Vec<Finding> {
     let mut findings = Vec::new();
     visit(schema, value, path, &mut findings);
@@ -52,7 +52,7 @@ fn visit_fields(schema: &Value, fields: &mut Map<String, Value>, path: &FieldPat
         return;
     }
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    // A null says the same as leaving the field out: API servers drop it before they fill in defaults.
+    // API servers drop nulls before they fill in defaults, so a null counts as missing.
     fields.retain(|_, value| !value.is_null());
     if schema.get(OPEN).is_none() {
         for name in fields.keys().filter(|name| !properties.contains_key(*name)) {
@@ -66,7 +66,7 @@ fn visit_fields(schema: &Value, fields: &mut Map<String, Value>, path: &FieldPat
     }
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for name in required {
-        // In Go's types a text that is empty is one that is not set.
+        // In Go's types an empty text counts as missing.
         if fields.get(name).is_none_or(|value| value.as_str() == Some("")) {
             findings.push(Finding::value(&path.field(name), "is required".into()));
         }
@@ -134,7 +134,7 @@ fn wrong_text(schema: &Value, text: &str) -> Option<String> {
         }
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
-        // Our own patterns compile; a test reads them all.
+        // A test compiles all of our patterns.
         if Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text)) {
             return Some(format!("{shown} is not {}", pattern_in_words(pattern)));
         }
