@@ -122,7 +122,7 @@ fn applicable(mut written: Value, namespace: Option<&str>) -> Value {
 }
 
 /// Position of the instance in the text: its document, and a JSON pointer within.
-struct Place {
+struct InstancePosition {
     document: usize,
     pointer: String,
 }
@@ -134,7 +134,7 @@ struct LazyPositions<'a> {
 }
 
 impl LazyPositions<'_> {
-    fn of(&self, place: &Place, finding: &Finding) -> Option<Location> {
+    fn of(&self, place: &InstancePosition, finding: &Finding) -> Option<Location> {
         let document = self.parsed.get_or_init(|| yaml::parse_positions(self.text)).get(place.document)?;
         let pointer = format!("{}{}", place.pointer, finding.path.pointer());
         if finding.is_key { document.key(&pointer) } else { document.value(&pointer) }
@@ -144,12 +144,12 @@ impl LazyPositions<'_> {
 fn the_one_instance<'a>(
     documents: &'a [Value],
     positions: &LazyPositions,
-) -> Result<(Place, &'a Value), ManifestError> {
+) -> Result<(InstancePosition, &'a Value), ManifestError> {
     let (mut instances, mut others) = (Vec::new(), Vec::new());
     for (document, value) in documents.iter().enumerate() {
         for (pointer, object) in objects(value) {
             if is_instance(object) {
-                instances.push((Place { document, pointer }, object));
+                instances.push((InstancePosition { document, pointer }, object));
             } else {
                 others.push(kind_in_words(object));
             }

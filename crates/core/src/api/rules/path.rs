@@ -4,10 +4,10 @@ use std::fmt;
 
 /// A path of fields and list positions from the root of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FieldPath(Vec<Step>);
+pub struct FieldPath(Vec<PathStep>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum PathStep {
     Field(String),
     Item(usize),
 }
@@ -27,23 +27,23 @@ impl FieldPath {
 
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
-        self.with(Step::Field(name.into()))
+        self.with(PathStep::Field(name.into()))
     }
 
     #[must_use]
     pub fn item(&self, index: usize) -> Self {
-        self.with(Step::Item(index))
+        self.with(PathStep::Item(index))
     }
 
     /// Returns the RFC 6901 JSON pointer of the path.
     pub fn pointer(&self) -> String {
         self.0.iter().fold(String::new(), |pointer, step| match step {
-            Step::Field(name) => format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
-            Step::Item(index) => format!("{pointer}/{index}"),
+            PathStep::Field(name) => format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+            PathStep::Item(index) => format!("{pointer}/{index}"),
         })
     }
 
-    fn with(&self, step: Step) -> Self {
+    fn with(&self, step: PathStep) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);
         FieldPath(steps)
@@ -55,10 +55,10 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             match step {
-                Step::Item(index) => write!(f, "[{index}]")?,
-                Step::Field(name) if name.contains(['.', '/']) => write!(f, "[{name}]")?,
-                Step::Field(name) if position == 0 => f.write_str(name)?,
-                Step::Field(name) => write!(f, ".{name}")?,
+                PathStep::Item(index) => write!(f, "[{index}]")?,
+                PathStep::Field(name) if name.contains(['.', '/']) => write!(f, "[{name}]")?,
+                PathStep::Field(name) if position == 0 => f.write_str(name)?,
+                PathStep::Field(name) => write!(f, ".{name}")?,
             }
         }
         Ok(())
