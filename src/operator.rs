@@ -1,12 +1,12 @@
-//! The operator itself on a cluster: the objects that run it, how they come and how they go.
+//! The operator's own objects on a cluster: how they are installed and removed.
 //!
 //! ```text
-//! rights, manifests     what runs the operator, as values and as text; each right with its reason
+//! rights, manifests     the objects that run the operator, as values and as text; each right with its reason
 //! install, uninstall    a plan first, then the plan carried out
 //! bindings              ClusterRoleBindings of its ServiceAccount, its own and those of others
 //! resource_sets         objects of kinds that this operator does not serve
 //! ```
-//! What the operator does once it runs is none of this room's business.
+//! The running operator is in `controller`.
 
 use std::time::Duration;
 
@@ -28,26 +28,26 @@ pub use manifests::{OperatorParams, manifest_text, manifests};
 pub use resource_sets::{Released, UnservedObject, refuse_if_served, release, unserved_objects};
 pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
 
-/// How long a definition may take until it is served, where nobody said how long to wait.
+/// Default limit for a definition to be served.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Why the operator could not be installed, taken off, or its leftovers released.
+/// Why the operator cannot be installed or uninstalled, or its leftovers cannot be released.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     #[error("the API server refuses {}", join(.0))]
     Refused(Vec<ApplyError>),
-    /// Nobody would serve them any more.
+    /// No operator would serve these objects any more.
     #[error("nobody would serve {}", some(&objects.iter().map(|one| one.object.clone()).collect::<Vec<_>>()))]
     Unserved { objects: Vec<UnservedObject> },
-    /// An operator that serves ResourceSets is at work.
+    /// An operator that serves ResourceSets is running.
     #[error("they are served by {}", some(operators))]
     Served { operators: Vec<ObjectId> },
     #[error("{} exists", some(instances))]
     InstancesExist { instances: Vec<ObjectId> },
-    /// Helm would install it again, or fail at what it no longer finds.
+    /// Helm would install the operator again, or fail because objects are missing.
     #[error("it belongs to the Helm release {release}")]
     HelmRelease { release: String, namespace: String },
-    /// What was waited for is not as it should be.
+    /// The objects did not reach their goal.
     #[error("{}", settled_text(*goal, objects))]
     NotSettled { goal: Goal, objects: Vec<crate::reconcile::Unhealthy> },
     #[error(transparent)]

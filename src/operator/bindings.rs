@@ -1,5 +1,5 @@
-//! Bindings of the operator's ServiceAccount: which of them are the operator's own, and which make it cluster-admin although others
-//! have made them. A binding that is left behind grants its role to any ServiceAccount that is later created under that name.
+//! Bindings of the operator's ServiceAccount: which of them are the operator's own, and which others make it
+//! cluster-admin. A leftover binding would grant its role to any ServiceAccount that is created later under that name.
 
 use serde_json::Value;
 
@@ -16,8 +16,9 @@ fn is_operator_account(subject: &Value, namespace: &str) -> bool {
         && fields::text(subject, "/namespace") == namespace
 }
 
-/// Reports whether an object under a name of the operator's own is the operator's: by its label, or as a binding of its
-/// ServiceAccount. The static manifests of the reference bind theirs without any label. A binding of others as well is theirs.
+/// Whether an object with one of the operator's names is the operator's own: by its label, or as a binding of its
+/// ServiceAccount, because the reference's static manifests have bindings without labels. A binding with other subjects
+/// as well belongs to others.
 pub(super) fn is_own(object: &Value, namespace: &str) -> bool {
     let is_labelled = fields::label(object, NAME_LABEL) == Some(OPERATOR_NAME);
     if !fields::kind(object).ends_with("RoleBinding") {
@@ -27,10 +28,11 @@ pub(super) fn is_own(object: &Value, namespace: &str) -> bool {
     subjects.iter().all(|subject| is_operator_account(subject, namespace)) && (is_labelled || !subjects.is_empty())
 }
 
-/// Returns the ClusterRoleBindings that bind the operator's ServiceAccount to `cluster-admin`; none where they cannot be listed.
+/// Returns the ClusterRoleBindings that bind the operator's ServiceAccount to `cluster-admin`; empty if they cannot be
+/// listed.
 ///
 /// # Errors
-/// The API server cannot be asked.
+/// The API server does not answer.
 pub(super) async fn admin_bindings(cluster: &Cluster, namespace: &str) -> Result<Vec<ObjectId>, ClusterError> {
     let Some(resource) = kinds::resource_type_of(RBAC_GROUP, "ClusterRoleBinding") else { return Ok(vec![]) };
     let bindings = match cluster.list(&resource, None, &ListOptions::default()).await {

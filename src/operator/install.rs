@@ -1,10 +1,11 @@
-//! Installing the operator: what would change, and carrying that out.
+//! Installs the operator: plans the changes, and carries the plan out.
 //!
 //! ```text
 //! manifests -> live objects -> plan: create, configure, recreate, remove, keep
 //!   definitions and cluster roles, until they are served -> the rest -> leftovers of other parameters -> a ready pod
 //! ```
-//! The plan is the value that is carried out. Applied again it changes nothing, cut off it is completed by the next run.
+//! The plan is the value that is carried out. A second run changes nothing, and an interrupted run is completed by the
+//! next one.
 
 use std::collections::BTreeSet;
 
@@ -26,66 +27,66 @@ use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::plan::{self, ApplyStage, PlannedObject, Step};
 use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
 
-/// Requests at a time.
+/// Number of concurrent requests.
 pub(super) const CONCURRENCY: usize = 8;
-/// Field managers whose fields are taken over, besides the usual ones: Helm 4 applies server-side.
+/// Field managers whose fields are taken over in addition to the usual ones: Helm 4 applies server-side.
 const TAKEN_OVER: &[&str] = &["helm"];
-/// Annotation with the Helm release that an object belongs to.
+/// Annotation with an object's Helm release.
 pub(super) const HELM_RELEASE: &str = "meta.helm.sh/release-name";
 
-/// What installing the operator would do.
+/// The planned changes of an installation.
 #[derive(Debug)]
 pub struct InstallPlan {
-    /// In apply order. An object that has to be made anew is among them, as created.
+    /// In apply order. Objects that are recreated are included as created.
     pub objects: Vec<PlannedObject>,
-    /// Objects that are deleted first, because what differs cannot be changed, or that are on their way out already.
+    /// Objects that are deleted first, because their differences cannot be applied or they are already being deleted.
     pub recreates: Vec<ObjectId>,
-    /// Objects that an operator with other parameters has left behind.
+    /// Leftovers of an operator with other parameters.
     pub removes: Vec<ObjectId>,
-    /// What stays as it is, and why.
+    /// Objects that are kept, with the reason.
     pub keeps: Vec<Kept>,
-    /// ClusterRoleBindings of others with which the operator stays cluster-admin, although it is to have the smallest role.
+    /// ClusterRoleBindings of others that keep the operator cluster-admin although it should have the smallest role.
     pub admin_bindings: Vec<ObjectId>,
-    /// Ports of the Service that go with the operator that is replaced, with the Service: number and name.
+    /// Ports of the replaced operator's Service that are removed: number and name.
     pub closed_ports: Vec<(ObjectId, i64, String)>,
-    /// Objects that nobody would serve.
+    /// Objects that no operator would serve.
     pub unserved: Vec<UnservedObject>,
-    /// Whether an operator that serves them would be replaced.
+    /// Whether the replaced operator serves them.
     pub replaces_another: bool,
-    /// The Helm release that the present operator belongs to.
+    /// The Helm release of the current operator.
     pub helm_release: Option<String>,
     live: LiveObjects,
     deployment: ObjectId,
 }
 
 impl InstallPlan {
-    /// Reports whether carrying the plan out would write anything.
+    /// Whether the plan changes anything.
     pub fn has_changes(&self) -> bool {
         self.objects.iter().any(|one| one.step != Step::Unchanged) || !self.removes.is_empty()
     }
 
-    /// Reports whether an object that is removed made the operator cluster-admin.
+    /// Whether a removed object makes the operator cluster-admin.
     pub fn is_admin_binding(&self, id: &ObjectId) -> bool {
         self.live.get(id).is_some_and(|live| fields::text(live, "/roleRef/name") == "cluster-admin")
     }
 
-    /// Returns why the plan is not carried out: objects that nobody would serve are in the way, unless they are to be ignored.
+    /// Returns why the plan cannot be carried out: objects would not be served any more, unless that is to be ignored.
     pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
         let is_refused = self.replaces_another && !self.unserved.is_empty() && !ignore_unserved;
         is_refused.then(|| OperatorError::Unserved { objects: self.unserved.clone() })
     }
 }
 
-/// What an installation did.
+/// The result of an installation.
 #[derive(Debug, Default)]
 pub struct Installed {
     pub changes: Vec<Change>,
 }
 
-/// Compares what the operator is to be with the cluster. Writes nothing.
+/// Compares the operator's objects with the cluster. Writes nothing.
 ///
 /// # Errors
-/// The API server refuses an object, or cannot be asked.
+/// The API server refuses an object, or does not answer.
 pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<InstallPlan, OperatorError> {
     let mut desired = manifests(params);
     let leftovers = obsolete(params);
@@ -98,7 +99,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
     let present = live.get(&deployment);
 
-    // What an uninstallation that was cut off has left on its way out; a namespace takes with it what is in it.
+    // An interrupted uninstallation leaves objects that are being deleted, and a namespace is deleted with its content.
     let is_leaving = |id: &ObjectId| {
         let namespace = ids.iter().find(|other| other.kind == "Namespace" && other.name == id.namespace);
         [Some(id), namespace].into_iter().flatten().filter_map(|id| live.get(id)).any(fields::is_being_deleted)
@@ -110,7 +111,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
             return true;
         }
         let reason = match id.kind.as_str() {
-            // It may hold what is not the operator's, and Flux labels it.
+            // The namespace may contain objects of others, and Flux adds labels to it.
             "Namespace" => "it is there already",
             _ => return true,
         };
@@ -145,11 +146,11 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     })
 }
 
-/// Carries a plan out and waits until `ready_by` for a pod that is ready; `None` does not wait.
+/// Carries a plan out and waits until `ready_by` for a ready pod; `None` does not wait.
 ///
 /// # Errors
-/// Objects that nobody would serve are in the way, unless they are `ignored`; the API server refuses an object; the operator
-/// does not become ready in time.
+/// Objects would not be served any more, unless that is `ignored`; the API server refuses an object; the operator does
+/// not become ready in time.
 pub async fn install(
     cluster: &Cluster,
     mut plan: InstallPlan,
@@ -212,7 +213,7 @@ fn taken_over() -> Vec<String> {
     TAKEN_OVER.iter().map(ToString::to_string).collect()
 }
 
-/// Ports that a Service has and would have no more.
+/// Returns the ports that a Service would lose.
 fn closed_ports(planned: &PlannedObject) -> Vec<(ObjectId, i64, String)> {
     let (Some(live), Some(result), "Service") = (&planned.live, &planned.result, planned.object.kind.as_str()) else {
         return vec![];
@@ -223,7 +224,7 @@ fn closed_ports(planned: &PlannedObject) -> Vec<(ObjectId, i64, String)> {
     closed.map(|port| (planned.object.clone(), number(port), fields::text(port, "/name").to_owned())).collect()
 }
 
-/// Whether the API server lets an object become another: selectors and role references are fixed.
+/// Whether the API server accepts the change of an object: selectors and role references are immutable.
 fn can_become(live: &Value, desired: &Value) -> bool {
     match fields::kind(desired) {
         "Deployment" => live.pointer("/spec/selector") == desired.pointer("/spec/selector"),
@@ -257,7 +258,7 @@ async fn delete_first(
     wait_for(context, live, std::slice::from_ref(id), Goal::Gone, deadline).await
 }
 
-/// Deletes an object as it was seen, with what it owns; when it has changed since, looks again.
+/// Deletes exactly the object that was read, with its dependents; if it has changed since, reads it again.
 pub(super) async fn remove(cluster: &Cluster, id: &ObjectId, live: Option<Value>) -> Result<(), ClusterError> {
     let live = match live {
         Some(live) => live,
@@ -267,9 +268,10 @@ pub(super) async fn remove(cluster: &Cluster, id: &ObjectId, live: Option<Value>
         },
     };
     let delete = |live: Value| async move {
-        // What is on its way out already is not deleted again.
+        // An object that is already being deleted is not deleted again.
         if !fields::is_being_deleted(&live) {
-            // Only a Deployment owns anything. A binding that waits for dependents would grant its role for a moment more.
+            // Only a Deployment has dependents. A binding that waits for dependents would grant its role a moment
+            // longer.
             let propagation = match fields::kind(&live) {
                 "Deployment" => Propagation::Foreground,
                 _ => Propagation::Background,

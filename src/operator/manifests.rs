@@ -1,4 +1,4 @@
-//! The objects that run the operator, as one value: `install` applies them, `deploy/` and the chart hold them.
+//! The objects that run the operator, as one value: `install` applies them, and `deploy/` and the chart contain them.
 
 use serde_json::{Value, json};
 
@@ -11,32 +11,32 @@ use crate::format::yaml::{self, YamlError};
 use crate::k8s::ObjectId;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
-/// Name of the binding of an operator that may do anything; the reference operator has it, too.
+/// Name of the binding to `cluster-admin`; the reference operator uses the same name.
 const CLUSTER_ADMIN_BINDING: &str = "flux-operator-cluster-admin";
-/// Columns of a comment in the exported text.
+/// Width of comments in the exported text.
 const COMMENT_WIDTH: usize = 110;
 
-/// How the operator is to run.
+/// Parameters of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorParams {
-    /// Namespace of the operator, of its instance and of Flux.
+    /// Namespace of the operator, its instance and Flux.
     pub namespace: String,
     /// Image of the operator, with tag or digest.
     pub image: String,
-    /// Version as the labels say it, for example `v0.1.0`.
+    /// Version for the labels, for example `v0.1.0`.
     pub version: String,
-    /// Pods; one works, the others wait for its lease.
+    /// Number of pods; one works, the others wait for its lease.
     pub replicas: u32,
-    /// Bind the operator to `cluster-admin` instead of to the smallest role that works.
+    /// Whether the operator is bound to `cluster-admin` instead of the smallest sufficient role.
     pub cluster_admin: bool,
-    /// Secrets that its pods pull the image with.
+    /// Pull secrets of its pods.
     pub image_pull_secrets: Vec<String>,
-    /// Further arguments of the program.
+    /// Additional arguments of the program.
     pub extra_args: Vec<String>,
 }
 
 impl OperatorParams {
-    /// One replica with the smallest rights.
+    /// Parameters for one replica with the smallest rights.
     pub fn new(namespace: impl Into<String>, image: impl Into<String>, version: impl Into<String>) -> Self {
         OperatorParams {
             namespace: namespace.into(),
@@ -50,7 +50,7 @@ impl OperatorParams {
     }
 }
 
-/// Returns everything that runs the operator, in the order in which it is applied.
+/// Returns all objects of the operator in apply order.
 pub fn manifests(params: &OperatorParams) -> Vec<Value> {
     let mut objects = vec![namespace(&params.namespace)];
     objects.extend(definitions(params));
@@ -62,7 +62,8 @@ pub fn manifests(params: &OperatorParams) -> Vec<Value> {
     objects
 }
 
-/// Returns what an operator with other parameters may have left behind, or an uninstall has to look for besides.
+/// Returns objects that an operator with other parameters may have left behind, which an uninstallation must look for
+/// as well.
 pub(super) fn obsolete(params: &OperatorParams) -> Vec<ObjectId> {
     let other = OperatorParams { cluster_admin: !params.cluster_admin, ..params.clone() };
     let kept: Vec<ObjectId> = rbac(params).iter().map(ObjectId::of).collect();
@@ -128,12 +129,12 @@ fn metadata(params: &OperatorParams, name: &str, namespaced: bool) -> Value {
 }
 
 fn namespace(name: &str) -> Value {
-    // The label is the API server's own: whoever applies the object owns a field of it.
+    // The API server sets this label itself. Applying it would make us an owner of the field.
     json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}})
 }
 
-/// The definitions with the labels of everything else: by them the uninstaller of the reference finds them, too.
+/// Returns the definitions with the operator's labels, by which the reference's uninstaller finds them too.
 fn definitions(params: &OperatorParams) -> impl Iterator<Item = Value> {
     crd::all().into_iter().map(|mut definition| {
         definition["metadata"]["labels"] = labels(params);
@@ -145,12 +146,12 @@ fn service_account(params: &OperatorParams) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(params, OPERATOR_NAME, true)})
 }
 
-/// The operator's own rights.
+/// Returns the operator's own roles and bindings.
 fn rbac(params: &OperatorParams) -> Vec<Value> {
     if params.cluster_admin {
         return vec![binding(params, "ClusterRole", CLUSTER_ADMIN_BINDING, "cluster-admin", false)];
     }
-    // Of cluster scope: another operator in another namespace must not change it.
+    // Cluster-scoped names contain the namespace, so that an operator in another namespace does not change them.
     let cluster_wide = format!("{OPERATOR_NAME}-{}", params.namespace);
     let role = |kind: &str, name: &str, namespaced: bool, rights: Rights| {
         json!({"apiVersion": RBAC, "kind": kind, "metadata": metadata(params, name, namespaced),
@@ -174,7 +175,7 @@ fn binding(params: &OperatorParams, role_kind: &str, name: &str, role: &str, nam
     })
 }
 
-/// Rights that people get with the roles view, edit and admin.
+/// Returns the roles that extend view, edit and admin for users.
 fn roles_of_people(params: &OperatorParams) -> Vec<Value> {
     let role = |name: &str, aggregate_to: &[&str], rights: Rights| {
         let mut metadata = metadata(params, name, false);

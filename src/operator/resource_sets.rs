@@ -1,6 +1,7 @@
-//! ResourceSets and ResourceSetInputProviders: kinds of the reference operator that nobody serves where this one works.
+//! ResourceSets and ResourceSetInputProviders: kinds of the reference operator that this one does not serve.
 //!
-//! Their finalizer is cleared by an operator that serves them, and by nobody else: deleted without one they hang for ever.
+//! Only an operator that serves them clears their finalizer. Without such an operator, a deleted object never
+//! disappears.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,9 +20,9 @@ use crate::reconcile::progress::{Action, Progress, Update};
 #[serde(rename_all = "camelCase")]
 pub struct UnservedObject {
     pub object: ObjectId,
-    /// Whether it would hang when it is deleted without an operator that serves it.
+    /// Whether the object cannot be deleted without an operator that serves it.
     pub has_finalizer: bool,
-    /// How many objects it manages, by its inventory.
+    /// Number of objects in its inventory.
     pub manages: usize,
     #[serde(skip)]
     live: Value,
@@ -41,7 +42,7 @@ impl UnservedObject {
 /// Returns every object of these kinds in a namespace, or in all (`None`).
 ///
 /// # Errors
-/// The API server cannot be asked; a kind that is not defined has no objects.
+/// The API server does not answer; a kind without a definition has no objects.
 pub async fn unserved_objects(cluster: &Cluster, namespace: Option<&str>) -> Result<Vec<UnservedObject>, ClusterError> {
     let mut found = vec![];
     for kind in NOT_SERVED.iter().filter_map(|kind| kinds::of(GROUP, kind)).map(FluxKind::resource_type) {
@@ -51,10 +52,10 @@ pub async fn unserved_objects(cluster: &Cluster, namespace: Option<&str>) -> Res
     Ok(found)
 }
 
-/// Returns Deployments of operators that do serve these kinds and have a pod at work.
+/// Returns Deployments of operators that serve these kinds and have a ready pod.
 ///
 /// # Errors
-/// The API server cannot be asked.
+/// The API server does not answer.
 async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, ClusterError> {
     let (named, labelled) =
         (ListOptions::named(OPERATOR_NAME), ListOptions::labelled(format!("{NAME_LABEL}={OPERATOR_NAME}")));
@@ -69,30 +70,31 @@ async fn operators_that_serve(cluster: &Cluster) -> Result<Vec<ObjectId>, Cluste
     Ok(ids)
 }
 
-/// Refuses to let go of objects that an operator serves: it would put the finalizer back, or take away what they manage.
+/// Refuses to release objects that an operator serves: it would restore the finalizer, or delete the objects they
+/// manage.
 ///
 /// # Errors
-/// [`OperatorError::Served`]; the API server cannot be asked.
+/// [`OperatorError::Served`]; the API server does not answer.
 pub async fn refuse_if_served(cluster: &Cluster) -> Result<(), OperatorError> {
     let operators = operators_that_serve(cluster).await?;
     if operators.is_empty() { Ok(()) } else { Err(OperatorError::Served { operators }) }
 }
 
-/// What letting go of objects came to.
+/// The result of releasing objects.
 #[derive(Debug, Default)]
 pub struct Released {
-    /// Objects whose finalizer is cleared, or that had none.
+    /// Objects without the finalizer, because it was cleared or never set.
     pub released: Vec<ObjectId>,
     pub deleted: Vec<ObjectId>,
-    /// Objects that others hold back.
+    /// Objects with other finalizers.
     pub held: Vec<ObjectId>,
 }
 
-/// Clears the operator's finalizer of objects and deletes them if wanted. What they manage stays as it is.
+/// Clears the operator's finalizer of objects, and deletes them if requested. The objects that they manage are kept.
 ///
 /// # Errors
-/// An operator that serves them is at work: it would put the finalizer back, or take away what they manage. The API server
-/// cannot be asked.
+/// An operator that serves them is running: it would restore the finalizer, or delete the objects they manage. The API
+/// server does not answer.
 pub async fn release(
     cluster: &Cluster,
     objects: Vec<UnservedObject>,
@@ -105,7 +107,7 @@ pub async fn release(
         let id = one.object;
         let cleared = cluster.clear_finalizer(one.live, FINALIZER, CLI_FIELD_MANAGER).await?;
         let told = |action| progress.report(Update::Object { object: id.to_string(), action });
-        // It is gone: somebody was quicker.
+        // The object was deleted in the meantime.
         let Some(changed) = cleared else { continue };
         told(if changed { Action::Configured } else { Action::Unchanged });
         done.released.push(id.clone());

@@ -1,7 +1,7 @@
-//! What the operator may do, each rule with its reason: the smallest set that its work passes with.
+//! The operator's rights, each with its reason: the smallest set with which it works.
 //!
-//! Nobody should mistake it for a fence: Flux binds two of its controllers to `cluster-admin`, and whoever may make that
-//! binding may do anything. The rules keep the operator's own mistakes small.
+//! They are not a security boundary: Flux binds two of its controllers to `cluster-admin`, and a subject that may
+//! create such a binding may do anything. The rules limit the damage of the operator's own mistakes.
 
 use serde_json::{Value, json};
 
@@ -15,19 +15,19 @@ const READ: &[&str] = &["get", "list", "watch"];
 const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const OWN_KINDS: &[&str] = &["fluxinstances", "fluxreports", "resourcesets", "resourcesetinputproviders"];
 
-/// One rule of a role.
+/// A rule of a role.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// Why the operator needs it, as a sentence.
+    /// The reason, as a sentence.
     why: &'static str,
     groups: &'static [&'static str],
     resources: &'static [&'static str],
-    /// Names that the rule is limited to, `{namespace}` being the operator's; empty for all.
+    /// Names that the rule is limited to, with `{namespace}` for the operator's; empty for all.
     names: &'static [&'static str],
     verbs: &'static [&'static str],
 }
 
-/// Rights in the whole cluster.
+/// Cluster-wide rights.
 const CLUSTER: &[Rule] = &[
     Rule {
         why: "Finds instances of other namespaces before one is installed, and objects of kinds that nobody serves.",
@@ -191,7 +191,7 @@ const OWN_NAMESPACE: &[Rule] = &[
     },
 ];
 
-/// Rights of people that are aggregated to the roles view, edit and admin.
+/// Rights of users that are aggregated to the roles view, edit and admin.
 const VIEWERS: &[Rule] = &[Rule {
     why: "Who may look at a namespace may look at these.",
     groups: &[well_known::GROUP],
@@ -207,7 +207,7 @@ const EDITORS: &[Rule] = &[Rule {
     verbs: &["create", "delete", "deletecollection", "patch", "update"],
 }];
 
-/// A list of rules that a role has.
+/// The list of rules in a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rights {
     Cluster,
@@ -244,7 +244,7 @@ impl Rule {
     }
 }
 
-/// Returns why the operator of a namespace has a rule; `None` for a rule that is not of here.
+/// Returns the reason of a rule in the operator's namespace; `None` for a rule of another origin.
 pub(super) fn reason(rule: &Value, namespace: &str) -> Option<&'static str> {
     let all = [Rights::Cluster, Rights::OwnNamespace, Rights::Viewers, Rights::Editors];
     all.into_iter().flat_map(Rights::all).find(|known| known.value(namespace) == *rule).map(|known| known.why)

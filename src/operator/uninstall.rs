@@ -1,9 +1,9 @@
-//! Taking the operator off a cluster: the way back, in order, and to be completed by the next run wherever it was cut off.
+//! Uninstalls the operator in order, so that the next run completes an interrupted one.
 //!
 //! ```text
-//! the Deployment, until its pods are gone -> what lets it work -> definitions of which nothing is stored
+//! the Deployment, until its pods are gone -> its rights and other objects -> definitions without stored objects
 //! ```
-//! Flux itself is not touched: the instance goes first, with `reconcile::uninstall`, or the operator stays.
+//! Flux itself is not changed: the instance is removed first, with `reconcile::uninstall`, or the operator is kept.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -27,18 +27,18 @@ use crate::reconcile::progress::{Action, Progress, Stage, Update};
 
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// What taking the operator off would do.
+/// The planned deletions of an uninstallation.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorUninstallPlan {
     /// In the order of deletion.
     pub deletes: Vec<ObjectId>,
     pub keeps: Vec<Kept>,
-    /// Instances that the operator looks after: it cannot go before them.
+    /// Instances that the operator reconciles; they must be removed first.
     pub instances: Vec<ObjectId>,
-    /// Objects whose finalizer nobody would clear any more.
+    /// Objects whose finalizer would never be cleared.
     pub unserved: Vec<UnservedObject>,
-    /// The Helm release that the operator belongs to.
+    /// The operator's Helm release.
     pub helm_release: Option<String>,
     #[serde(skip)]
     namespace: String,
@@ -47,7 +47,7 @@ pub struct OperatorUninstallPlan {
 }
 
 impl OperatorUninstallPlan {
-    /// Returns why the plan is not carried out.
+    /// Returns why the plan cannot be carried out.
     pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
         if !self.instances.is_empty() {
             return Some(OperatorError::InstancesExist { instances: self.instances.clone() });
@@ -55,7 +55,7 @@ impl OperatorUninstallPlan {
         self.refusal_beside_instances(ignore_unserved)
     }
 
-    /// The same where the instances go first: what else would still be in the way then.
+    /// Like [`Self::refusal`], if the instances are removed first.
     pub fn refusal_beside_instances(&self, ignore_unserved: bool) -> Option<OperatorError> {
         if let Some(release) = self.helm_release.clone() {
             return Some(OperatorError::HelmRelease { release, namespace: self.namespace.clone() });
@@ -65,20 +65,20 @@ impl OperatorUninstallPlan {
     }
 }
 
-/// Lists what would go and what would stay. Writes nothing.
+/// Lists the objects to delete and to keep. Writes nothing.
 ///
 /// # Errors
-/// The API server cannot be asked.
+/// The API server does not answer.
 pub async fn uninstall_operator_plan(
     cluster: &Cluster,
     namespace: &str,
     keep_definitions: bool,
 ) -> Result<OperatorUninstallPlan, OperatorError> {
-    // Only names count here.
+    // Only the names matter here.
     let params = OperatorParams::new(namespace, "", "");
     let mut ids: Vec<ObjectId> = manifests(&params).iter().map(ObjectId::of).chain(obsolete(&params)).collect();
     ids.push(ObjectId::new(&LEASE.group, &LEASE.kind, Some(namespace), OPERATOR_NAME).at(&LEASE.version));
-    // The last that was made goes first; definitions go last of all.
+    // Delete in reverse order of creation, but the definitions last.
     ids.reverse();
     ids.sort_by_key(|id| match id.kind.as_str() {
         "Deployment" => 0,
@@ -139,7 +139,7 @@ async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId
     Ok(list.into_iter().flat_map(|list| list.items).map(|item| ObjectId::of(&item)).collect())
 }
 
-/// A definition takes everything with it that is stored of its kind.
+/// Deleting a definition deletes all objects of its kind.
 async fn why_definition_stays(
     cluster: &Cluster,
     definition: &Value,
@@ -160,11 +160,12 @@ async fn why_definition_stays(
     Ok(elsewhere.first().map(|first| format!("{first} would go with it")))
 }
 
-/// Takes the operator off as planned; waits until `deadline` for its pods and for definitions to be gone.
+/// Removes the operator as planned; waits until `deadline` for the end of its pods and of the definitions.
 ///
 /// # Errors
-/// An instance is there; it belongs to a Helm release; objects that nobody serves would be left with a finalizer, unless that is `ignored`; something is
-/// still there at the deadline; the API server cannot be asked. The next run goes on from there.
+/// An instance exists; the operator belongs to a Helm release; objects would keep a finalizer that no operator clears,
+/// unless that is `ignored`; an object still exists at the deadline; the API server does not answer. The next run
+/// continues from there.
 pub async fn uninstall_operator(
     cluster: &Cluster,
     mut plan: OperatorUninstallPlan,
