@@ -1,11 +1,11 @@
-//! Asking a controller in the cluster for something, and seeing it through.
+//! Requests a reconciliation from a controller in the cluster, and waits for the result.
 //!
 //! ```text
 //! patch (pure)  ->  API server  ->  the controller works  ->  watch  ->  readiness (pure)
 //! ```
 //!
-//! A request is an annotation with a new value; it is handled once the status repeats that value. Nothing here
-//! reconciles by itself: these are the words of the command line to a controller that runs elsewhere.
+//! A request is an annotation with a new value. It is handled when the status repeats that value. This module
+//! reconciles nothing itself.
 
 mod export;
 mod owner;

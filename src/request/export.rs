@@ -1,14 +1,14 @@
-//! An object as a person would have written it.
+//! Reduces an object to the fields that its author would have written.
 
 use serde_json::{Map, Value, json};
 
 use crate::api::well_known::{FORCE_AT_ANNOTATION, REQUESTED_AT_ANNOTATION};
 
-/// kubectl's copy of what was applied; it repeats the object and is of no use elsewhere.
+/// kubectl's copy of the applied object, which is useless elsewhere.
 const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Returns the object without status, without what the API server filled in, and without what Flux and its operator
-/// add: request tokens and the labels that name the owner.
+/// Removes the status, fields set by the API server, and fields added by Flux and its operator: request tokens and
+/// owner labels.
 pub fn bare(object: Value) -> Value {
     let Value::Object(mut object) = object else { return object };
     let metadata = object.get("metadata").cloned().unwrap_or_default();

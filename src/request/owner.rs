@@ -1,12 +1,12 @@
-//! Moving objects from one owner of Flux to another, so that nothing is pruned on the way.
+//! Moves objects from one Flux owner to another without pruning them.
 //!
 //! ```text
 //! suspend the old owner ─► each object: labels, annotations and fields become the new owner's ─► out of the old inventory
 //! ```
-//! Flux's controllers prune what left their content only if the object still carries their labels
-//! (<https://fluxcd.io/flux/components/kustomize/kustomizations/#prune>), and only what is in their inventory. After the move
-//! neither is so; and the new owner finds fields that are its own, so that a later apply takes away what it no longer has.
-//! A HelmRelease uninstalls by its stored release, whatever labels say: of it nothing is taken but with all of it.
+//! Flux's controllers prune an object that left their content only if it still has their labels
+//! (<https://fluxcd.io/flux/components/kustomize/kustomizations/#prune>) and is in their inventory. After the move
+//! neither is the case. The new owner also owns the fields, so that a later apply removes those that it drops. A
+//! HelmRelease uninstalls its stored release regardless of labels, so its objects can only be moved all together.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -15,21 +15,21 @@ use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP};
 use crate::api::well_known;
 use crate::k8s::{ObjectId, fields, managed_fields};
 
-/// Group of the labels that a ResourceSet puts on what it applies.
+/// Group of the labels that a ResourceSet sets on its objects.
 const RESOURCE_SET_LABELS: &str = "resourceset.fluxcd.controlplane.io";
 const HELM_MANAGED_BY: &str = "Helm";
 const HELM_RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const HELM_RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// Something of Flux that applies objects.
+/// A Flux object that applies other objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub id: ObjectId,
-    /// Name and namespace of the Helm release of a HelmRelease.
+    /// Name and namespace of a HelmRelease's Helm release.
     release: Option<(String, String)>,
 }
 
-/// Why something cannot own objects.
+/// The object cannot own others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} owns no objects: only a Kustomization, a HelmRelease or a ResourceSet does")]
 pub struct NoOwner(pub ObjectId);
@@ -38,14 +38,14 @@ impl Owner {
     /// Reads an owner.
     ///
     /// # Errors
-    /// It is of another kind.
+    /// The object has another kind.
     pub fn of(object: &Value) -> Result<Self, NoOwner> {
         let id = ObjectId::of(object);
         let release = match (id.group.as_str(), id.kind.as_str()) {
             (KUSTOMIZE_GROUP, "Kustomization") | (well_known::GROUP, "ResourceSet") => None,
             (HELM_GROUP, "HelmRelease") => {
                 let target = fields::some_text(object, "/spec/targetNamespace");
-                // As helm-controller names it (<https://fluxcd.io/flux/components/helm/helmreleases/#release-name>).
+                // helm-controller's naming (<https://fluxcd.io/flux/components/helm/helmreleases/#release-name>).
                 let name = fields::some_text(object, "/spec/releaseName").map(str::to_owned);
                 let composed = target.map_or_else(|| id.name.clone(), |target| format!("{target}-{}", id.name));
                 Some((name.unwrap_or(composed), target.unwrap_or(&id.namespace).to_owned()))
@@ -55,12 +55,12 @@ impl Owner {
         Ok(Owner { id, release })
     }
 
-    /// Whether it is a Helm release, which goes as a whole.
+    /// Whether the owner is a Helm release, whose objects can only be moved all together.
     pub fn is_release(&self) -> bool {
         self.release.is_some()
     }
 
-    /// The field manager it applies with.
+    /// Returns the owner's field manager.
     fn manager(&self) -> &'static str {
         match self.id.group.as_str() {
             KUSTOMIZE_GROUP => "kustomize-controller",
@@ -69,7 +69,7 @@ impl Owner {
         }
     }
 
-    /// The labels by which it knows what is its own.
+    /// Returns the labels that identify the owner's objects.
     fn labels(&self) -> Vec<(String, String)> {
         let group = if self.id.group == well_known::GROUP { RESOURCE_SET_LABELS } else { &self.id.group };
         let mut labels = vec![
@@ -95,32 +95,32 @@ impl Owner {
     }
 }
 
-/// What becomes of one object.
+/// The move of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Move {
     pub object: ObjectId,
-    /// What is done, in words; empty when the object is the new owner's already.
+    /// The changes in words; empty when the object already belongs to the new owner.
     pub steps: Vec<String>,
     /// JSON patch (RFC 6902), guarded by the resource version.
     #[serde(skip)]
     pub patch: Option<Value>,
 }
 
-/// What is to be moved from one owner to another, or was.
+/// A planned or finished move of objects between owners.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerMigration {
     pub from: ObjectId,
     pub to: ObjectId,
-    /// Whether the old owner is suspended for it; it may be so already.
+    /// Whether the old owner has to be suspended, or already was.
     pub suspends: bool,
     pub moves: Vec<Move>,
-    /// In the inventory, and not in the cluster.
+    /// Objects of the inventory that do not exist in the cluster.
     pub gone: Vec<ObjectId>,
 }
 
-/// Says what has to be done to an object for its owner to change.
+/// Plans the changes of an object for its new owner.
 pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
     let mut steps = vec![];
     let mut operations = vec![];
@@ -128,7 +128,7 @@ pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
         let before = live.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();
         let mut after = before.clone();
         for (key, value) in &remove {
-            // What somebody else has set in the meantime is not ours to take away.
+            // Keep a value that someone else has set in the meantime.
             if after.get(key).and_then(Value::as_str) == Some(value) {
                 after.shift_remove(key);
             }
@@ -158,7 +158,7 @@ pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
     Move { object: ObjectId::of(live), steps, patch }
 }
 
-/// The managed fields with all fields of one manager given to another; `None` when there is nothing to give.
+/// Returns the managed fields with all fields of one manager given to another; `None` when there are none.
 fn renamed_manager(live: &Value, from: &str, to: &str) -> Option<Vec<Value>> {
     let is_of = |entry: &Value, manager: &str| {
         fields::text(entry, "/manager") == manager && fields::text(entry, "/subresource").is_empty()
@@ -186,7 +186,7 @@ fn renamed_manager(live: &Value, from: &str, to: &str) -> Option<Vec<Value>> {
     Some(kept)
 }
 
-/// The status patch (RFC 7386) that takes objects out of an inventory; `None` when none of them is in it.
+/// Returns the status patch (RFC 7386) that removes objects from an inventory; `None` when it contains none of them.
 pub fn inventory_patch(owner: &Value, moved: &[ObjectId]) -> Option<Value> {
     let entries = fields::items(owner, "/status/inventory/entries");
     let is_moved =

@@ -1,4 +1,4 @@
-//! The merge patches that ask, suspend and resume.
+//! Merge patches that request, suspend and resume reconciliation.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -9,15 +9,15 @@ use crate::api::well_known::{
     SUSPEND_UNTIL_ANNOTATION,
 };
 
-/// Returns the value of a request annotation: RFC 3339 in UTC with nanoseconds, new on every call with a later `now`.
+/// Returns the value of a request annotation: RFC 3339 in UTC with nanoseconds, unique for each `now`.
 pub fn token(now: Timestamp) -> String {
     format!("{now:.9}")
 }
 
-/// Returns the merge patch that asks for a reconciliation; with `force` also for what the kind does when forced, with `reset`
-/// also to forget the failures of a Helm release.
+/// Returns the merge patch that requests a reconciliation. With `force` it also requests the kind's forced action, and
+/// with `reset` it clears the failures of a Helm release.
 ///
-/// All annotations carry the same value: a controller takes a force for granted only when they are equal.
+/// All annotations have the same value, because a controller accepts a force only when they are equal.
 pub fn reconcile_patch(token: &str, force: bool, reset: bool) -> Value {
     let mut keys = request_annotations(token, force);
     if reset {
@@ -39,7 +39,7 @@ fn annotations(keys: Map<String, Value>) -> Value {
     json!({ "metadata": { "annotations": keys } })
 }
 
-/// Why an object is suspended, and until when that is meant to last.
+/// The reason of a suspension, and its planned end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuspendNote<'a> {
     pub reason: Option<&'a str>,
@@ -47,7 +47,7 @@ pub struct SuspendNote<'a> {
 }
 
 impl SuspendNote<'_> {
-    /// What is not said is removed: the note of an earlier suspension is no longer true.
+    /// Missing values remove their key, because a note of an earlier suspension is no longer true.
     fn keys(&self) -> Map<String, Value> {
         let mut keys = Map::new();
         keys.insert(SUSPEND_REASON_ANNOTATION.into(), self.reason.map_or(Value::Null, Into::into));
@@ -57,7 +57,7 @@ impl SuspendNote<'_> {
     }
 }
 
-/// Returns the merge patch that suspends an object, with a note; it is empty for a kind that cannot be suspended.
+/// Returns the merge patch that suspends an object with a note; empty for a kind that cannot be suspended.
 pub fn suspend_patch(suspension: Suspension, note: SuspendNote<'_>) -> Value {
     let mut keys = note.keys();
     match suspension {
@@ -70,11 +70,11 @@ pub fn suspend_patch(suspension: Suspension, note: SuspendNote<'_>) -> Value {
     }
 }
 
-/// Returns the merge patch that resumes an object and asks for a reconciliation in one step; the note of the suspension goes.
+/// Returns the merge patch that resumes an object and requests a reconciliation in one step; it removes the note.
 pub fn resume_patch(suspension: Suspension, token: &str) -> Value {
     let mut keys = request_annotations(token, false);
     if suspension != Suspension::None {
-        // null removes a key in a merge patch (RFC 7396).
+        // A null removes a key in a merge patch (RFC 7396).
         keys.extend(SuspendNote::default().keys());
     }
     match suspension {

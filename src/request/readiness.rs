@@ -1,4 +1,4 @@
-//! What an object's status says about a request.
+//! Compares an object's status with a request.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::api::kinds::Suspension;
 use crate::api::well_known::{REQUESTED_AT_ANNOTATION, condition as kind_of_condition, reason};
 use crate::k8s::fields;
 
-/// One condition of a status, as written there.
+/// A condition of a status, as written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionView {
     pub condition: String,
@@ -16,7 +16,7 @@ pub struct ConditionView {
     pub status: String,
     pub reason: String,
     pub message: String,
-    /// Generation the condition speaks about; the status' own one when the condition carries none.
+    /// The generation that the condition describes, or that of the status if the condition has none.
     pub observed_generation: Option<i64>,
 }
 
@@ -32,33 +32,33 @@ impl fmt::Display for ConditionView {
     }
 }
 
-/// Where an object stands with respect to a request.
+/// The state of an object with respect to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// The request is handled and the object is Ready at its current generation.
+    /// The request was handled, and the object is Ready in its current generation.
     Ready {
         message: String,
     },
-    /// The object reports that it failed at its current generation.
+    /// The object reports a failure in its current generation.
     Failed {
         reason: String,
         message: String,
     },
-    /// Nobody will look at the object.
+    /// No controller reconciles the object.
     Suspended,
     /// The object is being deleted.
     Deleting,
     Pending(Pending),
 }
 
-/// What has not happened yet.
+/// The reason to keep waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// No controller wrote a Ready condition.
+    /// There is no Ready condition yet.
     NoStatus,
-    /// The status does not repeat the request's value.
+    /// The status does not repeat the request's value yet.
     RequestNotSeen,
-    /// Ready speaks about an older generation.
+    /// Ready describes an older generation.
     OlderGeneration { observed: Option<i64>, current: i64 },
     /// Ready is Unknown, or the health check was interrupted.
     InProgress(ConditionView),
@@ -94,7 +94,7 @@ pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> 
     })
 }
 
-/// Returns the condition that says most about what is going on: Stalled, then Reconciling, then Ready.
+/// Returns the most informative condition: Stalled, then Reconciling, then Ready.
 pub fn telling_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");
@@ -105,9 +105,9 @@ pub fn telling_condition(object: &Value) -> Option<ConditionView> {
     holds(STALLED).or_else(|| holds(RECONCILING)).or(ready)
 }
 
-/// Judges an object against a request (`None`: only "is it ready").
+/// Assesses an object with respect to a request; `None` only asks whether it is ready.
 ///
-/// A request that someone else overwrote with a newer one is over with that newer one.
+/// A request that was overwritten by a newer one ends with the newer one.
 pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> Readiness {
     if fields::is_being_deleted(object) {
         return Readiness::Deleting;
@@ -127,7 +127,7 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
     }
     match ready.status.as_str() {
         "True" => Readiness::Ready { message: ready.message },
-        // Whoever only waits was not promised that everything is there yet; an answer to a request is final.
+        // Without a request, other objects may simply not be ready yet. The answer to a request is final.
         "False" if request.is_none() && waits_for_another(&ready) => Readiness::Pending(Pending::InProgress(ready)),
         "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
             Readiness::Failed { reason: ready.reason, message: ready.message }
@@ -136,9 +136,9 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
     }
 }
 
-/// Whether a failure only says that another object is not ready, after which the controller looks again by itself.
+/// Whether a failure only means that another object is not ready yet, so that the controller retries by itself.
 ///
-/// kustomize-controller has one reason for an artifact that is not there yet and for one that is unusable.
+/// kustomize-controller uses the same reason for a missing and for an unusable artifact.
 fn waits_for_another(ready: &ConditionView) -> bool {
     match ready.reason.as_str() {
         "DependencyNotReady" | "SourceNotReady" => true,

@@ -1,4 +1,4 @@
-//! How Flux's controllers come up while an operator elsewhere works: their Deployments and pods, by watch.
+//! Follows the start of Flux's controllers while an operator works elsewhere: their Deployments and pods, by watch.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::k8s::kstatus::Status;
 use crate::k8s::pod_trouble;
 use crate::k8s::{fields, kstatus};
 
-/// State of one controller.
+/// The state of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentState {
     /// Name of its Deployment.
     pub name: String,
     pub status: Status,
-    /// What is waited for, the pod's own trouble first.
+    /// The reason to wait; trouble of a pod first.
     pub message: String,
 }
 
@@ -36,13 +36,13 @@ impl Rollout {
         let follow = |kind, selector| Follower::new(cluster, kind, Some(namespace), selector, None);
         Rollout {
             deployments: follow(kinds::DEPLOYMENT, part_of_flux),
-            // Pods carry no such label; those of other Deployments are not looked at.
+            // Pods lack this label, so pods of other Deployments are ignored later.
             pods: follow(kinds::POD, ListOptions::default()),
             known: Known::default(),
         }
     }
 
-    /// Returns the controllers whose state changed; those that are fine from the beginning are never told.
+    /// Returns the controllers whose state changed. Controllers that were ready from the start are not reported.
     ///
     /// Cancelling loses nothing.
     ///

@@ -1,4 +1,4 @@
-//! Waiting by watch: for an object to become ready, to exist, or to be gone.
+//! Waits by watch until an object is ready, exists, or is deleted.
 
 use std::fmt;
 
@@ -12,49 +12,49 @@ use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::fields;
 
-/// One object to wait for.
+/// The object to wait for, and the limits of the wait.
 pub struct Wait {
     pub cluster: Cluster,
-    /// The object's kind, as it is served.
+    /// The resource type of the object.
     pub resource: ResourceType,
     pub namespace: String,
     pub name: String,
-    /// The object that is meant, when it is known: another one of the same name is not it.
+    /// The UID of the object, if known: another object with the same name does not count.
     pub uid: Option<String>,
     pub suspension: Suspension,
-    /// When the wait gives up.
+    /// The end of the wait.
     pub deadline: Instant,
-    /// Whether nothing is there yet is an answer.
+    /// How to treat a missing object.
     pub absent: Absent,
 }
 
-/// What an object that does not exist means to a wait.
+/// The meaning of a missing object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// The wait is over.
+    /// It ends the wait.
     Ends,
-    /// The wait goes on until the object is created.
+    /// The wait continues until the object is created.
     Awaited,
 }
 
-/// Something that moved while waiting.
+/// A change during a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitEvent {
     /// The object does not exist yet.
     Missing,
-    /// The object exists, and this has not happened yet.
+    /// The object exists, but is not ready for this reason.
     Pending(Pending),
     /// A condition changed.
     Condition(ConditionView),
     /// An event about the object was recorded.
     Event(EventView),
-    /// Deletion waits for these finalizers; empty where nobody has asked for it.
+    /// These finalizers delay the deletion; empty if deletion was not requested.
     Finalizers(Vec<String>),
-    /// The API server could not be asked; another try follows.
+    /// The API server did not answer; another attempt follows.
     Retrying(String),
 }
 
-/// One recorded event.
+/// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventView {
     pub reason: String,
@@ -74,18 +74,18 @@ impl fmt::Display for EventView {
     }
 }
 
-/// The last things seen when a wait gave up.
+/// The last state before a wait gave up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastSeen {
-    /// What was still missing.
+    /// The reason to keep waiting.
     pub pending: Option<String>,
     pub condition: Option<ConditionView>,
     pub event: Option<EventView>,
-    /// Why the API server could not be asked, if it could not at the end.
+    /// Why the API server did not answer at the end, if so.
     pub trouble: Option<String>,
 }
 
-/// Why a wait ended without what was waited for.
+/// Why a wait failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
     #[error("timed out")]
@@ -107,11 +107,11 @@ pub enum WaitError {
 impl Wait {
     /// Waits until the request is handled and the object is Ready; returns the Ready message.
     ///
-    /// `report` hears of every change. Dropping the future ends the watch; nothing is left behind.
+    /// `report` is called for every change. Dropping the future ends the watch and leaves nothing behind.
     ///
     /// # Errors
-    /// Every variant of [`WaitError`]; refusals of the API server (401, 403, 404) end the wait at once, anything else
-    /// it says is tried again until the deadline.
+    /// Every variant of [`WaitError`]. Refusals of the API server (401, 403, 404) end the wait at once; any other error
+    /// is retried until the deadline.
     pub async fn until_ready(
         &self,
         request: Option<&str>,
@@ -122,7 +122,7 @@ impl Wait {
         let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else { return self.ends_absent(uid.is_some(), report).map(Err) };
             let seen = uid_of(object);
-            // Another object of the same name never heard of the request.
+            // A new object with the same name never got the request.
             if uid.is_some() && uid != seen && request.is_some() {
                 return Some(Err(WaitError::Deleted));
             }
@@ -144,7 +144,7 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// How the wait ends where there is no object; `was_known`: there has been one.
+    /// Whether a missing object ends the wait; `was_known` tells that it has existed.
     fn ends_absent(&self, was_known: bool, report: &mut dyn FnMut(WaitEvent)) -> Option<WaitError> {
         match (was_known, self.absent) {
             (true, _) => Some(WaitError::Deleted),
@@ -156,10 +156,11 @@ impl Wait {
         }
     }
 
-    /// Reports every change until the object is deleted, or the deadline.
+    /// Reports every change until the object is deleted or the deadline has passed.
     ///
     /// # Errors
-    /// [`WaitError::Deleted`], [`WaitError::Missing`], [`WaitError::TimedOut`] and [`WaitError::Watch`]; there is no other end.
+    /// Always ends with [`WaitError::Deleted`], [`WaitError::Missing`], [`WaitError::TimedOut`] or
+    /// [`WaitError::Watch`].
     pub async fn observe(&self, mut report: impl FnMut(WaitEvent)) -> Result<(), WaitError> {
         let mut was_known = self.uid.is_some();
         let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| match object {
@@ -172,7 +173,7 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// Waits until there is an object of the name, ready or not.
+    /// Waits until an object with the name exists, ready or not.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
@@ -186,7 +187,7 @@ impl Wait {
         self.watch(judge, &mut report).await
     }
 
-    /// Waits until the object, or the one with the UID if it is known, is gone.
+    /// Waits until the object, or the one with the UID if it is known, does not exist any more.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] and [`WaitError::Watch`].
@@ -232,7 +233,7 @@ impl Wait {
         pin_mut!(both);
         let mut last = LastSeen::default();
         loop {
-            // Neither of the two ends.
+            // Neither stream ends by itself.
             let Ok(Some(next)) = timeout_at(self.deadline, both.next()).await else {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
@@ -283,7 +284,7 @@ impl Wait {
     }
 }
 
-/// What a change means to somebody who follows one object.
+/// Returns the followed object from a change.
 fn object_of(change: Change) -> Option<Value> {
     match change {
         Change::All(objects) => objects.into_iter().next(),
@@ -296,8 +297,8 @@ fn uid_of(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// Events about the object: of those from before the wait only the newest. Never an error: events explain, they decide
-/// nothing, and a user may lack the right to read them.
+/// Events about the object; of those before the wait only the newest. Never an error: events only explain, and a user
+/// may lack the right to read them.
 struct Events {
     follower: Option<Follower>,
     listed: bool,
@@ -308,7 +309,7 @@ impl Events {
         Events { follower: Some(follower), listed: false }
     }
 
-    /// The next event; never returns when events cannot be read.
+    /// Returns the next event; never returns when events cannot be read.
     async fn next(&mut self) -> RecordedEvent {
         while let Some(follower) = &mut self.follower {
             match follower.try_next().await {
@@ -335,7 +336,7 @@ enum Seen {
 
 struct RecordedEvent {
     view: EventView,
-    /// Recorded during the wait.
+    /// Whether the event was recorded during the wait.
     new: bool,
 }
 
@@ -347,7 +348,7 @@ fn view(event: &Value) -> EventView {
     }
 }
 
-/// Whether the API server said no in a way that trying again does not change.
+/// Whether the API server refused the request in a way that a retry does not change.
 fn is_refusal(error: &ClusterError) -> bool {
     match &error.reason {
         Reason::Unauthorized { .. }
@@ -374,7 +375,7 @@ mod tests {
 
     use super::*;
 
-    /// An API server that gives each request the next answer, and none when it has run out of them.
+    /// An API server that returns these answers in order, and then no more answers.
     fn client(answers: Vec<(u16, String)>) -> Client {
         let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
         let service = tower::service_fn(move |request: Request<Body>| {
