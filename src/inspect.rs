@@ -1,7 +1,7 @@
 //! Views: objects in, serialisable values out.
 //!
-//! Every view is a pure function of a [`read::snapshot::Snapshot`], so a cluster and a dump give the same answer, and of "now".
-//! Nothing here knows tables, colours or commands.
+//! Every view is a pure function of a [`read::snapshot::Snapshot`] and of "now", so a cluster and a dump give the same
+//! answer. Views know neither tables, colours nor commands.
 //!
 //! ```text
 //! dump (files) ──► Snapshot ◄── loader (cluster)      Snapshot ──► view ──► rows

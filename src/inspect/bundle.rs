@@ -3,9 +3,9 @@
 //! ```text
 //! bundle.json                  what was made when, what was masked, what could not be read
 //! version.json                 of the API server
-//! objects/KIND.GROUP.VERSION.json    a list for each kind that was read, an empty one included
+//! objects/KIND.GROUP.VERSION.json    a list for each kind that was read, even if it is empty
 //! logs/NAMESPACE/POD/logs.txt  as `kubectl cluster-info dump` writes them
-//! views/*.json                 what the reads say of it
+//! views/*.json                 the results of the read commands
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use crate::api::kinds;
 use crate::format::tarball::Files;
 use crate::k8s::{ObjectId, ResourceType, fields};
 
-/// Something that is not in a bundle, and why.
+/// Content that is missing from a bundle, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unread {
@@ -29,47 +29,47 @@ pub struct Unread {
     pub why: String,
 }
 
-/// The log of one run of a container.
+/// The log of a container's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerLog {
     pub namespace: String,
     pub pod: String,
     pub container: String,
-    /// Of the run before the last restart.
+    /// Whether it is the run before the last restart.
     pub previous: bool,
     pub lines: Vec<String>,
 }
 
-/// What was read for a bundle, with its secrets.
+/// Content read for a bundle, including its secrets.
 #[derive(Debug, Default)]
 pub struct Gathered {
     pub objects: Vec<Value>,
-    /// Kinds that were listed whole.
+    /// Kinds that were listed completely.
     pub listed: Vec<ResourceType>,
     pub logs: Vec<ContainerLog>,
     pub version: Option<Value>,
     pub unread: Vec<Unread>,
-    /// Why the values of Secrets are not known, when they are not.
+    /// Why the values of Secrets are unknown, if they are.
     pub without_secrets: Option<String>,
 }
 
-/// A bundle that can be given away.
+/// A bundle that can be shared.
 #[derive(Debug)]
 pub struct Bundle {
-    /// As a dump: what the reads are answered from.
+    /// A dump from which the read commands are answered.
     pub snapshot: Snapshot,
     pub masked: Vec<Masked>,
     pub unread: Vec<Unread>,
-    /// Why secrets may be left in it, when they may.
+    /// Why the bundle may still contain secrets, if so.
     pub incomplete: Option<String>,
     listed: BTreeSet<(String, String, String)>,
     logs: Vec<ContainerLog>,
     version: Option<Value>,
 }
 
-/// Takes the secrets out of what was gathered, and leaves out what is more than `max_bytes` of text.
+/// Removes secrets from the gathered content, and omits text beyond `max_bytes`.
 ///
-/// Objects come before logs, Flux's own first.
+/// Objects take precedence over logs, Flux's own objects first.
 pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
     let Gathered { mut objects, listed, logs, version, mut unread, without_secrets } = gathered;
     let mut redactor = Redactor::new(salt);
@@ -121,12 +121,12 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
 }
 
 impl Bundle {
-    /// How many values were masked.
+    /// Returns the number of masked values.
     pub fn masked_values(&self) -> usize {
         self.masked.iter().map(|masked| masked.count).sum()
     }
 
-    /// The files of the archive. `views` are JSON texts by name.
+    /// Returns the files of the archive. `views` are JSON texts by name.
     pub fn files(&self, client: &str, created: Timestamp, views: Vec<(String, String)>) -> Files {
         let mut files = Files::new();
         let mut add = |path: String, text: String| _ = files.insert(path, text.into_bytes().into());
@@ -169,7 +169,7 @@ impl Bundle {
     }
 }
 
-/// The namespaces that Flux works in: of its objects, of its controllers, and of what it applied.
+/// Returns the namespaces in which Flux works: those of its objects, its controllers, and the objects it applied.
 pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
     let mut namespaces = BTreeSet::new();
     for object in objects {
@@ -181,7 +181,7 @@ pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeS
         if is_flux {
             let applied = inventory::entries(object).into_iter();
             let place = |id: ObjectId| match id.kind.as_str() {
-                // Whoever deletes it wants to know what is in it.
+                // A namespace applied by Flux counts itself, because deleting it deletes its content.
                 "Namespace" if id.group.is_empty() => id.name,
                 _ => id.namespace,
             };
@@ -191,7 +191,7 @@ pub fn namespaces_of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeS
     namespaces
 }
 
-/// What matters of an object that is large, or of which most is nobody's business: a node, a definition.
+/// Reduces an object that is large or mostly irrelevant, such as a node or a definition.
 pub fn summary(object: Value) -> Value {
     let kept: &[&str] = match (fields::group(&object), fields::kind(&object)) {
         ("", "Node") => &[
@@ -235,7 +235,7 @@ pub fn summary(object: Value) -> Value {
     summary
 }
 
-/// Who an object is and how it stands, without what it was told to be.
+/// Reduces an object to its identity and status, without its spec.
 pub fn standing(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|key, _| ["apiVersion", "kind", "metadata", "status"].contains(&key.as_str()));
@@ -261,7 +261,7 @@ mod tests {
     use crate::inspect::read::from_dump;
 
     fn secret() -> Value {
-        // "canary-7d1f"
+        // The value is "canary-7d1f".
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "apps"}, "data": {"p": "Y2FuYXJ5LTdkMWY="}})
     }
 
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn flux_works_where_its_objects_are_and_where_it_applies() {
-        // `x` is a namespace that it applied.
+        // Flux applied the namespace `x`.
         let namespaces = namespaces_of(&[secret(), ks()]);
         assert_eq!(namespaces.into_iter().collect::<Vec<_>>(), ["apps", "fs", "x"]);
     }

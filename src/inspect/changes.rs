@@ -1,11 +1,12 @@
-//! `what-changed`: who changed what, in the order of time. Pure.
+//! `what-changed`: changes in order of time, with their authors. Pure.
 //!
 //! ```text
-//! Flux objects ─► managed fields, history, artifact        events ─► what was applied, pruned, released, pushed
-//!             └► inventories ─► objects ─► managed fields  Helm's storage ─► releases, whoever made them
+//! Flux objects ─► managed fields, history, artifact        events ─► applied, pruned, released, pushed
+//!             └► inventories ─► objects ─► managed fields  Helm's storage ─► releases of any author
 //! ```
-//! The API server keeps the last write of each manager, and events for about an hour: what was overwritten or has expired is
-//! not told. Of what Flux writes the fields are not named, because its sets are all that it applies, not what it changed.
+//! The API server keeps the last write of each manager, and events for about an hour, so overwritten and expired
+//! changes are missing. Fields written by Flux are omitted: its managed fields list everything it applies, not only
+//! what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,33 +22,33 @@ use crate::api::kinds::{self, EVENT, FLUX_KINDS, HELM_GROUP, SECRET};
 use crate::api::well_known;
 use crate::k8s::{ObjectId, fields, managed_fields};
 
-/// Type of the Secrets that Helm keeps its releases in (<https://helm.sh/docs/topics/advanced/#storage-backends>).
+/// Type of the Secrets in which Helm stores releases (<https://helm.sh/docs/topics/advanced/#storage-backends>).
 pub const HELM_RELEASE_TYPE: &str = "helm.sh/release.v1";
 /// Selects those Secrets.
 pub const HELM_STORAGE: &str = "owner=helm";
-/// How many fields of one write are named.
+/// Limit for the fields listed for one write.
 const MAX_FIELDS: usize = 20;
-/// One change that is told in two ways is told at nearly the same time.
+/// Two reports of the same change differ by at most about this much.
 const SAME_TIME: SignedDuration = SignedDuration::from_secs(5);
 
-/// What was done.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     Created,
     Changed,
     Scaled,
-    /// Deletion was requested, or has happened.
+    /// Deletion was requested, or is complete.
     Deleted,
-    /// A reconciliation was asked for; nothing else changed.
+    /// A reconciliation was requested; nothing else changed.
     Requested,
     /// A source has a new artifact.
     Fetched,
     /// A revision or configuration was reconciled for the first time.
     Reconciled,
-    /// Helm made a revision of a release.
+    /// Helm created a revision of a release.
     Released,
-    /// A controller failed or found something.
+    /// A controller reported a failure or a finding.
     Reported,
 }
 
@@ -67,7 +68,7 @@ impl Action {
     }
 }
 
-/// Where a change is told from.
+/// The source of information about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
@@ -78,30 +79,31 @@ pub enum Evidence {
     HelmStorage,
 }
 
-/// One change.
+/// A change of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeRow {
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// The field manager or component; empty where nobody recorded it.
+    /// The field manager or component; empty if it was not recorded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Absent where nobody recorded who it was.
+    /// Missing if the author was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
     pub action: Action,
     pub object: ObjectId,
-    /// The fields that the manager holds since then, at most twenty; not of Flux's own writes.
+    /// The fields owned by the manager since then, at most twenty; not for Flux's own writes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
-    /// A revision, a release, or what a controller said.
+    /// A revision, a release, or a controller's message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     pub evidence: Evidence,
 }
 
-/// What changed since a moment among the Flux objects of a namespace (or all) and what they applied, oldest first.
+/// Returns the changes since a moment of the Flux objects in a namespace (or all) and of the objects they applied,
+/// oldest first.
 pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> Vec<ChangeRow> {
     snapshot.want_managers();
     let flux: Vec<&Value> = FLUX_KINDS
@@ -127,7 +129,7 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
         reported.flat_map(told).partition(|row| row.action == Action::Fetched);
     let told_better = Told::of(found.iter().chain(&releases));
     reported.retain(|row| row.action == Action::Reported || !told_better.has(row));
-    // The event of an artifact has the message of the commit, its status only the revision.
+    // The event about an artifact contains the commit message; the status has only the revision.
     let fetched_by_event = Told::of(fetched.iter());
     found.retain(|row| row.action != Action::Fetched || !fetched_by_event.has(row));
     for more in [releases, reported, fetched] {
@@ -137,10 +139,10 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
     found
 }
 
-/// Changes by object and author, to tell none twice.
+/// Changes by object and author, to avoid duplicates.
 struct Told<'a>(BTreeMap<Named<'a>, Vec<(Option<Author>, Timestamp)>>);
 
-/// Kind, namespace and name: the lines of events have no group.
+/// Kind, namespace and name, because lines of events have no group.
 type Named<'a> = (&'a str, &'a str, &'a str);
 
 impl<'a> Told<'a> {
@@ -164,7 +166,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The objects of all inventories: a cluster is asked for one list a kind.
+/// Returns the objects of all inventories, with one list per kind from the cluster.
 fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Value]) -> Vec<&'a Value> {
     let wanted: BTreeSet<ObjectId> = flux
         .iter()
@@ -182,7 +184,7 @@ fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Valu
     objects
 }
 
-/// What the API server recorded of an object: who wrote last when, and that it is being deleted.
+/// Adds the changes recorded on an object: the last write of each manager, and its deletion.
 fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     let created = fields::created(object);
     let row = |at: Timestamp, action: Action, evidence: Evidence| ChangeRow {
@@ -217,7 +219,7 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
             _ => Action::Changed,
         };
         is_creation_told |= is_creation;
-        // Whoever made an object holds all of it.
+        // The creator of an object owns all its fields.
         let named = if is_creation { vec![] } else { paths.into_iter().take(MAX_FIELDS).collect() };
         let row = row(at, action, Evidence::ManagedFields);
         found.push(ChangeRow { by: manager.to_owned(), author: Some(author), fields: named, ..row });
@@ -231,7 +233,7 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     }
 }
 
-/// Whether a field only asks a controller to work.
+/// Whether a field only requests a reconciliation.
 fn is_request(path: &str) -> bool {
     let requests =
         [well_known::REQUESTED_AT_ANNOTATION, well_known::FORCE_AT_ANNOTATION, well_known::RESET_AT_ANNOTATION];
@@ -241,7 +243,7 @@ fn is_request(path: &str) -> bool {
     })
 }
 
-/// The configurations that a reconciler's history begins with since then. A HelmRelease's history is of releases.
+/// Adds the configurations that a history records since then. A HelmRelease's history is about releases.
 fn reconciled(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     let id = ObjectId::of(object);
     if id.group == HELM_GROUP {
@@ -265,7 +267,7 @@ fn reconciled(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     }
 }
 
-/// The artifact of a source, when it is new.
+/// Adds a source's artifact if it is new.
 fn fetched(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     let Some(at) = fields::time(object, "/status/artifact/lastUpdateTime").filter(|at| *at >= since) else { return };
     let id = ObjectId::of(object);
@@ -281,7 +283,7 @@ fn fetched(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     });
 }
 
-/// The controller that reconciles a kind of Flux.
+/// Returns the controller that reconciles a Flux kind.
 fn controller_of(id: &ObjectId) -> &'static str {
     match id.group.as_str() {
         well_known::GROUP => well_known::OPERATOR_NAME,
@@ -298,8 +300,8 @@ fn controller_of(id: &ObjectId) -> &'static str {
 /// A revision of a release.
 type ReleaseKey = (String, String, i64);
 
-/// The revisions of releases: of Helm's storage, which knows also those that were made by hand, and of HelmReleases, which
-/// know the charts.
+/// Adds the revisions of releases: from Helm's storage, which also has manual ones, and from HelmReleases, which have
+/// the charts.
 fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since: Timestamp) -> Vec<ChangeRow> {
     let mut rows = vec![];
     let mut charts: BTreeMap<ReleaseKey, (ObjectId, String)> = BTreeMap::new();
@@ -357,7 +359,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
     rows
 }
 
-/// Reasons of events that tell of a change which nothing else tells, or of a try that failed.
+/// Reasons of events about a change that is recorded nowhere else, or about a failed attempt.
 const TOLD_BY_EVENTS: [(&str, Action); 10] = [
     ("NewArtifact", Action::Fetched),
     ("InstallFailed", Action::Reported),
@@ -371,7 +373,7 @@ const TOLD_BY_EVENTS: [(&str, Action); 10] = [
     ("RolledBack", Action::Changed),
 ];
 
-/// What an event of a Flux object says: objects that were applied or pruned, or the object's own.
+/// Returns the changes in an event of a Flux object: applied or pruned objects, or a change of the object itself.
 fn told(event: &Value) -> Vec<ChangeRow> {
     let row = events::EventRow::of(event);
     let is_flux = kinds::of(&row.object.group, &row.object.kind).is_some();
@@ -396,7 +398,7 @@ fn told(event: &Value) -> Vec<ChangeRow> {
     action.map(|action| change(action, row.object.clone(), first_line)).into_iter().collect()
 }
 
-/// The lines of what was applied, as Flux's controllers write them: `Deployment/apps/web configured`
+/// Parses the lines about applied objects as Flux's controllers write them: `Deployment/apps/web configured`
 /// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#events>); `None` for any other text.
 fn change_set(message: &str) -> Option<Vec<(Action, ObjectId)>> {
     let mut changes = vec![];
@@ -451,7 +453,7 @@ mod tests {
     const HR: (&str, &str, &str) = ("helm.toolkit.fluxcd.io/v2", "HelmRelease", "helm-controller");
     const GIT: (&str, &str, &str) = ("source.toolkit.fluxcd.io/v1", "GitRepository", "source-controller");
 
-    /// `ACTION OBJECT by WHO (AUTHOR): what`, one line a change.
+    /// Formats `ACTION OBJECT by WHO (AUTHOR): what`, one line per change.
     fn lines(objects: Vec<Value>, namespace: Option<&str>) -> Vec<String> {
         let line = |row: &ChangeRow| {
             let author = row.author.map_or("nobody", Author::as_str);

@@ -16,10 +16,10 @@ use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::pod_trouble::trouble;
 
-/// Label selector of everything Flux itself installs.
+/// Label selector of all objects installed by Flux.
 pub const PART_OF_FLUX: &str = "app.kubernetes.io/part-of=flux";
 
-/// One controller Deployment.
+/// A controller's Deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentRow {
@@ -32,19 +32,19 @@ pub struct ComponentRow {
     pub digest: Option<String>,
     pub ready_pods: i64,
     pub desired_pods: i64,
-    /// kstatus of the Deployment, `NotFound` when only the instance's status knows the component.
+    /// kstatus of the Deployment; `NotFound` when only the instance's status lists the component.
     pub status: Status,
     pub status_message: String,
-    /// Restarts of all containers of its pods.
+    /// Restarts of all containers in its pods.
     pub restarts: i64,
     /// `cpu/memory` of the controller's own container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// Arguments the distribution does not start this controller with.
+    /// Arguments that the distribution does not set.
     pub extra_args: Vec<String>,
-    /// Arguments of the distribution that are missing.
+    /// Arguments of the distribution that are missing here.
     pub missing_args: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -53,29 +53,31 @@ pub struct ComponentRow {
     pub labels: BTreeMap<String, String>,
 }
 
-/// The Deployments Flux consists of in a namespace (or all), by name.
+/// Returns the Deployments of Flux in a namespace (or all), by name.
 pub fn deployments<'a>(snapshot: &'a Snapshot, namespace: Option<&str>) -> Vec<&'a Value> {
     snapshot.list_labelled(&DEPLOYMENT, namespace, PART_OF_FLUX)
 }
 
-/// Names of the controllers an instance has that have no Deployment, sorted.
+/// Returns the names of an instance's controllers without a Deployment, sorted.
 pub fn missing(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     let (unfound, namespace) = (unfound(snapshot, instance), fields::namespace(instance));
     unfound.into_iter().filter(|name| by_name(snapshot, namespace, name).is_none()).collect()
 }
 
-/// The Deployments of an instance's controllers that lack the label by which Flux's own are found, by name.
+/// Returns the Deployments of an instance's controllers that lack Flux's label, by name.
 pub fn unlabelled<'a>(snapshot: &'a Snapshot, instance: &Value) -> Vec<&'a Value> {
     let namespace = fields::namespace(instance);
     unfound(snapshot, instance).iter().filter_map(|name| by_name(snapshot, namespace, name)).collect()
 }
 
-/// Whatever its labels are: all of the namespace are listed for it, as who may list them need not be allowed to get one.
+/// Finds a Deployment with any labels. It lists the namespace, because the user may have the right to list but not to
+/// get.
 fn by_name<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, name: &str) -> Option<&'a Value> {
     snapshot.list(&DEPLOYMENT, namespace).into_iter().find(|deployment| fields::name(deployment) == name)
 }
 
-/// Names of the controllers an instance has (by its status and its inventory) that are not among the Deployments of Flux, sorted.
+/// Returns the names of an instance's controllers (from its status and inventory) that are not among Flux's
+/// Deployments, sorted.
 fn unfound(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     let namespace = fields::namespace(instance);
     let components = fields::items(instance, "/status/components").iter().map(|c| fields::text(c, "/name").to_owned());
@@ -85,14 +87,14 @@ fn unfound(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
         .map(|reference| reference.name);
     let expected: BTreeSet<String> = components.chain(owned).filter(|name| !name.is_empty()).collect();
     let found = deployments(snapshot, namespace);
-    // What is still on its way is not missing.
+    // Objects that are still loading are not missing.
     if !snapshot.knows(&DEPLOYMENT) || snapshot.is_loading() {
         return vec![];
     }
     expected.into_iter().filter(|name| found.iter().all(|d| fields::name(d) != name)).collect()
 }
 
-/// The pods a Deployment selects.
+/// Returns the pods that a Deployment selects.
 pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
     let Some(wanted) = fields::at(deployment, "/spec/selector/matchLabels").and_then(Value::as_object) else {
         return vec![];
@@ -102,10 +104,10 @@ pub fn pods<'a>(snapshot: &'a Snapshot, deployment: &Value) -> Vec<&'a Value> {
     pods.into_iter().filter(|pod| selected(pod)).collect()
 }
 
-/// The rows of one namespace or all: every Deployment of Flux, and what an instance's status lists beside them, whether there is a
-/// Deployment of that name without the label of Flux or none.
+/// Returns the rows of one namespace or all: every Deployment of Flux, and the components in an instance's status that
+/// have a Deployment without Flux's label or none at all.
 ///
-/// `distribution_args` gives the arguments the distribution starts a controller with, where it is known.
+/// `distribution_args` returns the arguments with which the distribution starts a controller, if known.
 pub fn rows(
     snapshot: &Snapshot,
     namespace: Option<&str>,
@@ -113,7 +115,7 @@ pub fn rows(
     distribution_args: impl Fn(&Value) -> Option<Vec<String>>,
 ) -> Vec<ComponentRow> {
     let labelled = deployments(snapshot, namespace);
-    // Before, every controller would be looked for by name.
+    // Wait for the list: otherwise every controller would be read by name.
     let is_answered = snapshot.knows(&DEPLOYMENT) && !snapshot.is_loading();
     let shown = |deployment| row(snapshot, deployment, distribution_args(deployment).as_deref());
     let mut rows: Vec<_> = labelled.into_iter().map(shown).collect();
@@ -176,7 +178,7 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         ready_pods: fields::number(deployment, "/status/readyReplicas").unwrap_or(0),
         desired_pods: fields::number(deployment, "/spec/replicas").unwrap_or(1),
         status: health.status,
-        // A rollout that does not get on says why by its pods only.
+        // Only its pods explain a stuck rollout.
         status_message: match health.is_current() {
             true => health.message,
             false => trouble(deployment, pods(snapshot, deployment)).unwrap_or(health.message),
@@ -260,7 +262,7 @@ mod tests {
         let rows = rows(&dump, Some("flux-system"), &[&instance], |_| None);
         let found: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.status == Status::NotFound)).collect();
         assert_eq!(found, [("gone", true), ("other", false), ("source-controller", false)]);
-        // A cluster in which all are found is asked for those with the label only.
+        // If all controllers are found by label, no other request is made.
         let mut cluster = Snapshot::of_cluster();
         let well = json!({"metadata": {"namespace": "flux-system"}, "status": {"components": [{"name": "source-controller"}]}});
         assert!(missing(&cluster, &well).is_empty());

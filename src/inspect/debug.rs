@@ -1,6 +1,6 @@
-//! `debug`: the values that Helm gets for a release, the variables that substitution sees, and where each comes from. Pure.
+//! `debug`: the values that Helm gets for a release, the variables of a substitution, and the source of each. Pure.
 //!
-//! Later sources win over earlier ones, and what stands in the object itself wins over all
+//! Later sources override earlier ones, and the object's own values override all
 //! (<https://fluxcd.io/flux/components/helm/helmreleases/#values>,
 //! <https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution>).
 
@@ -14,20 +14,20 @@ use serde_json::{Map, Value};
 use crate::format::yaml;
 use crate::k8s::fields;
 
-/// What stands in place of a value from a Secret.
+/// Replaces a value from a Secret.
 pub const MASK: &str = "[masked]";
 
-/// A ConfigMap or Secret that values are taken from.
+/// A ConfigMap or Secret with values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSource {
     /// `ConfigMap` or `Secret`.
     pub kind: String,
     pub name: String,
-    /// Values of this key only; of a substitution every key is a variable.
+    /// Use only the value of this key; in a substitution every key is a variable.
     pub key: Option<String>,
-    /// Where a single value is put.
+    /// Path of a single value.
     pub target_path: Option<String>,
-    /// It may be missing.
+    /// Whether the source may be missing.
     pub is_optional: bool,
 }
 
@@ -40,17 +40,18 @@ impl ValueSource {
     }
 }
 
-/// What a source turned out to be.
+/// The result of looking up a source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     Missing,
     Object(Value),
-    /// It is there without its values, as a dump holds it; the keys that are known.
+    /// The source exists without its values, as in a dump; its known keys.
     Keys(Vec<String>),
 }
 
 impl Found {
-    /// A ConfigMap or Secret of a dump, where `bundle` leaves keys without values, and Secrets have none at all.
+    /// Looks up a ConfigMap or Secret in a dump, where `bundle` keeps keys without values, and Secrets have no values
+    /// at all.
     pub fn in_dump(object: &Value) -> Found {
         match object.get("masked").and_then(Value::as_object) {
             Some(masked) => Found::Keys(masked.keys().cloned().collect()),
@@ -60,7 +61,7 @@ impl Found {
     }
 }
 
-/// Why values cannot be told.
+/// Why values cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DebugError {
     #[error("{0} does not exist")]
@@ -71,7 +72,7 @@ pub enum DebugError {
     NoMap(String, String),
 }
 
-/// One value, and where it comes from.
+/// A value with its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
@@ -81,18 +82,18 @@ pub struct Origin {
     pub from: String,
 }
 
-/// Values as they are used, with the origin of each leaf.
+/// The resulting values, with the source of each leaf.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resolved {
     pub values: Value,
     pub origins: Vec<Origin>,
-    /// Where more comes from that cannot be told: a dump holds no values.
+    /// Sources whose values are unknown, because a dump contains none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
-/// What the values of a HelmRelease are taken from, in order.
+/// Returns the value sources of a HelmRelease in order.
 pub fn sources_of_values(release: &Value) -> Vec<ValueSource> {
     let sources = fields::items(release, "/spec/valuesFrom").iter().map(|source| ValueSource {
         key: Some(fields::some_text(source, "/valuesKey").unwrap_or("values.yaml").to_owned()),
@@ -102,7 +103,7 @@ pub fn sources_of_values(release: &Value) -> Vec<ValueSource> {
     sources.collect()
 }
 
-/// What the variables of a Kustomization are taken from, in order.
+/// Returns the variable sources of a Kustomization in order.
 pub fn sources_of_variables(kustomization: &Value) -> Vec<ValueSource> {
     fields::items(kustomization, "/spec/postBuild/substituteFrom").iter().map(source_of).collect()
 }
@@ -117,7 +118,7 @@ fn source_of(source: &Value) -> ValueSource {
     }
 }
 
-/// The texts of a ConfigMap or Secret by key.
+/// Returns the texts of a ConfigMap or Secret by key.
 fn texts(object: &Value) -> BTreeMap<String, String> {
     let is_secret = fields::kind(object) == "Secret";
     let data = object.get("data").and_then(Value::as_object).into_iter().flatten();
@@ -132,10 +133,10 @@ fn texts(object: &Value) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// The values Helm gets. `found` are the objects of [`sources_of_values`]; `reveals` shows values from Secrets.
+/// Computes the values for Helm. `found` are the objects of [`sources_of_values`]; `reveals` shows values from Secrets.
 ///
 /// # Errors
-/// A source that is not optional is missing, or is not a YAML map.
+/// A required source is missing, or is not a YAML map.
 pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut merged = Value::Object(Map::new());
     let mut origins = BTreeMap::new();
@@ -173,10 +174,10 @@ pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) ->
     Ok(Resolved { values: merged, origins, unknown })
 }
 
-/// The variables substitution sees. `found` are the objects of [`sources_of_variables`].
+/// Computes the variables of a substitution. `found` are the objects of [`sources_of_variables`].
 ///
 /// # Errors
-/// A source that is not optional is missing.
+/// A required source is missing.
 pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut variables: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut unknown = vec![];
@@ -186,7 +187,7 @@ pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals:
             Found::Missing => return Err(DebugError::Missing(source.origin())),
             Found::Object(object) => {
                 let is_hidden = source.kind == "Secret" && !reveals;
-                // A line break at the end of a value is taken off before it is used.
+                // Flux removes a line break at the end of a value.
                 let shown =
                     |text: String| if is_hidden { MASK.to_owned() } else { text.trim_end_matches('\n').to_owned() };
                 texts(object).into_iter().map(|(key, text)| (key, shown(text))).collect()
@@ -222,7 +223,7 @@ fn map_of(text: &str, origin: &str) -> Result<Value, DebugError> {
     }
 }
 
-/// Later maps win key by key; anything else is replaced, and null takes a key away.
+/// Merges like Helm: later maps override key by key, other values are replaced, and null removes a key.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -237,7 +238,7 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// A single value as Helm's `--set` reads it.
+/// Parses a single value like Helm's `--set`.
 fn typed(text: &str) -> Value {
     let trimmed = text.trim_end_matches('\n');
     for quote in ['"', '\''] {
@@ -249,7 +250,7 @@ fn typed(text: &str) -> Value {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         "null" => Value::Null,
-        // A leading zero makes a text of a number.
+        // A number with a leading zero is text.
         number if number == "0" || !number.starts_with('0') => {
             number.parse::<i64>().map_or_else(|_| Value::String(number.to_owned()), Value::from)
         }
@@ -257,7 +258,7 @@ fn typed(text: &str) -> Value {
     }
 }
 
-/// A value at a path such as `a.b[0].c`; `\.` is a dot in a name.
+/// Puts a value at a path such as `a.b[0].c`; `\.` is a dot in a name.
 fn at_path(path: &str, value: Value) -> Value {
     let mut parts: Vec<String> = vec![String::new()];
     let mut letters = path.chars();
@@ -271,7 +272,7 @@ fn at_path(path: &str, value: Value) -> Value {
     }
     parts.into_iter().filter(|part| !part.is_empty()).rev().fold(value, |value, part| {
         match part.strip_prefix('[').and_then(|index| index.parse::<usize>().ok()) {
-            // Helm fills a list with nothing before the place, as long as it is short.
+            // Helm fills a list with nulls up to the index, within a limit.
             Some(index) if index < 1000 => {
                 let mut items = vec![Value::Null; index];
                 items.push(value);
@@ -282,7 +283,7 @@ fn at_path(path: &str, value: Value) -> Value {
     })
 }
 
-/// Notes the origin of every leaf; what is written later replaces what was below.
+/// Records the source of every leaf; a later value replaces everything below its path.
 fn note(value: &Value, path: &str, origin: &str, origins: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(map) if !map.is_empty() || path.is_empty() => {

@@ -1,4 +1,4 @@
-//! `events`: what happened to Flux objects, oldest first.
+//! `events`: events about Flux objects, oldest first.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::api::kinds::{self, EVENT};
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
 
-/// One Kubernetes event.
+/// A Kubernetes event.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRow {
@@ -60,20 +60,20 @@ impl EventRow {
     }
 }
 
-/// Whose events are wanted.
+/// Selects events.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// These objects only; empty means every object of a Flux kind.
+    /// Only events about these objects; empty means every object of a Flux kind.
     pub objects: Vec<ObjectId>,
-    /// Every object of these kinds, by the kind's name; added to `objects`.
+    /// Also events about every object of these kinds, by the kind's name.
     pub kinds: Vec<String>,
     /// `Normal`, `Warning`; empty means both.
     pub types: Vec<String>,
-    /// Only what was seen since then.
+    /// Only events since this time.
     pub since: Option<Timestamp>,
 }
 
-/// The events of one namespace (or all) that the filter lets through, oldest first, with the stored event.
+/// Returns the selected events of one namespace (or all), oldest first, with the stored event.
 pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter) -> Vec<(EventRow, &'a Value)> {
     let mut rows: Vec<_> = snapshot
         .list(&EVENT, namespace)
@@ -81,7 +81,7 @@ pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter
         .map(|event| (EventRow::of(event), event))
         .filter(|(row, _)| wanted(row, filter))
         .collect();
-    // Objects referred to may live in another namespace; their events are there.
+    // Referenced objects may be in another namespace, and their events with them.
     if let Some(namespace) = namespace {
         let mut elsewhere: Vec<_> = filter.objects.iter().filter_map(|o| o.namespace()).collect();
         elsewhere.sort_unstable();
@@ -111,7 +111,7 @@ fn wanted(row: &EventRow, filter: &Filter) -> bool {
     type_fits && object_fits && time_fits
 }
 
-/// The object itself and the sources it refers to: whose events explain it.
+/// Returns the object and the sources it references, because their events explain it.
 pub fn related(object: &Value) -> Vec<ObjectId> {
     let mut objects = vec![ObjectId::of(object)];
     for pointer in ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"] {
@@ -125,7 +125,7 @@ pub fn related(object: &Value) -> Vec<ObjectId> {
     objects
 }
 
-/// The newest warning about an object, of the events already known.
+/// Returns the newest warning about an object among these events.
 pub fn newest_warning<'a>(events: &[&'a Value], reference: &ObjectId, reasons: &[&str]) -> Option<&'a Value> {
     events
         .iter()

@@ -1,8 +1,9 @@
-//! `impact`: what would go with an object, through everything that it applied, and what would stay. Pure.
+//! `impact`: objects that would be deleted with an object, through everything that it applied, and objects that would
+//! be kept. Pure.
 //!
 //! ```text
 //! Kustomization ─► its inventory ─► Kustomization, HelmRelease, ResourceSet ─► their inventories ─► …
-//!                                └► Namespace ─► what else is in it      └► claim ─► volume ─► its data
+//!                                └► Namespace ─► its other content     └► claim ─► volume ─► its data
 //! ```
 
 use std::collections::BTreeSet;
@@ -17,56 +18,56 @@ use crate::api::kinds::{self, DEPLOYMENT, FLUX_KINDS, HELM_GROUP, KUSTOMIZE_GROU
 use crate::api::well_known::{self, KUSTOMIZE_PRUNE_ANNOTATION};
 use crate::k8s::{ObjectId, fields};
 
-/// What hurts most comes first.
+/// The severity of a deletion, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Concern {
-    /// A volume, and perhaps its data.
+    /// A volume, and possibly its data.
     Volume,
-    /// An address that others use.
+    /// An address used by others.
     LoadBalancer,
-    /// A namespace, with everything in it.
+    /// A namespace with everything in it.
     Namespace,
-    /// A definition, with every object of its kind.
+    /// A definition with every object of its kind.
     Definition,
-    /// Something that applied more.
+    /// An object that applied further objects.
     Reconciler,
     Other,
 }
 
-/// One object that would go or stay.
+/// An object that would be deleted or kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImpactEntry {
     pub object: ObjectId,
     pub concern: Concern,
-    /// What else that means, or why the object stays.
+    /// Further consequences, or the reason why the object is kept.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub says: String,
-    /// Whose deletion takes it along.
+    /// The object whose deletion causes this one.
     pub through: ObjectId,
 }
 
-/// What comes of deleting an object.
+/// The consequences of deleting an object.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Impact {
     pub object: ObjectId,
-    /// What happens, in one sentence.
+    /// A summary in one sentence.
     pub summary: String,
-    /// What would go, the most painful first.
+    /// Deleted objects, the worst first.
     pub deleted: Vec<ImpactEntry>,
-    /// What was applied and would stay.
+    /// Applied objects that would be kept.
     pub kept: Vec<ImpactEntry>,
-    /// Objects that wait for it or take their content from it.
+    /// Objects that depend on it or take their content from it.
     pub dependents: Vec<ObjectId>,
 }
 
-/// A chain longer than this is a circle.
+/// A longer chain is a cycle.
 const MAX_DEPTH: usize = 16;
 const HELM_KEEP: &str = "helm.sh/resource-policy";
 
-/// Looks at what deleting an object would do.
+/// Determines the consequences of deleting an object.
 pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
     let mut found = Found { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
     let own = ObjectId::of(object);
@@ -95,7 +96,7 @@ fn is_reconciler(id: &ObjectId) -> bool {
     )
 }
 
-/// Why what an object applied outlives it.
+/// Returns why the objects that it applied would be kept.
 fn stays(object: &Value) -> Option<String> {
     let id = ObjectId::of(object);
     if !is_reconciler(&id) {
@@ -123,7 +124,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// What the deletion of an object takes along.
+    /// Adds the objects that are deleted with an object.
     fn below(&mut self, owner: &Value, depth: usize) {
         let through = ObjectId::of(owner);
         let stays = stays(owner);
@@ -157,7 +158,7 @@ impl Found<'_> {
         if depth == 0 {
             return;
         }
-        // Who uninstalls Flux lets go of its objects: what they have applied stays.
+        // Uninstalling Flux orphans the objects that Flux applied.
         if is_reconciler(&id) && through.kind != "FluxInstance" {
             self.below(live, depth - 1);
         }
@@ -166,7 +167,7 @@ impl Found<'_> {
         }
     }
 
-    /// What a namespace holds that matters: volumes, addresses, workloads, and what applied more.
+    /// Adds the important content of a namespace: volumes, addresses, workloads, and objects that applied others.
     fn within(&mut self, namespace: &ObjectId, depth: usize) {
         let services = kinds::resource_type_of("", "Service");
         let sets = kinds::resource_type_of("apps", "StatefulSet");
@@ -187,7 +188,7 @@ impl Found<'_> {
         }
     }
 
-    /// What becomes of the data of a claim.
+    /// Describes the fate of a claim's data.
     fn volume(&self, claim: &Value) -> String {
         let Some(name) = fields::some_text(claim, "/spec/volumeName") else {
             return "it has no volume yet".to_owned();
@@ -203,7 +204,7 @@ impl Found<'_> {
     }
 }
 
-/// Why an object that was applied would stay.
+/// Returns why an applied object would be kept.
 fn protection(owner: &Value, live: &Value) -> Option<String> {
     let is = |key: &str, value: &str| {
         let found = fields::annotation(live, key).or_else(|| fields::label(live, key));
@@ -240,7 +241,7 @@ fn address(service: &Value) -> String {
     }
 }
 
-/// Flux objects that wait for an object, or take their content from it.
+/// Returns the Flux objects that depend on an object or take their content from it.
 fn dependents(snapshot: &Snapshot, own: &ObjectId) -> Vec<ObjectId> {
     let waits = |object: &Value| {
         let namespace = fields::namespace(object);

@@ -9,21 +9,21 @@ use crate::api::well_known::condition::READY;
 use crate::format::age::short_age;
 use crate::k8s::fields;
 
-/// One FluxInstance.
+/// A FluxInstance.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstanceRow {
     pub namespace: String,
     pub name: String,
-    /// Flux version that runs, of the last applied revision.
+    /// Flux version of the last applied revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Range the version is picked from.
+    /// Version range in the spec.
     pub range: String,
     pub registry: String,
-    /// Objects in the inventory.
+    /// Number of objects in the inventory.
     pub resources: usize,
     /// `True`, `False`, `Unknown` or `Suspended`.
     pub ready: String,
@@ -65,8 +65,8 @@ impl InstanceRow {
         }
     }
 
-    /// How the instance stands at a moment, in a sentence: of one that is suspended the age is that of its last run, and not of its
-    /// rest.
+    /// Describes the instance in a sentence. For a suspended instance the age is that of its last run, not of the
+    /// suspension.
     pub fn says(&self, now: Timestamp) -> String {
         let age = self.last_reconciled.map(|at| format!("{} ago", short_age(at, now)));
         let stands = match (self.ready.as_str(), age) {
@@ -79,13 +79,13 @@ impl InstanceRow {
     }
 }
 
-/// One configuration an instance went through.
+/// A configuration in an instance's history.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryRow {
-    /// Digest of what was built, or of the spec when building failed.
+    /// Digest of the build, or of the spec when the build failed.
     pub digest: String,
-    /// Flux version; absent when none was picked.
+    /// Flux version; missing when none was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,15 +94,15 @@ pub struct HistoryRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub last_reconciled: Option<Timestamp>,
-    /// Go duration text of the last run.
+    /// Duration of the last run in Go's notation.
     pub duration: String,
-    /// Reason the last run ended with, such as `ReconciliationSucceeded`.
+    /// Reason of the last run, such as `ReconciliationSucceeded`.
     pub status: String,
-    /// Runs with this digest and status.
+    /// Number of runs with this digest and status.
     pub total: i64,
 }
 
-/// The history of an instance (or of any Flux object that keeps one), newest first.
+/// Returns the history of an instance (or of any Flux object that has one), newest first.
 pub fn history(instance: &Value) -> Vec<HistoryRow> {
     let mut rows: Vec<_> = fields::items(instance, "/status/history")
         .iter()

@@ -1,4 +1,4 @@
-//! `get inventory`: what an instance applied, whether it is there, healthy, and still as it was applied.
+//! `get inventory`: the applied objects, with their existence, health and drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::{ObjectId, diff};
 
-/// How a live object compares with what was applied.
+/// Difference between a live object and the applied one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Drift {
-    /// As applied, as far as can be told.
+    /// No difference, as far as can be determined.
     None,
-    /// Fields differ from what the instance builds.
+    /// Fields differ from the instance's build.
     Drifted,
-    /// Only the wording of a definition differs.
+    /// Only documentation in a definition differs.
     Documentation,
-    /// Not in the cluster.
+    /// The object does not exist.
     Missing,
-    /// Cannot be told: not readable, or not part of the dump.
+    /// Unknown: the object is not readable, or not part of the dump.
     Unknown,
 }
 
@@ -41,10 +41,10 @@ impl Drift {
     }
 }
 
-/// Fields of one object that are named.
+/// Limit for the fields listed for one object.
 const MAX_FIELDS: usize = 20;
 
-/// One entry of an inventory.
+/// An entry of an inventory.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryRow {
@@ -57,7 +57,7 @@ pub struct InventoryRow {
     pub version: String,
     pub status: Status,
     pub drift: Drift,
-    /// Paths of the fields that differ, at most twenty.
+    /// Paths of the different fields, at most twenty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -70,12 +70,12 @@ impl InventoryRow {
     }
 }
 
-/// The entries of `status.inventory`, or of a HelmRelease or Kustomization that keeps one.
+/// Returns the entries of an instance's, HelmRelease's or Kustomization's `status.inventory`.
 pub fn entries(object: &Value) -> Vec<ObjectId> {
     entries_where(object, |_| true)
 }
 
-/// The entries whose ids (`NAMESPACE_NAME_GROUP_KIND`) are meant; the others are not read.
+/// Returns the entries whose id (`NAMESPACE_NAME_GROUP_KIND`) matches; the others are not parsed.
 pub(super) fn entries_where(object: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<ObjectId> {
     fields::items(object, "/status/inventory/entries")
         .iter()
@@ -86,12 +86,12 @@ pub(super) fn entries_where(object: &Value, is_meant: impl Fn(&str) -> bool) -> 
         .collect()
 }
 
-/// An entry of an inventory, and the object in the cluster.
+/// An inventory entry with its live object.
 pub type Owned<'a> = (ObjectId, Option<&'a Value>);
 
-/// The entries of an inventory with their live objects; `None` while those are on their way.
+/// Returns the entries of an inventory with their live objects; `None` while those are loading.
 ///
-/// A cluster is asked for one list per kind, and then one by one for what those do not hold.
+/// From a cluster it reads one list per kind, and then single objects that the lists do not contain.
 pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'a>>> {
     list_owned(snapshot, owner);
     if snapshot.is_loading() {
@@ -104,7 +104,7 @@ pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'
     Some(entries(owner).into_iter().map(live).collect())
 }
 
-/// Like [`owned`], for views that show entries before their objects are there.
+/// Like [`owned`], for views that show entries before their objects are loaded.
 pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'a>> {
     owned(snapshot, owner).unwrap_or_else(|| entries(owner).into_iter().map(|id| (id, None)).collect())
 }
@@ -130,7 +130,7 @@ fn list_owned(snapshot: &Snapshot, owner: &Value) {
     }
 }
 
-/// The rows of an instance's inventory in inventory order. `desired` holds what the instance builds now, where that is known.
+/// Returns the rows of an instance's inventory in order. `desired` is the instance's current build, if known.
 pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
     if desired.is_some() {
         snapshot.want_schemas();
@@ -187,7 +187,7 @@ fn row(
     }
 }
 
-/// Paths of the fields that the next reconciliation would change, as a plan names them.
+/// Returns the paths of the fields that the next reconciliation would change, as a plan names them.
 pub fn differences(desired: &Value, live: &Value) -> Vec<String> {
     diff::changed_paths(&diff::comparable(live), &diff::comparable(&takeover::predicted(live, desired)))
 }

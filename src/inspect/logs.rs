@@ -1,4 +1,4 @@
-//! `logs`: the lines that Flux's controllers write, where they are written, and what they are about. Pure.
+//! `logs`: parses and filters the log lines of Flux's controllers. Pure.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::read::snapshot::Snapshot;
 use crate::api::well_known;
 use crate::k8s::{ObjectId, fields};
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Trace,
@@ -26,7 +26,7 @@ impl Severity {
             "trace" => Severity::Trace,
             "debug" => Severity::Debug,
             "info" => Severity::Info,
-            // What is neither is worth reading: `warn`, `fatal`, `panic`.
+            // Any other level is important: `warn`, `fatal`, `panic`.
             _ => Severity::Error,
         }
     }
@@ -50,29 +50,29 @@ impl fmt::Display for Severity {
 /// A container whose log is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogSource {
-    /// The Deployment that runs it.
+    /// Its Deployment.
     pub controller: String,
     pub namespace: String,
     pub pod: String,
     pub container: String,
-    /// It was restarted: there is a log of the run before.
+    /// Whether it was restarted, so that there is a log of the previous run.
     pub is_restarted: bool,
 }
 
-/// Which lines are wanted.
+/// Selects lines.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
-    /// Lines about these objects; all lines where there is none.
+    /// Only lines about these objects; empty means all lines.
     pub objects: Vec<ObjectId>,
-    /// Lines that matter at least this much.
+    /// Only lines with at least this severity.
     pub least: Option<Severity>,
 }
 
 impl LogFilter {
-    /// Whether a line is wanted; `text` without the moment before it.
+    /// Whether a line is selected; `text` has no time before it.
     pub fn lets(&self, text: &str) -> bool {
         let is_of_all = self.objects.is_empty();
-        // Most lines are settled without being parsed.
+        // Decide most lines without parsing them.
         if !is_of_all && !self.objects.iter().any(|object| text.contains(object.name.as_str())) {
             return false;
         }
@@ -88,7 +88,7 @@ impl LogFilter {
             }
         }
         let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
-            // A panic is about no object that could be told.
+            // A panic cannot be attributed to an object.
             return is_of_all;
         };
         let is_about = |found: ObjectId| self.objects.iter().any(|object| is_same(&found, object));
@@ -96,19 +96,19 @@ impl LogFilter {
     }
 }
 
-/// The level of a line as the controllers write it, before everything else.
+/// Returns the level of a controller's line, which precedes everything else.
 fn first_severity(text: &str) -> Option<Severity> {
     let (word, _) = text.strip_prefix(r#"{"level":""#)?.split_once('"')?;
     Some(Severity::of(word))
 }
 
-/// The moment within a line, without reading the rest of it.
+/// Returns the time in a line without parsing the rest.
 pub(super) fn moment_within(text: &str) -> Option<Timestamp> {
     let (moment, _) = text.split_once(r#""ts":""#)?.1.split_once('"')?;
     moment.parse().ok()
 }
 
-/// Lines name no group.
+/// Compares without the group, which lines lack.
 fn is_same(found: &ObjectId, object: &ObjectId) -> bool {
     found.kind == object.kind && found.name == object.name && found.namespace == object.namespace
 }
@@ -117,7 +117,7 @@ fn severity(line: &Map<String, Value>) -> Severity {
     line.get("level").and_then(Value::as_str).map_or(Severity::Info, Severity::of)
 }
 
-/// The object a line is about: the one that is reconciled, or the one an event is about.
+/// Returns the object of a line: the reconciled one, or the one of an event.
 fn object_of(line: &Map<String, Value>) -> Option<ObjectId> {
     let text = |object: &Map<String, Value>, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
     for key in ["eventInvolvedObject", "involvedObject", "object"] {
@@ -132,19 +132,19 @@ fn object_of(line: &Map<String, Value>) -> Option<ObjectId> {
     Some(ObjectId::new("", &kind, text(line, "namespace").as_deref(), &name))
 }
 
-/// A line as a person reads it.
+/// A line in readable form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine {
     pub at: Option<Timestamp>,
-    /// `None` for a line that is no JSON, such as one of a panic.
+    /// `None` for a line that is not JSON, such as one of a panic.
     pub severity: Option<Severity>,
     pub object: Option<ObjectId>,
     pub message: String,
-    /// What else it says, in its order.
+    /// Its other fields in order.
     pub fields: Vec<(String, String)>,
 }
 
-/// Fields that say who writes, not what happened, and those that are shown by themselves.
+/// Fields about the writer instead of the event, and fields that are shown separately.
 const KNOWN: [&str; 14] = [
     "level",
     "ts",
@@ -163,7 +163,7 @@ const KNOWN: [&str; 14] = [
 ];
 
 impl LogLine {
-    /// Reads a line; `at` is when it was written, where that stands before it.
+    /// Parses a line; `at` is the time before it, if any.
     pub fn parse(text: &str, at: Option<Timestamp>) -> Self {
         let Ok(Value::Object(line)) = serde_json::from_str::<Value>(text) else {
             return LogLine { at, severity: None, object: None, message: text.trim_end().to_owned(), fields: vec![] };
@@ -182,7 +182,7 @@ impl LogLine {
     }
 }
 
-/// Takes the moment off that stands before a line.
+/// Splits off the time before a line.
 pub fn split_moment(line: &str) -> (Option<Timestamp>, &str) {
     match line.split_once(' ') {
         Some((moment, rest)) if moment.len() >= 20 => match moment.parse() {
@@ -193,7 +193,8 @@ pub fn split_moment(line: &str) -> (Option<Timestamp>, &str) {
     }
 }
 
-/// The containers of Flux's controllers and of the operator, by controller and pod; of all without names.
+/// Returns the containers of Flux's controllers and of the operator, by controller and pod; an empty list of names
+/// selects all.
 pub fn sources(snapshot: &Snapshot, controllers: &[String]) -> Vec<LogSource> {
     let is_wanted = |name: &str| {
         controllers.is_empty()

@@ -1,4 +1,4 @@
-//! The workloads that Flux applied: what makes pods among the entries of all inventories. Pure.
+//! The workloads that Flux applied: inventory entries that create pods. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, DEPLOYMENT, HELM_GROUP, POD};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
-/// A workload and the Flux object that applied it.
+/// A workload with the Flux object that applied it.
 #[derive(Clone, Debug)]
 pub(super) struct Workload<'a> {
     pub id: ObjectId,
     pub owner: &'a Value,
-    /// Absent when it is not there, or cannot be read.
+    /// Missing when the object does not exist or cannot be read.
     pub live: Option<&'a Value>,
 }
 
-/// More objects of a kind than this are asked for as a list, fewer one by one.
+/// More objects of a kind than this are read as a list, fewer one by one.
 const WORTH_A_LIST: usize = 8;
 
-/// The kinds that make pods, in the order they are shown.
+/// The kinds that create pods, in display order.
 fn kinds_of_workloads() -> impl Iterator<Item = ResourceType> {
     let apps = ["StatefulSet", "DaemonSet"].into_iter().filter_map(|kind| kinds::resource_type_of("apps", kind));
     [DEPLOYMENT].into_iter().chain(apps).chain(kinds::resource_type_of("batch", "Job")).chain([POD])
 }
 
-/// The workloads of Flux objects by kind, namespace and name; nothing while they are on their way.
+/// Returns the workloads of Flux objects by kind, namespace and name; empty while they are loading.
 ///
-/// A cluster is asked for one list of each kind of which an inventory names many, and only for what is named of the others.
-/// `namespace` is where the Flux objects are from, `None` for all: then lists are of the whole cluster.
+/// It reads a list of each kind with many entries in an inventory, and single objects of the other kinds. `namespace`
+/// is that of the Flux objects; for `None` the lists are cluster-wide.
 pub(super) fn workloads<'a>(
     snapshot: &'a Snapshot,
     objects: impl Iterator<Item = &'a Value> + Clone,
@@ -59,7 +59,7 @@ pub(super) fn workloads<'a>(
         if is_worth {
             places.iter().for_each(|place| drop(snapshot.list(resource, *place)));
         }
-        // What is on its way in a list is not asked for one by one.
+        // An object in a list that is loading is not read separately.
         let is_coming = is_worth && !places.iter().all(|place| snapshot.is_listed(resource, *place));
         drop(places);
         for (live, owner) in released(snapshot, resource, &releases, namespace) {
@@ -80,7 +80,7 @@ fn is_release_without_inventory(object: &Value) -> bool {
         && !fields::items(object, "/status/history").is_empty()
 }
 
-/// What Helm made of releases without an inventory (helm-controller before Flux 2.8), by the labels of helm-controller
+/// Returns the objects of releases without an inventory (helm-controller before Flux 2.8), by helm-controller's labels
 /// (<https://fluxcd.io/flux/components/helm/helmreleases/#recommended-settings>).
 fn released<'a>(
     snapshot: &'a Snapshot,
@@ -95,7 +95,7 @@ fn released<'a>(
     let target = |release: &'a Value| {
         fields::some_text(release, "/spec/targetNamespace").or(fields::namespace(release)).unwrap_or_default()
     };
-    // Pods of a release are those of its workloads, and of its tests.
+    // Pods of a release belong to its workloads or its tests.
     if releases.is_empty() || *resource == POD {
         return vec![];
     }

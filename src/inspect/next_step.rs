@@ -1,11 +1,12 @@
-//! What a person can do next, as a value. Which command line that is stands in the terminal's room, not here.
+//! The user's next step, as a value. The front end turns it into a command line.
 
 use crate::k8s::ObjectId;
 
-/// One thing a person can do next.
+/// A next step of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// Have an object reconciled now; `in_process` where nobody in the cluster would do it, `force` whatever was done before.
+    /// Reconcile an object now: with `in_process` because no controller would do it, with `force` regardless of earlier
+    /// runs.
     Reconcile {
         object: ObjectId,
         in_process: bool,
@@ -15,45 +16,45 @@ pub enum NextStep {
     Wait(ObjectId),
     Explain(ObjectId),
     ListEvents(ObjectId),
-    /// What the controllers wrote about an object.
+    /// Show the controllers' log about an object.
     ShowLogs(ObjectId),
     ShowTree(ObjectId),
-    /// Remove an instance and what it installed without an operator.
+    /// Uninstall an instance without an operator.
     Uninstall(ObjectId),
-    /// Write an instance to a file and build it there.
+    /// Export an instance to a file and build it there.
     ExportInstance(ObjectId),
     BuildExportedInstance,
     CreateInstance,
-    /// Install Flux from a file without an operator.
+    /// Apply an instance from a file without an operator.
     ApplyInProcess,
     CreateSecret {
         namespace: String,
         name: String,
         secret: SecretKind,
     },
-    /// Let go of ResourceSets that nobody serves.
+    /// Release ResourceSets that no operator serves.
     ReleaseResourceSets,
     ListVersions,
     ListImages,
     CheckRights,
-    /// Look at the manifests in Git with the eyes of a version of Flux.
+    /// Check the manifests in Git for a version of Flux.
     CheckFiles {
         to: String,
     },
-    /// Everything that is not well, by cause: who waits for another is not told as one that fails.
+    /// Explain all failures by cause; an object that waits for another is not listed as failing.
     ExplainAll,
     Describe(ObjectId),
     Edit(ObjectId),
     ShowConditions(ObjectId),
     ShowFinalizers(ObjectId),
     ShowLabels(ObjectId),
-    /// The last lines of a pod's log; with a container, those of its run before the last restart.
+    /// Show the last lines of a pod's log; with a container, those before the last restart.
     ShowLog {
         pod: ObjectId,
         container: Option<String>,
     },
     Restart(ObjectId),
-    /// Let a paused rollout go on.
+    /// Resume a paused rollout.
     ResumeRollout(ObjectId),
     Scale {
         object: ObjectId,
@@ -64,19 +65,19 @@ pub enum NextStep {
     ListStorageClasses,
     ListWebhooks,
     ListAdmissionPolicies,
-    /// Something no command does: a sentence without a full stop.
+    /// Something without a command, as a sentence without a full stop.
     Advice(String),
-    /// Something no command does, and what follows it.
+    /// Something without a command, and the step after it.
     Then {
         first: String,
         then: Box<NextStep>,
     },
 }
 
-/// The Secret somebody asks for.
+/// The kind of a Secret to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretKind {
-    /// `host` of the registry, where it is known.
+    /// `host` of the registry, if known.
     Registry {
         host: Option<String>,
     },
@@ -84,17 +85,17 @@ pub enum SecretKind {
     BasicAuth,
     Bucket,
     GithubApp,
-    /// A certificate of its own, or the authority of the server.
+    /// A client certificate, or the CA of the server.
     Tls,
     Proxy,
-    /// Public keys of who signs.
+    /// Public keys for signatures.
     Signers,
-    /// Keys that decrypt.
+    /// Decryption keys.
     Sops,
 }
 
 impl SecretKind {
-    /// The credentials that a source of a kind takes for an address.
+    /// Returns the credentials for a source of a kind and its address.
     pub fn of_source(kind: &str, url: &str, provider: &str) -> Self {
         let is_registry = matches!(kind, "OCIRepository" | "ImageRepository") || url.starts_with("oci://");
         match kind {
@@ -106,7 +107,7 @@ impl SecretKind {
         }
     }
 
-    /// The credentials of the registry in an address such as `oci://ghcr.io/org/app`.
+    /// Returns the credentials for the registry in an address such as `oci://ghcr.io/org/app`.
     pub fn of_registry(address: &str) -> Self {
         let host = address.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
         SecretKind::Registry { host: host.map(Into::into) }
@@ -118,7 +119,7 @@ impl NextStep {
         NextStep::Advice(text.into())
     }
 
-    /// What follows this advice.
+    /// Adds a step after this advice.
     pub(super) fn then(self, next: NextStep) -> Self {
         match self {
             NextStep::Advice(first) => next.after(first),
@@ -126,7 +127,7 @@ impl NextStep {
         }
     }
 
-    /// This step after something no command does.
+    /// Adds advice before this step.
     pub(super) fn after(self, first: impl Into<String>) -> Self {
         NextStep::Then { first: first.into(), then: Box::new(self) }
     }

@@ -1,4 +1,4 @@
-//! Whether an operator looks after an instance: the one answer all views give.
+//! Whether an operator reconciles an instance: the same answer for all views.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::api::operator::OperatorState;
 use crate::api::well_known;
 use crate::k8s::fields;
 
-/// The operator's Deployment: by label in the instance's namespace or anywhere, else by name in that namespace.
+/// Returns the operator's Deployment: by label in the instance's namespace or anywhere, else by name in that namespace.
 pub(crate) fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let labelled = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
@@ -18,18 +18,19 @@ pub(crate) fn deployment<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<
     here.or(labelled.first()).copied().or_else(|| snapshot.get(&DEPLOYMENT, Some(namespace), well_known::OPERATOR_NAME))
 }
 
-/// The lease of the operator that looks at the instances of a namespace.
+/// Returns the lease of the operator for the instances of a namespace.
 pub(crate) fn lease(snapshot: &Snapshot, namespace: &str) -> Option<LeaseRecord> {
     snapshot.get(&LEASE, Some(namespace), well_known::OPERATOR_NAME).map(LeaseRecord::of)
 }
 
-/// The operator's Deployment where it is in another namespace, whose instance alone it looks after (spec: semantics §3.1).
+/// Returns the operator's Deployment if it is in another namespace, where it reconciles only that namespace's instance
+/// (spec: semantics §3.1).
 pub(crate) fn elsewhere<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> Option<&'a Value> {
     let is_here = lease(snapshot, namespace).is_some_and(|record| record.is_fresh(now));
     deployment(snapshot, namespace).filter(|one| !is_here && fields::namespace(one) != Some(namespace))
 }
 
-/// Whether anybody looks after the instances of a namespace, at a moment.
+/// Returns whether an operator reconciles the instances of a namespace.
 pub(crate) fn state<'a>(snapshot: &'a Snapshot, namespace: &str, now: Timestamp) -> OperatorState<'a> {
     let (deployment, lease) = (deployment(snapshot, namespace), lease(snapshot, namespace));
     let is_without = lease.is_none() && snapshot.knows(&LEASE);
@@ -71,7 +72,7 @@ mod tests {
                 json!([{"type": "Available", "status": "True", "lastTransitionTime": since}]);
             operator
         };
-        // Leases could be read, and the operator's is not among them.
+        // Leases are readable, and the operator's is not among them.
         let mut other_lease = lease("x", fresh);
         other_lease["metadata"]["name"] = "kube-scheduler".into();
         let mut elects_nobody = available(old);

@@ -1,4 +1,4 @@
-//! `report`: all that a person wants to see of an incident, as one value. Pure; how it is drawn is not known here.
+//! `report`: an incident's whole information as one value. Pure; the front end draws it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,18 +17,18 @@ use crate::api::kinds::{FLUX_KINDS, HELM_GROUP, INSTANCE};
 use crate::api::well_known::{self, reason};
 use crate::k8s::{ObjectId, fields};
 
-/// Objects whose history is drawn: those with the newest changes.
+/// Limit for objects with a drawn history: those with the newest changes.
 const MAX_HISTORIES: usize = 24;
-/// Events that are told, the newest.
+/// Limit for the listed events, newest first.
 const MAX_EVENTS: usize = 500;
 
 // `S` is a step, or a step in words.
-/// An installation at a moment.
+/// The state of an installation.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Page")]
 pub struct Page<S = NextStep> {
-    /// The cluster or file it is about.
+    /// The cluster or file.
     pub place: String,
     #[schemars(with = "String")]
     pub at: Timestamp,
@@ -38,27 +38,27 @@ pub struct Page<S = NextStep> {
     pub tree: Option<TreeNode>,
     pub components: Vec<ComponentRow>,
     pub inventory: Vec<InventoryRow>,
-    /// Why drift of fields could not be told.
+    /// Why drift of fields is unknown, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_drift: Option<String>,
-    /// Of the instance first, then those with the newest changes.
+    /// The instance first, then the objects with the newest changes.
     pub histories: Vec<History>,
-    /// The oldest first.
+    /// Oldest first.
     pub events: Vec<EventRow>,
-    /// Events that are older than those, and not told.
+    /// Number of older events that are not listed.
     pub older_events: usize,
 }
 
-/// What an object was reconciled to, one after the other.
+/// The revisions to which an object was reconciled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct History {
     pub object: ObjectId,
-    /// The oldest first.
+    /// Oldest first.
     pub spans: Vec<Span>,
 }
 
-/// One configuration or release, from its first to its last reconciliation.
+/// A configuration or release, from its first to its last reconciliation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Span {
@@ -69,12 +69,13 @@ pub struct Span {
     /// A version, revision or chart.
     pub revision: String,
     pub ok: bool,
-    /// How it ended, how long it took and how often.
+    /// Its result, duration and count.
     pub outcome: String,
 }
 
 impl<S> Page<S> {
-    /// The page without credentials in the texts of others: messages, evidence, revisions and arguments. A page is sent to someone.
+    /// Removes credentials from foreign texts: messages, evidence, revisions and arguments. The page may be sent to
+    /// others.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         let StatusView { operator, instance, controllers, sync, failures, .. } = &mut self.status;
@@ -106,7 +107,7 @@ impl<S> Page<S> {
         self
     }
 
-    /// The same page with its steps in other words.
+    /// Converts the steps of the page.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Page<T> {
         Page {
             status: self.status.map_steps(word),
@@ -133,25 +134,25 @@ fn redact_tree(node: &mut TreeNode) {
     node.children.iter_mut().for_each(redact_tree);
 }
 
-/// What a page is made with.
+/// Inputs of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageOptions<'a> {
     pub place: &'a str,
-    /// Of the instance.
+    /// Namespace of the instance.
     pub namespace: &'a str,
     /// Version of this program.
     pub client: &'a str,
-    /// Flux versions of its distribution.
+    /// Flux versions of the embedded distribution.
     pub known: &'a [String],
     pub now: Timestamp,
-    /// What the instance builds now, or why that is not known.
+    /// The instance's current build, or why it is unknown.
     pub desired: Result<&'a [Value], &'a str>,
 }
 
-/// Looks at an installation as a whole.
+/// Builds the page of an installation.
 pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let PageOptions { place, namespace, client, known, now, desired } = options;
-    // Before anything lists definitions: the drift of theirs is shown.
+    // Request schemas before any list of definitions, because the page shows their drift.
     snapshot.want_schemas();
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
@@ -220,7 +221,7 @@ fn release(entry: &Value) -> Option<Span> {
     let status = fields::text(entry, "/status");
     let version = fields::number(entry, "/version").unwrap_or(0);
     Some(Span {
-        // A release that was upgraded was first deployed with its first revision.
+        // An upgraded release was first deployed in its first revision.
         from: to,
         to: to.max(from),
         revision: format!("{}@{}", fields::text(entry, "/chartName"), fields::text(entry, "/chartVersion")),

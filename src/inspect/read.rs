@@ -1,4 +1,4 @@
-//! All reading of the views: from a cluster and from a dump, into a [`snapshot`].
+//! Reads the input of views into a [`snapshot`], from a cluster or a dump.
 
 pub mod bundle;
 pub mod from_cluster;

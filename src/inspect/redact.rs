@@ -1,11 +1,11 @@
-//! Taking secrets out of objects, texts and logs, so that a dump or a page can be given away. Pure.
+//! Removes secrets from objects, texts and logs, so that a dump or a page can be shared. Pure.
 //!
 //! ```text
-//! Secrets, ConfigMaps ─► names, keys, sizes, salted hashes        values ─► known, and masked wherever they stand in a text
+//! Secrets, ConfigMaps ─► names, keys, sizes, salted hashes        values ─► known, and masked in every text
 //! other objects       ─► walked: by the names of fields, pairs of name and value, arguments, variables, patches
-//! texts of YAML, JSON ─► parsed and walked as well        other texts ─► searched for what looks like a credential
+//! texts of YAML, JSON ─► parsed and walked as well        other texts ─► searched for text that looks like a credential
 //! ```
-//! What is kept is what explains an installation: names, references, images, hosts, conditions, messages, arguments.
+//! Content that explains an installation is kept: names, references, images, hosts, conditions, messages, arguments.
 
 mod arguments;
 mod known_values;
@@ -36,56 +36,56 @@ use places::{
 };
 use text::Extent;
 
-/// Stands where something was taken out.
+/// Replaces removed text.
 pub const MASK: &str = "[masked]";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Longer values of annotations that others define are copies of objects, certificates, state: nothing that explains Flux.
+/// Longer values of foreign annotations are copies of objects, certificates or state, which explain nothing about Flux.
 const LONGEST_ANNOTATION: usize = 200;
-/// Texts in texts in texts: deeper ones are searched and not parsed.
+/// Limit for texts nested in texts: deeper ones are searched instead of parsed.
 const DEEPEST: usize = 8;
-/// Longer texts are not parsed to be walked; a Kubernetes object is at most a tenth of it.
+/// Longer texts are not parsed; a Kubernetes object has at most a tenth of this.
 const LONGEST_PARSED: usize = 16 << 20;
 
-/// Values that were masked in one object or log.
+/// Values masked in an object or log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Masked {
-    /// The object, or the pod whose log it is.
+    /// The object, or the pod of the log.
     pub what: String,
-    /// Values that were masked.
+    /// Number of masked values.
     pub count: usize,
 }
 
-/// A text of others as it may stand on a page that is sent to someone: without credentials and queries of addresses.
+/// Prepares a foreign text for a page that is sent to others: without credentials and queries of addresses.
 pub fn shareable_text(text: &str) -> String {
     text::mask(text, Extent::CredentialsAndQueries, &BTreeSet::new()).0
 }
 
-/// A line of a log without tokens, and addresses in it without users, passwords and queries.
+/// Removes tokens from a line of a log, and users, passwords and queries from its addresses.
 pub fn shareable_line(line: &str) -> String {
     text::mask(line, Extent::WordsAndQueries, &BTreeSet::new()).0
 }
 
-/// An address without user, password, query and fragment.
+/// Removes user, password, query and fragment from an address.
 pub fn plain_address(address: &str) -> String {
     text::plain_address(address)
 }
 
-/// Masks secrets, and keeps count.
+/// Masks secrets and counts them.
 pub struct Redactor {
     salt: Vec<u8>,
     known: KnownValues,
-    /// Names of Secrets: a field called `secret` may hold one.
+    /// Names of Secrets, because a field called `secret` may contain one.
     secrets: BTreeSet<String>,
-    /// Why not everything can be masked.
+    /// Why masking may be incomplete, if so.
     incomplete: Option<String>,
     masked: BTreeMap<String, usize>,
-    /// Whether names of fields are those of credentials; the same few hundred are asked for again and again.
+    /// Cache: whether a field name is that of a credential. The same few hundred names repeat.
     judged: HashMap<String, bool>,
 }
 
 impl Redactor {
-    /// Hashes are the same for the same value under one salt, and tell nothing under another.
+    /// Under one salt, equal values have equal hashes; without the salt the hashes reveal nothing.
     pub fn new(salt: Vec<u8>) -> Self {
         Redactor {
             salt,
@@ -97,8 +97,8 @@ impl Redactor {
         }
     }
 
-    /// Remembers the secrets of an object, to mask them wherever they stand: the values of a Secret, also of one inside of another
-    /// object, and what a field holds that is named like a credential.
+    /// Learns the secrets of an object, so that they are masked in every text: the values of a Secret, also of one
+    /// inside another object, and the values of fields named like credentials.
     pub fn learn(&mut self, object: &Value) {
         if fields::kind(object) == "Secret" {
             self.secrets.insert(fields::name(object).to_owned());
@@ -114,7 +114,7 @@ impl Redactor {
                 for (key, value) in object.iter().filter(|(key, _)| *key != "managedFields") {
                     match value {
                         Value::String(text) => {
-                            // A word could be that of a reference, and would be masked wherever it stands.
+                            // A plain word could be a reference, and would be masked everywhere.
                             let is_random = text.len() >= 8 && !text.bytes().all(|byte| byte.is_ascii_lowercase());
                             if is_random && self.is_credential(key, text) && !words::is_reference(text) {
                                 self.known.add(text);
@@ -134,7 +134,7 @@ impl Redactor {
             let Ok(bytes) = STANDARD.decode(value.split_ascii_whitespace().collect::<String>()) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             if is_secret_entry(key, &text) {
-                // Of several lines the encoding is one text, and not that of each.
+                // The encoding of several lines is one text, different from those of the single lines.
                 self.known.add_verbatim(value.trim_end_matches('='));
             }
             texts.insert(key, text);
@@ -143,7 +143,7 @@ impl Redactor {
         for (_, text) in texts.iter().filter(|(key, text)| is_secret_entry(key, text)) {
             self.known.add(text);
             self.known.add_verbatim(STANDARD.encode(text).trim_end_matches('='));
-            // A configuration holds passwords, which may stand somewhere without it.
+            // A configuration contains passwords that may also occur elsewhere.
             text::credentials_within(text).iter().for_each(|value| self.known.add(value));
             if let Ok(document) = yaml::parse_one(text) {
                 self.learn_within(&document);
@@ -155,7 +155,7 @@ impl Redactor {
         }
     }
 
-    /// Prepares the search for everything that was learnt, and returns why not everything can be masked, if so.
+    /// Prepares the search for everything learnt, and returns why masking may be incomplete, if so.
     pub fn prepare(&mut self) -> Option<&str> {
         if let Err(error) = text::check() {
             self.incomplete = Some(format!("texts cannot be searched for credentials: {error}"));
@@ -166,7 +166,7 @@ impl Redactor {
         self.incomplete.as_deref()
     }
 
-    /// The values that were masked so far, by object.
+    /// Returns the masked values so far, by object.
     pub fn masked(&self) -> Vec<Masked> {
         self.masked.iter().map(|(what, count)| Masked { what: what.clone(), count: *count }).collect()
     }
@@ -190,12 +190,12 @@ impl Redactor {
         self.names_credential(name) && words::is_credential_value(name, value, &self.secrets)
     }
 
-    /// The lines of a log without credentials.
+    /// Removes credentials from the lines of a log.
     pub fn log(&mut self, what: &str, lines: &[String]) -> Vec<String> {
         self.prepare();
         let mut cleaned = Vec::with_capacity(lines.len());
         let mut count = 0;
-        // A manifest of a Secret may be printed, and has as many lines afterwards.
+        // A log may print the manifest of a Secret; the number of lines stays the same.
         let (joined, templated) = without_data_of_templates(&lines.join("\n"));
         count += templated;
         let printed: Vec<String> = if templated > 0 { joined.split('\n').map(str::to_owned).collect() } else { vec![] };
@@ -203,7 +203,7 @@ impl Redactor {
         while let Some((line, after)) = rest.split_first() {
             let block = key_block_lines(rest);
             if block > 0 {
-                // As many lines as before: what others say about line numbers stays true.
+                // Keep the number of lines, so that line numbers elsewhere stay valid.
                 cleaned.extend((0..block).map(|_| MASK.to_owned()));
                 count += 1;
                 rest = rest.get(block..).unwrap_or_default();
@@ -218,7 +218,7 @@ impl Redactor {
         cleaned
     }
 
-    /// An object without credentials.
+    /// Removes credentials from an object.
     pub fn object(&mut self, mut object: Value) -> Value {
         self.prepare();
         let what = ObjectId::of(&object).to_string();
@@ -234,18 +234,18 @@ impl Redactor {
         object
     }
 
-    /// Masks the members of an object that is in a cluster or could be.
+    /// Masks the fields of an object that is or could be in a cluster.
     fn members(&mut self, object: &mut Value, depth: usize) -> usize {
         let owner = fields::kind(object).to_owned();
         let Some(members) = object.as_object_mut() else { return 0 };
-        // Only what this program wrote may stand under its own name.
+        // Only text written by this program may appear under this name.
         if let Some(masked) = members.get_mut("masked").and_then(Value::as_object_mut) {
             masked.values_mut().filter(|entry| !is_masked_entry(entry)).for_each(|entry| *entry = json!({}));
         }
         let mut count = 0;
         for (key, value) in members {
             count += match key.as_str() {
-                // The identity of an object stays, whatever words a Secret holds.
+                // Keep the identity of an object, even if a Secret contains the same words.
                 "involvedObject" | "masked" | "apiVersion" | "kind" => 0,
                 "metadata" => self.metadata(value, &owner, depth),
                 _ => self.walk(key, value, depth),
@@ -271,7 +271,7 @@ impl Redactor {
         count
     }
 
-    /// Values of labels are names, by which objects are found; only tokens are not.
+    /// Values of labels are names by which objects are found, so only tokens are masked.
     fn label(&mut self, label: &mut Value) -> usize {
         let Value::String(text) = label else { return 0 };
         let (cleaned, count) = text::mask(text, Extent::WordsAndQueries, &self.secrets);
@@ -307,8 +307,8 @@ impl Redactor {
         count
     }
 
-    /// Leaves of the fields that a manager holds the names of those that people hold: a member of a list stands in it with its
-    /// value, and what controllers hold is all that they apply.
+    /// Reduces a field set to the fields that people own: a list item's value is part of its name, and controllers own
+    /// everything they apply.
     fn field_set(&mut self, entry: &mut Value) {
         let is_by_hand = Author::of(fields::text(entry, "/manager")) == Author::Other;
         let Some(entry) = entry.as_object_mut() else { return };
@@ -331,7 +331,8 @@ impl Redactor {
         hex::encode(hash).get(..16).unwrap_or_default().to_owned()
     }
 
-    /// Replaces the values of a Secret or ConfigMap by their sizes and hashes. `kind` where the object does not say it.
+    /// Replaces the values of a Secret or ConfigMap by their sizes and hashes. `kind` is given if the object does not
+    /// state it.
     fn data(&self, object: &mut Value, kind: Option<&str>) -> usize {
         let is_secret = kind.unwrap_or(fields::kind(object)) == "Secret";
         let Some(members) = object.as_object_mut() else { return 0 };
@@ -348,7 +349,7 @@ impl Redactor {
                         let bytes = decoded.unwrap_or_else(|| text.as_bytes().to_vec());
                         json!({"bytes": bytes.len(), "hash": self.hash(&bytes)})
                     }
-                    // The value was taken out before, or is none that is allowed: only that there was one is known.
+                    // The value was removed before or is invalid; only its existence is known.
                     None => json!({}),
                 };
                 keys.insert(key.clone(), entry);
@@ -361,7 +362,7 @@ impl Redactor {
         count
     }
 
-    /// Masks what is secret in a value, by the name of its field and by what it says.
+    /// Masks secrets in a value, by the name of its field and by its content.
     fn walk(&mut self, key: &str, value: &mut Value, depth: usize) -> usize {
         match value {
             Value::String(text) => {
@@ -406,7 +407,7 @@ impl Redactor {
                 self.field_set(value);
                 return 0;
             }
-            // Ids of objects, by which views find them.
+            // Views find objects by these ids.
             _ if is_inventory_entry(value) => return value.get_mut("id").map_or(0, |id| self.label(id)),
             _ if is_environment(key) => return mask_scalars(value),
             _ => {}
@@ -463,7 +464,7 @@ impl Redactor {
         values.map(|(_, value)| mask_scalars(value)).sum()
     }
 
-    /// One entry of an environment: `{name: N, value: V}` or `N=V`.
+    /// An environment entry: `{name: N, value: V}` or `N=V`.
     fn variable(&mut self, item: &mut Value, depth: usize) -> usize {
         match item {
             Value::String(text) => match text.split_once('=') {
@@ -478,7 +479,7 @@ impl Redactor {
         }
     }
 
-    /// An operation of a JSON patch (RFC 6902): its value is what stands at its path.
+    /// An operation of a JSON patch (RFC 6902): the path tells the meaning of its value.
     fn patch_operation(&mut self, value: &mut Value, depth: usize) -> usize {
         let (Some(path), true) = (fields::some_text(value, "/path").map(str::to_owned), value.get("op").is_some())
         else {
@@ -501,7 +502,7 @@ impl Redactor {
         }
     }
 
-    /// A patch whose target is a Secret or ConfigMap need not say its kind itself.
+    /// A patch with a Secret or ConfigMap as target need not state its kind.
     fn targeted_patch(&mut self, value: &mut Value, depth: usize) -> usize {
         let kind = fields::text(value, "/target/kind").to_owned();
         let Some(Value::String(patch)) = value.get_mut("patch") else { return 0 };
@@ -513,7 +514,7 @@ impl Redactor {
         count
     }
 
-    /// Command and arguments of a container together: the first names the program, by which flags of the second are known.
+    /// Command and arguments of a container together: the program's name tells which flags take passwords.
     fn container(&mut self, value: &mut Value, depth: usize) -> usize {
         let Some(members) = value.as_object_mut().filter(|members| members.contains_key("image")) else { return 0 };
         let words = |field: &str| {
@@ -552,7 +553,7 @@ impl Redactor {
         count
     }
 
-    /// A text without credentials, and how many were in it.
+    /// Removes credentials from a text, and returns how many it contained.
     fn cleaned(&mut self, text: &str, depth: usize) -> (String, usize) {
         if text.len() < 4 {
             return (text.to_owned(), 0);
@@ -579,8 +580,8 @@ impl Redactor {
         (cleaned, places.len())
     }
 
-    /// A text of YAML or JSON, walked as what it says; `None` where it is neither. An object that does not say its kind, nor what
-    /// it is, is of the kind of its owner.
+    /// Masks a text of YAML or JSON by its structure; `None` if it is neither. An object without kind has the kind of
+    /// its owner.
     fn structured(&mut self, text: &str, owner: Option<&str>, depth: usize) -> Option<(String, usize)> {
         if depth >= DEEPEST || text.len() > LONGEST_PARSED {
             return None;
@@ -615,7 +616,7 @@ impl Redactor {
             count += self.walk("", document, depth + 1);
         }
         if count == 0 {
-            // Comments are in no document.
+            // Comments are not part of any document.
             let (text, known) = self.without_known_values(text);
             let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
             let has_comments = !is_json && (known + found) > 0 && text.contains('#');
@@ -625,7 +626,7 @@ impl Redactor {
             (true, [document]) => Some(document.to_string()),
             _ => yaml::document_stream(&documents).ok(),
         };
-        // A text that cannot be written again shows rather nothing.
+        // Mask the whole text if it cannot be written again.
         Some((written.unwrap_or_else(|| MASK.to_owned()), count))
     }
 }

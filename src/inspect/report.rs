@@ -1,4 +1,4 @@
-//! `stats` and `export report`: what a FluxReport says, computed from the objects themselves.
+//! `stats` and `export report`: the content of a FluxReport, computed from the objects.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,21 +22,22 @@ use crate::k8s::kstatus;
 pub struct StatsRow {
     pub api_version: String,
     pub kind: String,
-    /// Objects that are not suspended.
+    /// Number of objects that are not suspended.
     pub running: usize,
-    /// Of those, the ones that report failure (waiting for a dependency is none).
+    /// Of these, objects that report a failure; waiting for a dependency is not a failure.
     pub failing: usize,
-    /// Of those, the ones that wait for a dependency. With the failing ones they are all whose `Ready` is `False`.
+    /// Of these, objects that wait for a dependency. With the failing ones these are all objects whose `Ready` is
+    /// `False`.
     pub waiting: usize,
     pub suspended: usize,
     /// Bytes of the stored artifacts.
     pub storage_bytes: u64,
 }
 
-/// Bytes in binary units with one decimal (`4.2 MiB`).
+/// Formats bytes in binary units with one decimal (`4.2 MiB`).
 pub fn size_text(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    // Sizes of stored artifacts stay far below 2^53, where a float is exact.
+    // Stored artifacts are far smaller than 2^53 bytes, where a float is exact.
     let mut value = bytes as f64;
     let mut unit = 0;
     while value >= 1024.0 && unit + 1 < units.len() {
@@ -47,7 +48,7 @@ pub fn size_text(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {unit_name}") }
 }
 
-/// Adds one object to the counts of its kind.
+/// Adds an object to the counts of its kind.
 pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
     if object.is_suspended(kind) {
@@ -75,7 +76,7 @@ pub fn empty_stats(kind: &FluxKind) -> StatsRow {
     }
 }
 
-/// The counts of every kind that is installed, in the order of kinds; kinds without objects are left out unless `all`.
+/// Returns the counts of every installed kind, in the order of kinds; kinds without objects only with `all`.
 pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<StatsRow> {
     FLUX_KINDS
         .iter()
@@ -95,7 +96,7 @@ pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<Sta
         .collect()
 }
 
-/// This platform as Go names it: `linux/amd64`.
+/// Returns this platform in Go's form: `linux/amd64`.
 pub fn platform() -> String {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -105,12 +106,12 @@ pub fn platform() -> String {
     format!("{}/{architecture}", std::env::consts::OS)
 }
 
-/// Name of the CRD that tells whether Flux is installed.
+/// Name of the CRD that shows whether Flux is installed.
 const FLUX_MARKER: &str = "gitrepositories.source.toolkit.fluxcd.io";
 
-/// A FluxReport as the operator would write it, without needing one.
+/// Returns a FluxReport as the operator would write it.
 ///
-/// `rows` are the counts of all kinds, `operator_version` the version of the operator seen in the cluster, else of this
+/// `rows` are the counts of all kinds, `operator_version` the version of the operator in the cluster, or else of this
 /// program.
 pub fn report(
     snapshot: &Snapshot,
@@ -198,14 +199,14 @@ fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
     distribution.into()
 }
 
-/// The issuer that the entitlement names; empty where it names none.
+/// Returns the issuer of the entitlement; empty if there is none.
 fn issuer(entitlement: &Value) -> String {
     let vendor = fields::text(entitlement, &format!("/data/{}", well_known::ENTITLEMENT_VENDOR));
     let vendor = STANDARD.decode(vendor.trim()).unwrap_or_default();
     String::from_utf8_lossy(&vendor).trim().to_owned()
 }
 
-/// The sync of the instance: its Kustomization and source.
+/// Returns the sync of the instance: its Kustomization and source.
 fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
     let instance = kinds::of(well_known::GROUP, "FluxInstance")?.resource_type();
     let instance = snapshot.get(&instance, Some(namespace), well_known::INSTANCE_NAME);
@@ -235,7 +236,7 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Option<Value> {
     if let Some(url) = source.and_then(|s| s.url.as_deref()) {
         sync["source"] = plain_address(url).into();
     }
-    // A FluxReport has more readers than the sources that its texts are about.
+    // A FluxReport has more readers than the sources described in its texts.
     sync["status"] = shareable_text(&status).into();
     Some(sync)
 }

@@ -1,4 +1,4 @@
-//! `get resources`: one row per Flux object of any kind, from the few fields the row needs.
+//! `get resources`: a row per Flux object of any kind, from the few fields that a row needs.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use crate::api::kinds::FluxKind;
 use crate::api::well_known;
 use crate::k8s::fields;
 
-/// The part of a Flux object that rows, counts and reports read; reading a page of objects as this keeps nothing else in
-/// memory.
+/// The part of a Flux object that rows, counts and reports read; nothing else of a page is kept in memory.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxObject {
@@ -34,7 +33,7 @@ pub struct Metadata {
     pub annotations: Option<Switches>,
 }
 
-/// The annotations that can switch reconciling off; which one counts is a matter of the kind.
+/// The annotations that can suspend an object; the kind decides which one counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Switches {
@@ -97,7 +96,7 @@ pub struct Reference {
     pub namespace: Option<String>,
 }
 
-/// `spec.chart`: the name of a HelmChart's chart, or what a HelmRelease makes its HelmChart of.
+/// `spec.chart`: the name of a HelmChart's chart, or the template of a HelmRelease's HelmChart.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Chart {
@@ -114,7 +113,7 @@ pub struct ChartTemplate {
     pub source_ref: Option<Reference>,
 }
 
-/// `spec.ref` of a source: what of it is used. The first that is set wins: digest, commit, name, semver, tag, branch.
+/// `spec.ref` of a source. The first field that is set counts: digest, commit, name, semver, tag, branch.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Checkout {
@@ -201,7 +200,7 @@ pub struct Artifact {
     pub size: Option<u64>,
 }
 
-/// What is in an inventory does not matter here, only how much it is.
+/// Only the number of entries matters here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Inventory {
@@ -227,7 +226,7 @@ pub struct Image {
     pub tag: String,
 }
 
-/// Takes a field whose type is not the expected one as absent: a list must not fail for one odd object.
+/// Treats a field with an unexpected type as missing: an odd object must not fail a list.
 fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -242,7 +241,7 @@ fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserialize
 }
 
 impl FluxObject {
-    /// Reads the fields out of a whole object; what does not fit is taken as absent.
+    /// Reads the fields of a whole object; unexpected types count as missing.
     pub fn of(object: &Value) -> Self {
         FluxObject::deserialize(object).unwrap_or_else(|_| FluxObject {
             metadata: Metadata {
@@ -258,7 +257,7 @@ impl FluxObject {
         self.status.conditions.iter().flatten().find(|c| c.kind == kind)
     }
 
-    /// Whether the object is told to stop reconciling, as the controller of its kind reads it.
+    /// Whether the object is suspended, as the controller of its kind sees it.
     pub fn is_suspended(&self, kind: &FluxKind) -> bool {
         let annotation = |key: &str| {
             let switches = self.metadata.annotations.as_ref()?;
@@ -270,23 +269,24 @@ impl FluxObject {
         kind.suspension.is_set_by(annotation, Some(self.spec.suspend))
     }
 
-    /// Whether a controller reports on the object. A Provider, an Alert and a HelmRepository of type `oci` have no status at all: they
-    /// are configuration of others (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
+    /// Whether a controller reports a status. A Provider, an Alert and a HelmRepository of type `oci` have no status at
+    /// all, because they only configure others
+    /// (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
     pub fn becomes_ready(&self, kind: &FluxKind) -> bool {
         kind.has_status && !(kind.kind == "HelmRepository" && self.spec.kind.as_deref() == Some("oci"))
     }
 
-    /// What of its source is used: a branch, a tag, a range, a digest.
+    /// Returns the used part of its source: a branch, a tag, a range, a digest.
     pub fn checkout(&self) -> Option<&str> {
         self.spec.checkout.as_ref().and_then(Checkout::text)
     }
 
-    /// The name of the object its content comes from.
+    /// Returns the name of its source.
     pub fn source_name(&self) -> Option<&str> {
         self.source_reference().map(|reference| reference.name.as_str())
     }
 
-    /// The revision this object stands at: of its artifact, of what it applied, of its release or of its image.
+    /// Returns the current revision: of its artifact, its applied content, its release or its image.
     pub fn revision(&self) -> Option<String> {
         let status = &self.status;
         let artifact = status.artifact.as_ref().map(|a| a.revision.clone());
@@ -302,13 +302,13 @@ impl FluxObject {
             .or_else(|| status.last_attempted_revision.clone())
     }
 
-    /// The newest image that a policy found.
+    /// Returns the newest image of a policy.
     pub fn latest_image(&self) -> Option<String> {
         let image = self.status.latest_ref.as_ref().map(|i| format!("{}:{}", i.name, i.tag));
         image.or_else(|| self.status.latest_image.clone())
     }
 
-    /// Where the object's content comes from: an address, a bucket, or another object.
+    /// Returns the source of its content: an address, a bucket, or another object.
     fn source(&self) -> Option<String> {
         let spec = &self.spec;
         let bucket = || Some(format!("{}/{}", spec.endpoint.as_ref()?, spec.bucket_name.as_ref()?));
@@ -324,7 +324,7 @@ impl FluxObject {
         spec.source_ref.as_ref().or(spec.chart_ref.as_ref()).or_else(template)
     }
 
-    /// The object that the content comes from, as `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+    /// Returns the source object as `KIND/NAME` or `KIND/NAMESPACE/NAME`.
     pub fn source_object(&self) -> Option<String> {
         let reference = self.source_reference()?;
         Some(match &reference.namespace {
@@ -334,7 +334,7 @@ impl FluxObject {
     }
 }
 
-/// One Flux object as a list shows it.
+/// A Flux object as a row of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRow {
@@ -347,7 +347,7 @@ pub struct ResourceRow {
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// When readiness last changed.
+    /// Time of the last change of readiness.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub last_reconciled: Option<Timestamp>,
@@ -398,7 +398,7 @@ impl ResourceRow {
     }
 }
 
-/// The rows of one kind, by namespace and name.
+/// Returns the rows of a kind, by namespace and name.
 pub fn rows(snapshot: &Snapshot, kind: &'static FluxKind, namespace: Option<&str>) -> Vec<ResourceRow> {
     let objects = snapshot.list(&kind.resource_type(), namespace);
     objects.into_iter().map(|object| ResourceRow::new(kind, FluxObject::of(object))).collect()

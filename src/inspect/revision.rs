@@ -1,4 +1,4 @@
-//! `wait revision`: how far a revision is on its way from its sources to what applies them. Pure.
+//! `wait revision`: the progress of a revision from its sources to the objects that apply them. Pure.
 //!
 //! ```text
 //! source has fetched it ─► (chart is packaged from it) ─► Kustomization or HelmRelease has applied it and is healthy
@@ -14,12 +14,12 @@ use crate::api::kinds::{self, HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::k8s::{ObjectId, fields};
 
-/// Kinds whose artifacts have a revision of their own.
+/// Kinds whose artifacts have their own revision.
 const SOURCES: [&str; 4] = ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"];
-/// Shorter beginnings of a commit are not taken for one.
+/// A shorter text is not accepted as the beginning of a commit.
 const SHORTEST_COMMIT: usize = 7;
 
-/// A revision as somebody writes it: a commit or its beginning, a tag, a digest, or what a status shows.
+/// A revision as the user writes it: a commit or its beginning, a tag, a digest, or the text of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision(String);
 
@@ -32,7 +32,7 @@ impl Revision {
         &self.0
     }
 
-    /// Whether a revision of a status (`main@sha1:…`, `v1.0.0@sha256:…`, `sha256:…`) is this one.
+    /// Whether a revision in a status (`main@sha1:…`, `v1.0.0@sha256:…`, `sha256:…`) is this one.
     pub fn is(&self, revision: &str) -> bool {
         let wanted = self.0.as_str();
         if wanted.is_empty() || revision.is_empty() {
@@ -49,7 +49,7 @@ impl Revision {
             || (!tag.is_empty() && tag == wanted)
     }
 
-    /// Whether an artifact is of this revision, or was made of it elsewhere, as an OCI artifact of a commit is.
+    /// Whether a source's artifact has this revision or was built from it, such as an OCI artifact of a commit.
     fn is_of(&self, source: &Value) -> bool {
         let origin = fields::at(source, "/status/artifact/metadata/org.opencontainers.image.revision");
         self.is(fields::text(source, "/status/artifact/revision"))
@@ -57,26 +57,26 @@ impl Revision {
     }
 }
 
-/// Whose revision is looked at.
+/// Selects the objects to check.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionScope {
-    /// `None` is everywhere.
+    /// `None` means all namespaces.
     pub namespace: Option<String>,
-    /// These objects, and what applies the sources among them; empty is all of the namespace.
+    /// Only these objects, and those that apply the sources among them; empty means all in the namespace.
     pub objects: Vec<ObjectId>,
 }
 
-/// Where one object stands.
+/// The state of an object with respect to a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Progress {
     Waiting,
     Done,
-    /// It reports failure of this revision, or nobody will look at it.
+    /// It failed with this revision, or no controller reconciles it.
     Failed,
 }
 
-/// What is done with a revision.
+/// The stage of an object in a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -84,38 +84,38 @@ pub enum Stage {
     Applied,
 }
 
-/// One object on the way of a revision.
+/// An object in the rollout of a revision.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
     pub stage: Stage,
     pub object: ObjectId,
     pub progress: Progress,
-    /// Why it is not done, else the revision it has.
+    /// Why it is not done, or else its revision.
     pub says: String,
 }
 
-/// How far a revision is: its sources, then what applies them, each by kind, namespace and name.
+/// The rollout of a revision: its sources, then the objects that apply them, each by kind, namespace and name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RevisionRollout {
     pub members: Vec<Member>,
-    /// Sources that may still fetch it, with the revision they have, as long as none has.
+    /// Sources that may still fetch it, with their current revision, as long as no source has it.
     pub candidates: Vec<Member>,
 }
 
 impl RevisionRollout {
-    /// Whether every object has it and is healthy.
+    /// Whether every object has the revision and is healthy.
     pub fn is_done(&self) -> bool {
         !self.members.is_empty() && self.members.iter().all(|member| member.progress == Progress::Done)
     }
 
-    /// Whether nothing will change by itself: every object has it or failed.
+    /// Whether nothing will change by itself, because every object has the revision or failed.
     pub fn is_over(&self) -> bool {
         !self.members.is_empty() && self.members.iter().all(|member| member.progress != Progress::Waiting)
     }
 }
 
-/// Looks at everything that is known of a revision; `fetched` are sources that have had it before.
+/// Determines the progress of a revision; `fetched` are sources that had it before.
 pub fn rollout(
     objects: &BTreeMap<ObjectId, Value>,
     revision: &Revision,
@@ -136,13 +136,13 @@ pub fn rollout(
     let source_of = |applier: &Value| trace::source_of(applier).filter(is_source);
 
     let (sources, applying): (BTreeSet<ObjectId>, BTreeSet<ObjectId>) = if scope.objects.is_empty() {
-        // An application may take its content from a source elsewhere.
+        // An application may use a source in another namespace.
         let used: BTreeSet<ObjectId> =
             appliers().filter(|(id, _)| is_in_scope(id)).filter_map(|(_, applier)| source_of(applier)).collect();
         let is_ours = |id: &ObjectId| is_in_scope(id) || used.contains(id);
         let having: Vec<&Value> =
             all_sources().filter(|(id, source)| is_ours(id) && has_it(id, source)).map(|(_, source)| source).collect();
-        // The same branch of the same address is the same content.
+        // The same branch of the same address has the same content.
         let is_alike = |source: &Value| {
             having.iter().any(|other| {
                 ["/spec/url", "/spec/ref", "/spec/endpoint", "/spec/bucketName", "/kind"]
@@ -199,7 +199,7 @@ fn member(stage: Stage, id: &ObjectId, progress: Progress, says: &str) -> Member
     Member { stage, object: id.clone(), progress, says: says.trim().to_owned() }
 }
 
-/// An object that has another revision.
+/// An object with another revision.
 fn behind(stage: Stage, id: &ObjectId, object: &Value, revision: &str) -> Member {
     if kinds::is_suspended(object) {
         return member(stage, id, Progress::Failed, "is suspended");
@@ -216,7 +216,7 @@ fn behind(stage: Stage, id: &ObjectId, object: &Value, revision: &str) -> Member
     }
 }
 
-/// Where a Kustomization or HelmRelease stands.
+/// Determines the state of a Kustomization or HelmRelease.
 fn applied(
     objects: &BTreeMap<ObjectId, Value>,
     revision: &Revision,
@@ -225,7 +225,7 @@ fn applied(
     source: Option<&Value>,
 ) -> Member {
     let stage = Stage::Applied;
-    // What a source calls it, where somebody wrote the commit that an OCI artifact was made of.
+    // Use the source's name for the revision if the user gave the commit from which an OCI artifact was built.
     let artifact = source.filter(|source| revision.is_of(source));
     let artifact = artifact.map(|source| fields::text(source, "/status/artifact/revision")).unwrap_or_default();
     let is_it = |text: &str| revision.is(text) || (!text.is_empty() && text == artifact);
@@ -254,7 +254,8 @@ fn applied(
     }
 }
 
-/// Whether a release was made of the artifact of a revision: by the digest of an OCI artifact, or through its HelmChart.
+/// Whether a release was built from the artifact of a revision: by the digest of an OCI artifact, or through its
+/// HelmChart.
 fn release_has(
     objects: &BTreeMap<ObjectId, Value>,
     release: &Value,
@@ -361,7 +362,7 @@ mod tests {
             told(&look(&objects, "2222222", &[])),
             [format!("app Done {NEW}"), format!("copy Waiting is at {OLD}")]
         );
-        // Nobody has it yet: whoever may fetch it is a candidate, and the wait is not over.
+        // No source has it yet: each source that may fetch it is a candidate, and the wait continues.
         let none = look(&objects, "3333333", &[]);
         assert!(none.members.is_empty() && !none.is_over() && none.candidates.len() == 3, "{none:?}");
     }

@@ -1,6 +1,6 @@
-//! `get suspended`: what is told to stop reconciling, since when, by whom, why, and until when.
+//! `get suspended`: suspended objects with time, author, reason and planned end.
 //!
-//! Why and until when are annotations that `suspend` writes; since when and by whom is what the API server recorded of the
+//! Reason and planned end are annotations written by `suspend`; time and author are the API server's record of the
 //! field or annotation that suspends.
 
 use jiff::Timestamp;
@@ -14,14 +14,14 @@ use crate::k8s::diff::Segment;
 use crate::k8s::label_selector::LabelSelector;
 use crate::k8s::{fields, managed_fields};
 
-/// One suspended object.
+/// A suspended object.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuspendedRow {
     pub kind: &'static str,
     pub namespace: String,
     pub name: String,
-    /// When the manager of the field last wrote; absent where the API server did not say.
+    /// Last write of the field's manager; missing if the API server did not record it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
@@ -30,18 +30,18 @@ pub struct SuspendedRow {
     pub by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Until when the object was meant to rest.
+    /// The planned end of the suspension.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub until: Option<Timestamp>,
-    /// Whether that moment has passed.
+    /// Whether the planned end has passed.
     pub overdue: bool,
     #[serde(skip)]
     pub group: &'static str,
 }
 
 impl SuspendedRow {
-    /// `None` for an object that is not suspended.
+    /// Returns `None` for an object that is not suspended.
     pub fn of(kind: &'static FluxKind, object: &Value, now: Timestamp) -> Option<Self> {
         if !kind.suspension.is_set(object) {
             return None;
@@ -69,7 +69,8 @@ impl SuspendedRow {
     }
 }
 
-/// The suspended objects of kinds in a namespace (or all): those that are overdue first, then the longest asleep.
+/// Returns the suspended objects of some kinds in a namespace (or all): overdue ones first, then those suspended
+/// longest.
 pub fn rows(
     snapshot: &Snapshot,
     kinds: &[&'static FluxKind],

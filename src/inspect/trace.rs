@@ -1,4 +1,4 @@
-//! `trace KIND/NAME`: from any object to what manages it, and from there to the source its content came from.
+//! `trace KIND/NAME`: follows any object to its manager, and from there to the source of its content.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,16 +10,16 @@ use crate::api::well_known::{self, condition::READY};
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
 
-/// One object on the way from the traced object to its origin.
+/// An object between the traced object and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceStep {
     /// `object`, `managed by` or `source`.
     pub role: String,
     pub object: ObjectId,
-    /// Whether it exists; the rest is empty when not.
+    /// Whether it exists; if not, the other fields are empty.
     pub found: bool,
-    /// `True`, `False`, `Unknown` or `Suspended`; absent for things without readiness.
+    /// `True`, `False`, `Unknown` or `Suspended`; missing for objects without readiness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,17 +39,17 @@ pub struct TraceStep {
     pub message: String,
 }
 
-/// The way from an object to its origin, nearest first.
+/// The chain from an object to its origin, nearest first.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
     pub object: ObjectId,
-    /// Whether anything of Flux manages the object.
+    /// Whether Flux manages the object.
     pub managed: bool,
     pub steps: Vec<TraceStep>,
 }
 
-/// A chain longer than this is a cycle of owners.
+/// A longer chain is a cycle of owners.
 const MAX_STEPS: usize = 16;
 
 /// Follows owner labels, owner references and source references up from an object.
@@ -65,7 +65,7 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
         match snapshot.get_ref(&reference) {
             Some(owner) => {
                 steps.push(step("managed by", owner));
-                // A reconciler's own source explains its content better than who applied the reconciler does.
+                // A reconciler's own source explains its content better than the object that applied the reconciler.
                 if let Some(sources) = sources(snapshot, owner) {
                     steps.extend(sources);
                     break;
@@ -86,7 +86,7 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
     Trace { object: ObjectId::of(object), managed, steps }
 }
 
-/// What manages an object: by Flux's owner labels, in a fixed order, else by its controlling owner reference.
+/// Returns the manager of an object: by Flux's owner labels in a fixed order, else by its controlling owner reference.
 fn manager(object: &Value) -> Option<ObjectId> {
     let by_label = |group: &str, kind: &str| {
         let name = fields::label(object, &format!("{group}/name"))?;
@@ -120,7 +120,7 @@ fn manager(object: &Value) -> Option<ObjectId> {
         .or_else(owner)
 }
 
-/// The sources a reconciler takes its content from, nearest first; `None` when it has no source.
+/// Returns the sources of a reconciler's content, nearest first; `None` when it has no source.
 pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>> {
     let mut steps: Vec<TraceStep> = Vec::new();
     let mut reference = source_of(reconciler)?;
@@ -142,7 +142,7 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
     Some(steps)
 }
 
-/// The source an object refers to.
+/// Returns the source that an object references.
 pub fn source_of(object: &Value) -> Option<ObjectId> {
     let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! `tree instance|kustomization|helmrelease`: what an object applied, what that applied, down to the pods.
+//! `tree instance|kustomization|helmrelease`: the applied objects, recursively, down to the pods.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 
-/// One object with what hangs below it.
+/// An object with its children.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode {
@@ -55,13 +55,14 @@ impl TreeNode {
         TreeNode { label: reference.to_string(), object: Some(reference), status, message, children: vec![] }
     }
 
-    /// Number of objects in the tree, headings not counted.
+    /// Number of objects in the tree, without headings.
     pub fn count(&self) -> usize {
         usize::from(self.object.is_some()) + self.children.iter().map(TreeNode::count).sum::<usize>()
     }
 }
 
-/// What an object says of itself: a Flux object by the outcome it reports, which is more than that it is tried again.
+/// Returns the health of an object: of a Flux object the reported result, which says more than the fact that it is
+/// retried.
 fn health(live: &Value) -> (Status, String) {
     let health = kstatus::compute(live);
     let is_flux = kinds::of(fields::group(live), fields::kind(live)).is_some();
@@ -76,14 +77,15 @@ fn health(live: &Value) -> (Status, String) {
     }
 }
 
-/// What a tree shows besides the inventory.
+/// Options of a tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TreeOptions {
-    /// Only Flux's own kinds.
+    /// Show only Flux's own kinds.
     pub compact: bool,
 }
 
-/// The tree of a FluxInstance: the stages it applied, Deployments with their pods, then the sync's source and what it brought.
+/// Returns the tree of a FluxInstance: its stages, Deployments with their pods, then the sync's source and the objects
+/// from it.
 pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> TreeNode {
     let mut root = TreeNode::of(snapshot, ObjectId::of(instance), Some(instance));
     let mut stages: [(&str, Vec<TreeNode>); 3] =
@@ -111,7 +113,7 @@ pub fn instance(snapshot: &Snapshot, instance: &Value, options: TreeOptions) -> 
     root
 }
 
-/// The tree of a Kustomization, HelmRelease or ResourceSet.
+/// Returns the tree of a Kustomization, HelmRelease or ResourceSet.
 pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> TreeNode {
     let mut seen = BTreeSet::from([ObjectId::of(owner)]);
     let mut root = TreeNode::of(snapshot, ObjectId::of(owner), Some(owner));
@@ -119,7 +121,7 @@ pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> T
     root
 }
 
-/// Kustomizations of Kustomizations of … end somewhere; a cycle is cut by `seen`, an endless chain by this.
+/// Limit for nested Kustomizations; `seen` detects cycles, and this ends infinite chains.
 const MAX_DEPTH: usize = 16;
 
 fn is_with_pods(group: &str, kind: &str, options: TreeOptions) -> bool {
@@ -135,7 +137,7 @@ fn node(
     depth: usize,
 ) -> TreeNode {
     if is_with_pods(&reference.group, &reference.kind, options) {
-        // Read beside the Deployment itself, not after it.
+        // Read in parallel with the Deployment itself, not after it.
         snapshot.list(&POD, Some(&reference.namespace));
     }
     let mut node = TreeNode::of(snapshot, reference.clone(), live);
@@ -195,7 +197,7 @@ mod tests {
         ])
     }
 
-    /// One line a node: what it is, its status, its message.
+    /// Formats a line per node: object, status, message.
     fn lines(node: &TreeNode, indent: &str) -> Vec<String> {
         let status = node.status.map(|status| format!(" {status}")).unwrap_or_default();
         let message = Some(node.message.trim()).filter(|text| !text.is_empty()).map(|text| format!(" {text}"));

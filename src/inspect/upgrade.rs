@@ -1,8 +1,8 @@
-//! `check --to`: what a newer Flux makes of a cluster, and of manifests in files. Pure.
+//! `check --to`: effects of a newer Flux on a cluster, and on manifests in files. Pure.
 //!
 //! ```text
 //! cluster ─► arguments of controllers, patches of the instance, definitions, objects ┐
-//! files ───► patches, objects, variables of what each Kustomization applies          ┴► tables of the version ─► findings
+//! files ───► patches, objects, variables of the objects each Kustomization applies   ┴► tables of the version ─► findings
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,28 +23,28 @@ mod built_files;
 mod manifest_index;
 mod substitution;
 
-/// Something that the newer version does not take, or takes differently.
+/// Something that the newer version rejects or treats differently.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// The file; empty for a cluster.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Counts from 1; absent where no line can be named.
+    /// From 1; missing if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// `KIND/NAMESPACE/NAME`.
     pub object: String,
-    /// Whether it stops working; else it works differently.
+    /// Whether it stops working instead of only working differently.
     pub breaks: bool,
     pub message: String,
 }
 
-/// A version of Flux that somebody wants to go to.
+/// The version of Flux for an upgrade.
 #[derive(Debug)]
 pub struct Target {
     pub version: FluxVersion,
-    /// The API versions that are served, by group and kind.
+    /// The served API versions, by group and kind.
     served: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
@@ -52,7 +52,7 @@ impl Target {
     /// Reads the definitions of a version.
     ///
     /// # Errors
-    /// The distribution does not have it, or cannot be read.
+    /// The distribution does not have the version, or cannot be read.
     pub fn of(distribution: &Distribution, version: FluxVersion) -> Result<Self, DistributionError> {
         let mut served: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for definition in distribution.crds(&version)? {
@@ -62,13 +62,13 @@ impl Target {
         Ok(Target { version, served })
     }
 
-    /// The version a manifest is written at, when the target no longer serves it.
+    /// Returns the version of a manifest if the target no longer serves it.
     pub fn unserved<'a>(&self, object: &'a Value) -> Option<&'a str> {
         let served = self.served.get(&(fields::group(object).to_owned(), fields::kind(object).to_owned()))?;
         Some(fields::version(object)).filter(|version| !served.contains(*version))
     }
 
-    /// The versions of a stored definition that the target no longer serves.
+    /// Returns the versions of a stored definition that the target no longer serves.
     pub fn dropped<'a>(&self, definition: &'a Value) -> Vec<&'a str> {
         let of = (
             fields::text(definition, "/spec/group").to_owned(),
@@ -79,7 +79,7 @@ impl Target {
         stored.filter(|version| !served.contains(*version)).collect()
     }
 
-    /// What is different for one object: what breaks, and why.
+    /// Returns the changes for an object: whether it breaks, and why.
     pub fn object_changes(&self, object: &Value) -> Vec<(bool, String)> {
         let version = &self.version.version;
         let mut found = vec![];
@@ -102,7 +102,7 @@ impl Target {
         found
     }
 
-    /// What is wrong with arguments of controllers: `ARGUMENT of CONTROLLERS: problem`.
+    /// Returns the problems of controllers' arguments: `ARGUMENT of CONTROLLERS: problem`.
     pub fn arguments(&self, arguments: &[Argument]) -> Vec<(Argument, bool, String)> {
         let mut found = vec![];
         for argument in arguments {
@@ -122,14 +122,14 @@ impl Target {
     }
 }
 
-/// An argument and the controllers that get it.
+/// An argument with the controllers that get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub of: Vec<Component>,
     pub text: String,
 }
 
-/// The arguments that patches give to controllers.
+/// Returns the arguments that patches add to controllers.
 pub fn patched_arguments(patches: &[Value]) -> Vec<Argument> {
     let mut found = vec![];
     for patch in patches {
@@ -145,7 +145,7 @@ pub fn patched_arguments(patches: &[Value]) -> Vec<Argument> {
     found
 }
 
-/// The controllers a selector's name means: kustomize anchors it as an expression
+/// Returns the controllers that match a selector's name: kustomize anchors it as a regular expression
 /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>).
 fn components_called(name: Option<&str>) -> Vec<Component> {
     let expression = name.map(|name| Regex::new(&format!("^(?:{name})$")));
@@ -160,7 +160,7 @@ fn components_called(name: Option<&str>) -> Vec<Component> {
 fn arguments_in(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.starts_with("--") => found.push(text.clone()),
-        // What is taken away or only looked for is not given.
+        // These operations do not add an argument.
         Value::Object(map) if ["remove", "test"].map(Value::from).contains(map.get("op").unwrap_or(&Value::Null)) => {}
         Value::Object(map) => map.values().for_each(|value| arguments_in(value, found)),
         Value::Array(items) => items.iter().for_each(|value| arguments_in(value, found)),
@@ -168,7 +168,7 @@ fn arguments_in(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The arguments of a controller that runs.
+/// Returns the arguments of a running controller.
 pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
     let name = fields::name(deployment);
     let is_it = |component: &Component| {
@@ -180,7 +180,7 @@ pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
     Some(texts.map(|text| Argument { of: vec![component], text: text.to_owned() }).collect())
 }
 
-/// Whether arguments say how strict substitution is.
+/// Returns the strictness of substitution, if the arguments set it.
 pub fn says_strictness(arguments: &[Argument]) -> Option<bool> {
     let value = |argument: &Argument| {
         let (_, after) = argument.text.split_once(STRICT_SUBSTITUTION)?;
@@ -199,7 +199,7 @@ pub fn substitutes(kustomization: &Value) -> bool {
             || fields::text(kustomization, "/spec/postBuild/substituteStrategy") == "Always")
 }
 
-/// What a version makes of manifests, by file and line.
+/// Returns the effects of a version on manifests, by file and line.
 pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<Finding> {
     let mut found = vec![];
     for file in index.files.values() {
@@ -242,7 +242,7 @@ mod tests {
         (path, text)
     }
 
-    /// `path:line: object: message`, with `!` for what breaks.
+    /// Formats `path:line: object: message`, with `!` for findings that break.
     fn told(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
         let mut index = ManifestIndex::default();
         files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
@@ -354,7 +354,8 @@ mod tests {
         let parent = ("r/parent.yaml", PARENT);
         assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &child), web, settings]), [elsewhere]);
         assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &opted_out), web, settings]).len(), 2);
-        // The same from an overlay, by a file, and from the patches of an instance through a patch of the parent's patches.
+        // The same from an overlay, by a file, and from the patches of an instance through a patch of the parent's
+        // patches.
         let overlay = (
             "r/flux/kustomization.yaml",
             "resources: [ks.yaml]\npatches: [{path: p.yaml, target: {kind: Kustomization}}]\n",

@@ -1,4 +1,4 @@
-//! `version`: what runs, and what could run.
+//! `version`: current and available versions.
 
 use schemars::JsonSchema;
 use semver::Version;
@@ -12,7 +12,7 @@ use crate::format::image::split_image;
 use crate::format::version_range::{VersionRange, parse_version_lenient};
 use crate::k8s::fields;
 
-/// Versions of everything involved; what is not known is absent.
+/// Versions of all parts; unknown ones are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionView {
@@ -27,10 +27,10 @@ pub struct VersionView {
     /// Range of the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<String>,
-    /// Newest version this program knows that the range allows.
+    /// Newest known version that the range allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_allowed: Option<String>,
-    /// Newest version this program knows that the range keeps away.
+    /// Newest known version that the range excludes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_blocked: Option<String>,
     /// The API server.
@@ -38,7 +38,7 @@ pub struct VersionView {
     pub kubernetes: Option<String>,
 }
 
-/// Reads the versions out of a snapshot. `known` are the Flux versions of the distribution.
+/// Reads the versions from a snapshot. `known` are the Flux versions of the distribution.
 pub fn version(snapshot: &Snapshot, instance: Option<&Value>, client: &str, known: &[String]) -> VersionView {
     let range = instance.and_then(|i| fields::some_text(i, "/spec/distribution/version"));
     let (allowed, blocked) = range.map_or((None, None), |range| newest(range, known));
@@ -53,7 +53,7 @@ pub fn version(snapshot: &Snapshot, instance: Option<&Value>, client: &str, know
     }
 }
 
-/// The version of the operator's Deployment: its label, else the tag of its image.
+/// Returns the version of the operator's Deployment: its label, else the tag of its image.
 pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
     let selector = format!("{}={}", well_known::NAME_LABEL, well_known::OPERATOR_NAME);
     let operators = snapshot.list_labelled(&DEPLOYMENT, None, &selector);
@@ -64,7 +64,7 @@ pub fn operator_version(snapshot: &Snapshot) -> Option<String> {
     Some(version.to_owned()).filter(|v| !v.is_empty())
 }
 
-/// The Flux version that runs: of the instance, else of the definitions in the cluster.
+/// Returns the current Flux version: of the instance, or else of the definitions in the cluster.
 pub fn distribution_version(snapshot: &Snapshot, instance: Option<&Value>) -> Option<String> {
     let applied = instance.and_then(|i| fields::some_text(i, "/status/lastAppliedRevision"));
     if let Some(applied) = applied {
@@ -74,7 +74,7 @@ pub fn distribution_version(snapshot: &Snapshot, instance: Option<&Value>) -> Op
     fields::label(marker, well_known::VERSION_LABEL).map(Into::into)
 }
 
-/// The newest version a range allows, and the newest it blocks that would be newer than that.
+/// Returns the newest version that a range allows, and the newest newer one that it excludes.
 fn newest(range: &str, known: &[String]) -> (Option<String>, Option<String>) {
     let Ok(range) = range.parse::<VersionRange>() else { return (None, None) };
     let mut versions: Vec<(Version, &String)> =

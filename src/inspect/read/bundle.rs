@@ -1,4 +1,4 @@
-//! Reads from a cluster what a bundle holds: as much as the rights, the time and the server allow.
+//! Reads a bundle from a cluster, within the limits of rights, time and the server.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +20,18 @@ use crate::inspect::inventory;
 use crate::inspect::logs::{LogSource, sources};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
-/// How much is read.
+/// Limits for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// What is not read until then is left out.
+    /// Deadline: later content is omitted.
     pub until: Instant,
-    /// Last lines of each log.
+    /// Number of last lines of each log.
     pub log_lines: u32,
 }
 
-/// Requests in flight at once: what they answer is in memory whole.
+/// Number of concurrent requests, whose answers are completely in memory.
 const CONCURRENCY: usize = 8;
-/// Kinds of the namespaces Flux works in, beside those listed by constants.
+/// Further kinds to read in the namespaces where Flux works, besides those with constants.
 const BESIDE: [(&str, &str); 7] = [
     ("apps", "StatefulSet"),
     ("apps", "DaemonSet"),
@@ -42,7 +42,7 @@ const BESIDE: [(&str, &str); 7] = [
     ("", "ServiceAccount"),
 ];
 
-/// Reads everything, telling `on_step` what has been read and how many steps there are.
+/// Reads everything. `on_step` is called with the number of finished steps and their total.
 pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
     let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
     let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
@@ -61,7 +61,7 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
         on_step(name, done, steps);
     };
     let mut raw = lists(cluster, limits, wanted, &mut gathered, |name| on_list(name, steps)).await;
-    // Of what else Flux applied: whether it is there, and what it says of itself.
+    // Further applied objects: only their existence and status.
     let applied: BTreeSet<ObjectId> =
         raw.iter().filter(|object| is_flux(object)).flat_map(inventory::entries).collect();
     let mut kinds: Vec<(ResourceType, Option<&str>)> = vec![];
@@ -75,7 +75,7 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
             Ok(Err(error)) if !error.is_api_missing() => {
                 gathered.unread.push(Unread { what: kind.clone(), why: error.reason.to_string() });
             }
-            // A kind that is not served has no objects; where the time is up, the lists say so.
+            // A kind that is not served has no objects. After the deadline the lists report it.
             _ => {}
         }
     }
@@ -99,7 +99,7 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
     gathered
 }
 
-/// Reads lists side by side, and notes which were read and which could not be.
+/// Reads lists concurrently, and records which of them could be read.
 async fn lists(
     cluster: &Cluster,
     limits: Limits,
@@ -138,8 +138,8 @@ const OUT_OF_TIME: &str = "the time was up";
 
 async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>) -> Result<Vec<Value>, ClusterError> {
     if *resource == SECRET {
-        // With the values: what is masked in texts has to be known. Of Helm's releases, which are all of their manifests
-        // compressed, the metadata says what was released when.
+        // Values are needed to mask them in texts. Of Helm releases, which contain whole compressed manifests, the
+        // metadata is enough to tell the time of each release.
         let others = ListOptions::with_fields(format!("type!={HELM_RELEASE_TYPE}"));
         let mut secrets = cluster.list(resource, None, &others).await?.items;
         secrets.extend(from_cluster::list(cluster, resource, None, Some(HELM_STORAGE), Parts::ALL).await?);
@@ -148,12 +148,12 @@ async fn list(cluster: &Cluster, resource: &ResourceType, selector: Option<&str>
     from_cluster::list(cluster, resource, None, selector, Parts::ALL).await
 }
 
-/// Objects of the whole cluster, and those of the namespaces that Flux works in.
+/// Cluster-scoped objects, and objects in the namespaces where Flux works.
 fn is_wanted(object: &Value, namespaces: &BTreeSet<String>) -> bool {
     fields::namespace(object).is_none_or(|namespace| namespaces.contains(namespace))
 }
 
-/// The logs of the controllers, and of what is not healthy where Flux works.
+/// Reads the logs of the controllers and of unhealthy pods where Flux works.
 async fn logs(cluster: &Cluster, limits: Limits, gathered: &mut Gathered) {
     let snapshot = Snapshot::of_dump(gathered.objects.iter().cloned());
     let mut wanted: BTreeSet<LogSource> = sources(&snapshot, &[]).into_iter().collect();
@@ -185,7 +185,7 @@ async fn logs(cluster: &Cluster, limits: Limits, gathered: &mut Gathered) {
     });
 }
 
-/// What a dump holds, for a bundle to be made of it.
+/// Returns the content of a dump for a new bundle.
 pub fn of_dump(snapshot: &Snapshot) -> Gathered {
     let logs = snapshot.logs().map(|((namespace, pod, container, previous), lines)| ContainerLog {
         namespace: namespace.clone(),
@@ -195,18 +195,18 @@ pub fn of_dump(snapshot: &Snapshot) -> Gathered {
         lines: lines.clone(),
     });
     Gathered {
-        // As of a cluster: most of a node and of a definition is nothing that explains Flux.
+        // As from a cluster: most of a node or a definition explains nothing about Flux.
         objects: snapshot.all().cloned().map(summary).collect(),
         listed: vec![],
         logs: logs.collect(),
         version: snapshot.server_version().cloned(),
         unread: vec![],
-        // A dump without Secrets is a usual one: `kubectl cluster-info dump` leaves them out.
+        // A dump without Secrets is normal: `kubectl cluster-info dump` omits them.
         without_secrets: None,
     }
 }
 
-/// Random bytes that hashes of one bundle are made with; `None` where the system has none.
+/// Returns random bytes for the hashes of a bundle; `None` if the system has none.
 pub fn salt() -> Option<Vec<u8>> {
     use aws_lc_rs::rand::{SecureRandom, SystemRandom};
     let mut salt = vec![0; 16];

@@ -1,6 +1,6 @@
-//! Answers what a view asks for from the API server. With `pages` and `requests`, the part of `inspect` that is not pure.
+//! Answers the needs of a view from the API server. With `pages` and `requests`, this is the impure part of `inspect`.
 //!
-//! Reads only. Cancelling drops the requests in flight; nothing in the cluster has changed.
+//! Only reads. Cancelling drops the requests in flight; the cluster is not changed.
 
 use futures::stream::{self, StreamExt};
 use serde_json::Value;
@@ -14,24 +14,24 @@ use crate::api::well_known::ENTITLEMENT_SECRET;
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::ResourceType;
 
-/// A view that still asks for more after this many rounds asks in circles.
+/// A view with needs after this many rounds loops forever.
 const MAX_ROUNDS: usize = 64;
-/// Lines of a log that are read.
+/// Number of log lines to read.
 const LOG_LINES: u32 = 20;
 
-/// A view with what it was made of.
+/// A view with its snapshot.
 pub struct Collected<T> {
     pub value: T,
     pub snapshot: Snapshot,
-    /// What could not be read: refusals and kinds that are not installed are part of the snapshot and do not end the view.
+    /// Failed reads: refusals and kinds that are not installed are part of the snapshot and do not fail the view.
     pub refusals: Vec<ClusterError>,
 }
 
-/// Evaluates a view until it asks for nothing more.
+/// Evaluates a view until it has no more needs.
 ///
 /// # Errors
-/// The server cannot be reached, does not accept the credentials, or answers with an error that is neither a refusal nor
-/// an absence; or the view is not done asking after 64 rounds.
+/// The server cannot be reached, rejects the credentials, or returns an error other than a refusal or a missing object;
+/// or the view still has needs after 64 rounds.
 pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T) -> Result<Collected<T>, ClusterError> {
     let mut snapshot = Snapshot::of_cluster();
     let mut refusals = Vec::new();
@@ -51,7 +51,7 @@ pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T)
     }
 }
 
-/// Reads what is needed, all at once, and returns what was refused.
+/// Reads all needs concurrently, and returns the refusals.
 async fn read(cluster: &Cluster, snapshot: &mut Snapshot, needs: Vec<Need>) -> Result<Vec<ClusterError>, ClusterError> {
     let mut refusals = Vec::new();
     let parts = snapshot.wanted_parts();
@@ -78,11 +78,12 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered
         Need::Get { resource, namespace, name } => get(cluster, resource, namespace.as_deref(), name).await,
         Need::Kind { group, kind, .. } => cluster.served_resource_type(group, kind).await.map(Answer::Kind),
         Need::Logs { namespace, pod, container, previous } => {
-            // A log is evidence, not a condition: whatever keeps it away, the view goes on without.
+            // A log is only evidence: whatever prevents reading it, the view continues without it.
             let log = cluster.log(namespace, pod, container, *previous, LOG_LINES).await;
             let answer = match log {
                 Ok(lines) => Answer::Log(lines),
-                // A container that did not run yet has no log, nor one of its run before.
+                // A container that has not started has no log, and neither has the previous run of a container that was
+                // never restarted.
                 Err(error) if matches!(error.reason, Reason::Server { code: 400, .. } | Reason::NotFound { .. }) => {
                     Answer::Log(vec![])
                 }
@@ -123,7 +124,7 @@ pub(super) async fn list(
     selector: Option<&str>,
     parts: Parts,
 ) -> Result<Vec<Value>, ClusterError> {
-    // Of Secrets only that they exist: their values stay where they are.
+    // Read only metadata of Secrets: their values must not leave the server.
     let metadata_only = *resource == SECRET;
     let selector = selector.map(str::to_owned);
     if !metadata_only {
@@ -147,7 +148,8 @@ async fn get(
     name: &str,
 ) -> Result<Answer, ClusterError> {
     let found = match *resource == SECRET && name != ENTITLEMENT_SECRET {
-        // Whether it exists, without fetching what it holds. The one that names an issuer is read, and trimmed at once.
+        // Read whether it exists without its content. The Secret that names an issuer is read completely and trimmed at
+        // once.
         true => cluster.get_metadata(resource, namespace, name).await,
         false => {
             at_versions(cluster, resource, |version| async move { cluster.get(&version, namespace, name).await }).await
@@ -190,7 +192,7 @@ mod tests {
         let error = collect(&cluster, view).await.map(|collected| collected.value).unwrap_err();
         assert!(error.reason.to_string().contains("after 64 rounds of requests"), "{}", error.reason);
         let chain = |snapshot: &Snapshot| {
-            // As long as a chain may be: one thing more in each round.
+            // The maximum length of a chain: one more need in each round.
             (0..60).take_while(|n| snapshot.get(&CONFIG_MAP, Some("a"), &format!("c{n}")).is_some()).count()
         };
         assert_eq!(collect(&cluster, chain).await.map(|collected| collected.value).unwrap(), 0);

@@ -1,4 +1,4 @@
-//! Reads what others wrote down: `kubectl cluster-info dump` folders, `kubectl get -o json|yaml` lists, streams of both.
+//! Reads dumps: `kubectl cluster-info dump` folders, `kubectl get -o json|yaml` lists, and streams of both.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::k8s::ObjectId;
 use crate::k8s::fields;
 use crate::kustomize::is_cluster_scoped;
 
-/// No dump is read beyond this, all its files together and unpacked; a cluster of tens of thousands of objects stays below it.
+/// Limit for all files of a dump together, unpacked; a cluster of tens of thousands of objects is smaller.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Why a dump was not read.
@@ -52,23 +52,23 @@ pub enum DumpError {
     },
     #[error("no Kubernetes object in {0}")]
     Empty(String),
-    /// Objects of several clusters cannot be told apart once they are read.
+    /// Objects of several clusters could not be told apart.
     #[error("{object} is in {first} and, with other content, in {second}: they are of several clusters")]
     SeveralClusters { object: ObjectId, first: String, second: String },
 }
 
-/// The objects and logs of a dump, and what of it was left out.
+/// The objects and logs of a dump, and what was skipped.
 #[derive(Debug)]
 pub struct Dump {
     pub snapshot: Snapshot,
-    /// Files that could not be read, each with the reason; the others were.
+    /// Unreadable files with the reason; the other files were read.
     pub unread: Vec<DumpError>,
-    /// Objects that were found again with other content, where it is not certain that they are the same: no namespace is written, or
-    /// a variable. The first one is kept.
+    /// Repeated objects with different content that may not be the same, because they have no namespace or contain a
+    /// variable. The first one is kept.
     pub doubtful: Vec<ObjectId>,
 }
 
-/// What an archive may unpack to. Logs and objects that are alike are packed as tightly as gzip can.
+/// Limits for unpacking an archive. Similar logs and objects are compressed as tightly as gzip can.
 const ARCHIVE: Limits = Limits {
     compressed_bytes: MAX_BYTES / 2,
     unpacked_bytes: MAX_BYTES,
@@ -77,17 +77,17 @@ const ARCHIVE: Limits = Limits {
     ratio: 1_100,
 };
 
-/// Reads one file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder or in a gzip-compressed tar archive.
-/// Symbolic links are not followed, hidden folders are not entered, and files that a kustomization names as patches are no objects.
+/// Reads a file, or every `.json`, `.yaml`, `.yml` and `logs.txt` below a folder or in a gzip-compressed tar archive.
+/// It does not follow symbolic links or enter hidden folders, and skips files that a kustomization names as patches.
 ///
 /// # Errors
-/// When a file that was named cannot be read or understood, when nothing in it or in a folder is a Kubernetes object or list, when
-/// there is more than 1 GiB of it, and when it holds objects of several clusters.
+/// A named file is unreadable or invalid, the file or folder contains no Kubernetes object or list, it has more than 1
+/// GiB, or it contains objects of several clusters.
 pub fn read(path: &Path) -> Result<Dump, DumpError> {
     read_within(Snapshot::of_dump([]), path, MAX_BYTES)
 }
 
-/// Like [`read`], with the values of Secrets, for whoever takes them out.
+/// Like [`read`], but keeps the values of Secrets for a caller that removes them.
 ///
 /// # Errors
 /// As [`read`].
@@ -139,7 +139,7 @@ fn read_within(snapshot: Snapshot, path: &Path, limit: u64) -> Result<Dump, Dump
     reader.finish(&path.display().to_string())
 }
 
-/// The files that a kustomization names as patches: parts of objects, which would be taken for the objects.
+/// Returns the files that a kustomization names as patches: parts of objects that would be taken for whole objects.
 fn patch_files(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !matches!(name, "kustomization.yaml" | "kustomization.yml") {
@@ -155,17 +155,17 @@ fn patch_files(path: &Path) -> Vec<PathBuf> {
     paths.filter_map(|path| folder.join(path).canonicalize().ok()).collect()
 }
 
-/// Puts a dump together from its files.
+/// Builds a dump from its files.
 struct DumpReader {
     snapshot: Snapshot,
     allowance: Allowance,
-    /// Whether there was any object, list or log.
+    /// Whether any object, list or log was found.
     found: bool,
     unread: Vec<DumpError>,
     doubtful: Vec<ObjectId>,
     /// The files so far; the last one is being read.
     origins: Vec<String>,
-    /// By object, the file it came from.
+    /// The file of each object.
     came_from: BTreeMap<ObjectId, usize>,
 }
 
@@ -195,7 +195,7 @@ impl DumpReader {
         self.add_bytes(&bytes, &origin)
     }
 
-    /// Adds the objects and logs of one file, or of every file of an archive.
+    /// Adds the objects and logs of a file, or of every file in an archive.
     fn add_bytes(&mut self, bytes: &[u8], origin: &str) -> Result<(), DumpError> {
         const GZIP: [u8; 2] = [0x1f, 0x8b];
         if !bytes.starts_with(&GZIP) {
@@ -222,8 +222,8 @@ impl DumpReader {
         Err(if self.unread.is_empty() { DumpError::Empty(origin.to_owned()) } else { self.unread.swap_remove(0) })
     }
 
-    /// Adds an object, unless another file has it as well: of two readings of one cluster the later one counts, and a cluster's own
-    /// before a manifest.
+    /// Adds an object. If another file has it too, the later reading of a cluster counts, and a cluster's object takes
+    /// precedence over a manifest.
     fn insert(&mut self, object: Value) -> Result<(), DumpError> {
         let id = ObjectId::of(&object);
         let current = self.origins.len();
@@ -254,7 +254,7 @@ impl DumpReader {
     }
 }
 
-/// Whether a name means one object of a cluster: no namespace may be set later, and no variable.
+/// Whether the identity is certain: it has a namespace and no variable.
 fn is_certain(id: &ObjectId) -> bool {
     let is_written = |text: &str| !["$", "{{", "<<"].iter().any(|mark| text.contains(mark));
     is_written(&id.name)
@@ -262,7 +262,8 @@ fn is_certain(id: &ObjectId) -> bool {
         && (!id.namespace.is_empty() || is_cluster_scoped(&id.group, &id.kind))
 }
 
-/// Whether objects were written by people and never by an API server: then nothing can be said about how a cluster is.
+/// Whether the objects are manifests that never came from an API server, so that they say nothing about the state of a
+/// cluster.
 pub fn looks_like_manifests(snapshot: &Snapshot) -> bool {
     let is_of_cluster = |object: &&Value| {
         let texts = ["/metadata/uid", "/metadata/resourceVersion", "/metadata/creationTimestamp"];
@@ -270,7 +271,7 @@ pub fn looks_like_manifests(snapshot: &Snapshot) -> bool {
         texts.iter().any(|field| fields::some_text(object, field).is_some())
             || (fields::kind(object) != "CustomResourceDefinition" && status.is_some_and(|status| !status.is_empty()))
     };
-    // Controllers make these, people do not.
+    // Controllers create these kinds, people do not.
     let is_made = |object: &&Value| ["Event", "Lease", "Node", "Pod", "ReplicaSet"].contains(&fields::kind(object));
     let is_flux = |object: &&Value| kinds::of(fields::group(object), fields::kind(object)).is_some();
     let has_flux = snapshot.all().any(|object| is_flux(&object));
@@ -282,7 +283,7 @@ pub fn looks_like_manifests(snapshot: &Snapshot) -> bool {
         && snapshot.server_version().is_none()
 }
 
-/// How much of a dump may be read, all its files together and unpacked.
+/// The remaining size for all files of a dump together, unpacked.
 struct Allowance {
     limit: u64,
     left: u64,
@@ -296,7 +297,7 @@ impl Allowance {
     }
 }
 
-/// Whether there can be a dump in it: a file, or a pipe as `--from <(…)` makes one; a device never ends.
+/// Whether the file may be a dump: a regular file, or a pipe from `--from <(…)`. A device would never end.
 fn is_readable(metadata: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
     let is_pipe = std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
@@ -305,14 +306,14 @@ fn is_readable(metadata: &std::fs::Metadata) -> bool {
     metadata.is_file() || is_pipe
 }
 
-/// All bytes, or `None` when there are more than `limit`.
+/// Reads all bytes, or returns `None` when there are more than `limit`.
 fn read_at_most(reader: impl Read, limit: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Reads a stream such as standard input to its end; `origin` names it in errors.
+/// Reads a stream such as standard input; `origin` names it in errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -320,7 +321,7 @@ pub fn read_stream(reader: impl Read, origin: &str) -> Result<Dump, DumpError> {
     read_all(Snapshot::of_dump([]), reader, origin)
 }
 
-/// Like [`read_stream`], with the values of Secrets.
+/// Like [`read_stream`], but keeps the values of Secrets.
 ///
 /// # Errors
 /// As [`read`].
@@ -337,7 +338,7 @@ fn read_all(snapshot: Snapshot, stream: impl Read, origin: &str) -> Result<Dump,
     reader.finish(origin)
 }
 
-/// Reads one text; `origin` names it in errors.
+/// Reads a text; `origin` names it in errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -356,11 +357,12 @@ const START: &str = "==== START logs for container ";
 const END: &str = "==== END logs for container ";
 
 impl DumpReader {
-    /// Adds the objects and logs of one text.
+    /// Adds the objects and logs of a text.
     fn add_text(&mut self, text: &str, origin: &str) -> Result<(), DumpError> {
         self.origins.push(origin.to_owned());
         let mut rest = text;
-        // `kubectl cluster-info dump` to stdout is JSON documents and logs in turn; its logs.txt files are logs alone.
+        // `kubectl cluster-info dump` on stdout alternates JSON documents and logs; its logs.txt files contain only
+        // logs.
         while let Some(start) = find_line(rest, START) {
             let (documents, log) = rest.split_at(start);
             self.add_documents(documents, origin, lines_before(text, rest))?;
@@ -369,7 +371,7 @@ impl DumpReader {
             let (lines, tail) = body.split_at(end);
             if let Some((container, namespace, pod)) = log_header(header) {
                 let lines = lines.lines().map(str::to_owned).collect();
-                // Bundles hold the run before the last restart, too.
+                // Bundles also contain the run before the last restart.
                 let (pod, previous) = pod.strip_suffix(" (previous)").map_or((pod, false), |pod| (pod, true));
                 self.snapshot.insert_log(namespace, pod, container, previous, lines);
                 self.found = true;
@@ -380,7 +382,7 @@ impl DumpReader {
     }
 
     fn add_documents(&mut self, text: &str, origin: &str, lines: u64) -> Result<(), DumpError> {
-        // All are read before one is added: a file that cannot be read is left out as a whole.
+        // Parse all before adding any, so that an invalid file is skipped completely.
         let documents: Vec<Value> = if text.trim_start().starts_with(['{', '[']) {
             let documents = serde_json::Deserializer::from_str(text).into_iter();
             documents.collect::<Result<_, _>>().map_err(|source| DumpError::Json { origin: origin.into(), source })?
@@ -394,7 +396,8 @@ impl DumpReader {
             self.found |= self.add_document(document)?;
         }
         if !old.is_empty() {
-            // A second reading, only where there is something to point at. A stream of JSON documents is no YAML: no lines.
+            // Parse again for positions only if there is something to report. A stream of JSON documents is not YAML
+            // and has no positions.
             let positions = Some(yaml::parse_positions(text)).filter(|positions| positions.len() == count);
             for (index, pointer, manifest) in old {
                 let location = positions.as_ref().and_then(|all| all.get(index)?.key(&pointer));
@@ -405,13 +408,13 @@ impl DumpReader {
         Ok(())
     }
 
-    /// Adds an object or a list of them. Items of typed lists carry no kind of their own; the list's name says it.
+    /// Adds an object or a list. Items of typed lists have no kind of their own; it follows from the list's kind.
     fn add_document(&mut self, mut document: Value) -> Result<bool, DumpError> {
         if document.get("gitVersion").is_some() && document.get("kind").is_none() {
             self.snapshot.insert_version(document);
             return Ok(true);
         }
-        // What `kubectl version -o json` prints.
+        // The output of `kubectl version -o json`.
         if let Some(version) = document.get("serverVersion").filter(|v| v.get("gitVersion").is_some()) {
             self.snapshot.insert_version(version.clone());
             return Ok(true);
@@ -450,7 +453,7 @@ impl DumpReader {
     }
 }
 
-/// Moves the keys of a Secret's `stringData` to `data`, as an API server does with what is written to it. The values are gone already.
+/// Moves the keys of a Secret's `stringData` to `data`, as an API server does. The values have already been removed.
 fn store_string_data(object: &mut Value) {
     if fields::kind(object) != "Secret" || !fields::group(object).is_empty() {
         return;
@@ -476,13 +479,12 @@ fn log_header(line: &str) -> Option<(&str, &str, &str)> {
     Some((container, namespace, pod))
 }
 
-/// How many lines of a text come before the rest of it.
+/// Returns the number of lines before the rest of a text.
 fn lines_before(text: &str, rest: &str) -> u64 {
     text.get(..text.len() - rest.len()).map_or(0, |read| read.lines().count() as u64)
 }
 
-/// Flux objects of a document, also inside lists, that are written at a version other than the newest: with the JSON
-/// pointer to each.
+/// Finds Flux objects in a document, also inside lists, whose version is not the newest, with the JSON pointer to each.
 fn outdated(document: &Value, pointer: &str, found: &mut impl FnMut(String, OutdatedManifest)) {
     if let Some(items) = document.get("items").and_then(Value::as_array) {
         for (index, item) in items.iter().enumerate() {
@@ -652,7 +654,7 @@ mod tests {
         assert_eq!(of(&read(twice.path()).unwrap()), "10");
         let clusters = folder(&[("a.yaml", &live("u", "10")), ("b.yaml", &live("v", "9"))]);
         assert!(matches!(read(clusters.path()), Err(DumpError::SeveralClusters { .. })));
-        // A patch is a part of an object, and without namespace it is not certain that two are the same.
+        // A patch is a part of an object, and without namespaces two objects are not certainly the same.
         let overlay = folder(&[
             ("base/r.yaml", REPOSITORY),
             ("prod/kustomization.yaml", "resources: [../base]\npatches: [{path: r.yaml}]\n"),

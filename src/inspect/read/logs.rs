@@ -1,10 +1,10 @@
-//! Logs of many containers as one, in the order of time, read while they arrive.
+//! Merges the logs of many containers in order of time while they are read.
 //!
 //! ```text
 //! container ─► lines ─► filter ─► queue ┐
 //! container ─► lines ─► filter ─► queue ┴► merge by time ─► one line after the other
 //! ```
-//! Every queue is short: a log of gigabytes is never in memory, and whoever reads slowly slows the reading down.
+//! Every queue is short, so a log of gigabytes is never in memory, and a slow consumer slows the reading down.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,45 +24,45 @@ use crate::cluster::{Cluster, ClusterError, ListOptions, LogOptions, Reason};
 use crate::format::backoff::Backoff;
 use crate::inspect::logs::{LogFilter, LogSource, moment_within, sources, split_moment};
 
-/// Pieces of a log that wait to be merged.
+/// Length of a queue, in pieces of a log.
 const QUEUE: usize = 4;
-/// A line longer than this is handed on in parts.
+/// A longer line is split.
 const LONGEST_LINE: usize = 1 << 20;
-/// Lines that are written at the same time arrive within this while; then they are in order.
+/// Lines written at the same time arrive within this time, and can then be ordered.
 const SETTLE: Duration = Duration::from_millis(200);
-/// Lines that are handed on at once though more may arrive.
+/// Lines that are passed on at once even if more may arrive.
 const FULL: usize = 10_000;
-/// Pauses before a log that ended is opened again.
+/// Pauses before a log is reopened.
 const REOPEN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// One line of one container.
+/// A line of a container.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub at: Option<Timestamp>,
     pub source: Arc<LogSource>,
-    /// Without the moment before it and without its end.
+    /// Without its time and line end.
     pub text: String,
 }
 
-/// Which part of the logs.
+/// The requested part of the logs.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub filter: LogFilter,
     pub since: Option<Timestamp>,
-    /// The last lines of all that the filter lets through.
+    /// Only the last selected lines.
     pub tail: Option<usize>,
 }
 
-/// Takes lines out of what arrives.
+/// Splits incoming data into lines.
 #[derive(Default)]
 struct Lines {
     unread: Vec<u8>,
-    /// A line without a moment was written with the one before it.
+    /// The last time; a line without a time was written with the line before it.
     last: Option<Timestamp>,
 }
 
 impl Lines {
-    /// The complete lines that the filter lets through; with `all` what is left as well.
+    /// Returns the complete selected lines; with `all` also an incomplete last one.
     fn take(&mut self, source: &Arc<LogSource>, filter: &LogFilter, after: Option<Timestamp>, all: bool) -> Vec<Entry> {
         let end = match self.unread.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => at + 1,
@@ -75,7 +75,7 @@ impl Lines {
         for line in text.lines() {
             let (at, text) = split_moment(line);
             self.last = at.or(self.last);
-            // A server that is asked from a second on tells that second once more.
+            // A server that reads from a second on repeats that second.
             if after.is_some() && self.last <= after {
                 continue;
             }
@@ -89,12 +89,12 @@ impl Lines {
     }
 }
 
-/// Reads the logs of all sources once and hands their lines on in the order of time.
+/// Reads the logs of all sources once and passes their lines on in order of time.
 ///
-/// Returns what could not be read: the log of a container that has not started, or of one that is gone.
+/// Returns the logs that could not be read, such as those of containers that have not started or no longer exist.
 ///
 /// # Errors
-/// Of `on_entry`, which ends the reading.
+/// Those of `on_entry`, which end the reading.
 pub async fn read<E>(
     cluster: &Cluster,
     sources: Vec<LogSource>,
@@ -125,7 +125,7 @@ pub async fn read<E>(
     }
     let mut problems = vec![];
     while let Some(done) = tasks.join_next().await {
-        // A task ends otherwise only by a panic of ours, which has been reported by then.
+        // Otherwise a task ends only by a panic in our code, which was reported already.
         problems.extend(done.ok().and_then(Result::err));
     }
     Ok(problems)
@@ -136,7 +136,7 @@ struct Queue {
     head: VecDeque<Entry>,
 }
 
-/// The oldest line of all logs. Each log is in order, so the oldest of their first lines is it.
+/// Returns the oldest line. Each log is in order, so it is among their first lines.
 async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
     let mut at = 0;
     while let Some(queue) = queues.get_mut(at) {
@@ -172,7 +172,7 @@ async fn read_one(
         let opened = cluster.log_stream(&source.namespace, &source.pod, &source.container, &options).await;
         let mut stream = match opened {
             Ok(stream) => stream,
-            // The run before the last restart may be cleaned up.
+            // The log of the previous run may have been removed.
             Err(_) if previous => continue,
             Err(error) => return Err(error),
         };
@@ -191,13 +191,13 @@ async fn read_one(
     Ok(())
 }
 
-/// Goes on with the logs of the containers there are and of those that come, until `on_entries` fails.
+/// Follows the logs of current and new containers until `on_entries` fails.
 ///
-/// `last` says for each pod which line was the last that is known; of other pods it begins at `since`. Lines that arrive
-/// together are in the order of time.
+/// `last` contains the last known line of each pod; other pods start at `since`. Lines that arrive together are sorted
+/// by time.
 ///
 /// # Errors
-/// Of `on_entries`.
+/// Those of `on_entries`.
 pub async fn follow<E>(
     cluster: &Cluster,
     controllers: &[String],
@@ -207,7 +207,7 @@ pub async fn follow<E>(
     mut on_entries: impl FnMut(Vec<Entry>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (sender, mut receiver) = mpsc::channel(64);
-    // They end when this future is dropped.
+    // Dropping this future stops them.
     let mut readers = JoinSet::new();
     let mut watchers = JoinSet::new();
     let mut read: BTreeSet<LogSource> = BTreeSet::new();
@@ -219,7 +219,7 @@ pub async fn follow<E>(
         let changed = changed.clone();
         watchers.spawn(async move {
             loop {
-                // A queue that is full means that a look is due already.
+                // A full queue means that a check is already due.
                 if pods.try_next().await.is_ok() && matches!(changed.try_send(()), Err(TrySendError::Closed(()))) {
                     return;
                 }
@@ -230,7 +230,7 @@ pub async fn follow<E>(
     let mut due = Instant::now();
     loop {
         for source in known.drain(..) {
-            // A restart does not make it another container.
+            // A restarted container is still the same source.
             let source = LogSource { is_restarted: false, ..source };
             if read.insert(source.clone()) {
                 let from = last.get(&source.pod).copied();
@@ -252,7 +252,7 @@ pub async fn follow<E>(
                 read.remove(&ended);
             }
             Some(()) = changes.recv() => {
-                // A look that fails now is made again with the next change.
+                // A failed check is repeated with the next change.
                 known = sources_now(cluster, controllers).await.unwrap_or_default();
             }
             () = sleep_until(due), if !pending.is_empty() => {}
@@ -264,7 +264,7 @@ pub async fn follow<E>(
     }
 }
 
-/// The containers that there are now.
+/// Returns the current containers.
 ///
 /// # Errors
 /// Those of the lists.
@@ -277,7 +277,7 @@ pub async fn sources_now(cluster: &Cluster, controllers: &[String]) -> Result<Ve
     }
 }
 
-/// Reads the log of a container for as long as its pod is there: a restart or a rotation ends the log, not the reading.
+/// Reads the log of a container while its pod exists: a restart or a rotation ends the log, not the reading.
 async fn follow_one(
     cluster: &Cluster,
     source: &LogSource,
@@ -294,7 +294,7 @@ async fn follow_one(
             Ok(mut stream) => {
                 let mut lines = Lines { unread: vec![], last };
                 let after = last;
-                // A log that is cut is opened again from its last line.
+                // A log that is cut off is reopened from its last line.
                 while let Ok(length) = stream.read(&mut lines.unread).await {
                     let entries = lines.take(&shared, filter, after, length == 0);
                     if !entries.is_empty() {
@@ -310,15 +310,15 @@ async fn follow_one(
                 last = lines.last;
             }
             Err(error) if error.is_not_found() || matches!(error.reason, Reason::Forbidden { .. }) => return,
-            // It has not started, or the server is busy.
+            // The container has not started, or the server is busy.
             Err(_) => {}
         }
         tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 
-/// The lines of a dump in the order of time. Controllers write the moment into each line; one without was written with the
-/// one before it.
+/// Returns the lines of a dump in order of time. Controllers write the time into each line; a line without one was
+/// written with the line before it.
 pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> Vec<Entry> {
     let mut entries = vec![];
     for source in sources(snapshot, controllers) {

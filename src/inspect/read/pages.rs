@@ -1,12 +1,12 @@
-//! Flux objects of many kinds, whole or just what rows need, handed on while the API server still sends them.
+//! Lists Flux objects of many kinds, whole or reduced, and passes them on while the API server still sends them.
 //!
-//! An API server lists a kind out of its cache, but pages after the first out of etcd once its cache no longer has the
-//! revision of the first, some minutes after the last change; that costs it three to four times as much (measured with
-//! Kubernetes 1.36, `benches/README.md`). So a page is large, and is read in pieces: neither its text nor its objects
-//! are ever in memory as a whole.
+//! An API server lists a kind from its cache. It reads pages after the first from etcd once its cache no longer has the
+//! first page's revision, some minutes after the last change, which takes three to four times as long (measured with
+//! Kubernetes 1.36, `benches/README.md`). So a page is large and is streamed: neither its text nor its objects are ever
+//! completely in memory.
 //!
-//! `Cluster::list` collects a list and begins anew where one was cut. What is handed on here cannot be taken back, so a
-//! list goes on behind the last object it handed on; that is why there are two loops over pages.
+//! `Cluster::list` collects a list and starts again if it was cut off. Objects that were passed on here cannot be taken
+//! back, so a list continues after the last object it passed on. This is why there are two loops over pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::inspect::resources::FluxObject;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
 
-/// Objects per request. Flux's own controllers ask for a kind as a whole at every start.
+/// Objects per request. Flux's own controllers list a kind as a whole at every start.
 const PAGE: u32 = 5_000;
-/// Objects that are handed on together.
+/// Number of objects that are passed on together.
 const BATCH: usize = 500;
-/// How often one kind is asked for again after an answer was cut or its snapshot expired.
+/// Limit for resuming the list of a kind after it was cut off or its snapshot expired.
 const RESUMPTIONS: u32 = 3;
 
-/// Which Flux objects are listed.
+/// Selects the Flux objects to list.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// `None` lists all namespaces.
@@ -43,7 +43,7 @@ pub struct Scope {
     pub selector: Option<String>,
 }
 
-/// What came of listing one kind.
+/// The result of listing a kind.
 #[derive(Debug)]
 pub enum Listed {
     All(ListEnd),
@@ -51,23 +51,23 @@ pub enum Listed {
     Denied(Box<ClusterError>),
 }
 
-/// How a kind that was listed is followed.
+/// The information for following a kind after its list.
 #[derive(Clone, Debug)]
 pub struct ListEnd {
-    /// At the version it is served at.
+    /// In the served version.
     pub resource: ResourceType,
-    /// What the list shows, all of it; `None` when it had to be resumed and shows one part earlier than another.
+    /// The resource version of the whole list; `None` if the list was resumed and its parts are of different ages.
     pub resource_version: Option<String>,
 }
 
-/// What a list can be read as.
+/// A form in which listed objects can be read.
 pub trait Listable: DeserializeOwned + Send + 'static {
-    /// Reads an object in which a field has another type than expected.
+    /// Reads an object in which a field has an unexpected type.
     fn of(object: Value) -> Self;
     fn key(&self) -> Key;
 }
 
-/// `namespace/name`: API servers list in the order of these, byte by byte.
+/// `namespace/name`: API servers list in this order, byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(String);
 
@@ -125,13 +125,13 @@ impl<const MANAGERS: bool> Listable for Trimmed<MANAGERS> {
     }
 }
 
-/// Lists kinds concurrently and hands their objects on in the order of kinds, some hundreds at a time, each as soon as
-/// those before them are done.
+/// Lists kinds concurrently and passes their objects on in the order of kinds, some hundreds at a time, each as soon as
+/// those before it are done.
 ///
-/// At most two such batches of each kind wait in memory. `on_batch` returns an error to end early.
+/// At most two such batches of each kind wait in memory. `on_batch` returns an error to stop.
 ///
 /// # Errors
-/// Of the first kind that cannot be listed for another reason than being absent or denied, or of `on_batch`.
+/// The first kind that cannot be listed, unless it is missing or denied; errors of `on_batch`.
 pub async fn read<T: Listable, E: From<ClusterError>>(
     cluster: &Cluster,
     flux_kinds: &[&'static FluxKind],
@@ -146,7 +146,7 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
         queues.push((kind, receiver));
         let (cluster, scope, permits) = (cluster.clone(), scope.clone(), permits.clone());
         tasks.spawn(async move {
-            // The order of permits is the order of kinds, so the one that is printed next is never starved.
+            // Permits are granted in the order of kinds, so the kind that is printed next never starves.
             let permit = permits.acquire_owned().await;
             let listed = list(&cluster, kind, &scope, &sender).await;
             drop(permit);
@@ -160,7 +160,7 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
     }
     let mut outcomes: Vec<Option<Listed>> = flux_kinds.iter().map(|_| None).collect();
     while let Some(done) = tasks.join_next().await {
-        // A task only ends otherwise by a panic of ours, which has been reported by then.
+        // Otherwise a task ends only by a panic in our code, which was reported already.
         let Ok((index, listed)) = done else { continue };
         if let Some(outcome) = outcomes.get_mut(index) {
             *outcome = Some(listed?);
@@ -169,10 +169,11 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
     Ok(flux_kinds.iter().copied().zip(outcomes).filter_map(|(kind, outcome)| Some((kind, outcome?))).collect())
 }
 
-/// Counts the objects of every kind but reports, page by page: they are never all in memory. `each` sees every one of them.
+/// Counts the objects of every kind except reports, page by page without keeping them in memory. `each` is called for
+/// every object.
 ///
 /// # Errors
-/// As [`read`]; kinds that are absent or denied are told beside their empty row.
+/// As [`read`]; missing and denied kinds are reported beside their empty row.
 pub async fn count(
     cluster: &Cluster,
     scope: &Scope,
@@ -193,25 +194,25 @@ pub async fn count(
     Ok(listed.into_iter().filter_map(|(kind, listed)| Some((row_of(kind)?, listed))).collect())
 }
 
-/// Where the listing of one kind stands.
+/// Position in the list of a kind.
 #[derive(Default)]
 struct Place {
-    /// Of the next page; `None` before the first.
+    /// Token of the next page; `None` before the first.
     token: Option<String>,
-    /// The object handed on last.
+    /// The last object that was passed on.
     last: Option<Key>,
-    /// Objects up to this one were handed on before the listing had to begin again.
+    /// Objects up to this one were passed on before the list was restarted.
     skip: Option<Key>,
-    /// Of the first page; the others belong to it.
+    /// Resource version of the first page; the other pages belong to it.
     version: Option<String>,
 }
 
-/// How one page ended.
+/// The end of a page.
 enum Ended {
     Read,
-    /// In the middle: what came before has been handed on.
+    /// Cut off; the objects before were passed on.
     Cut(Box<ClusterError>),
-    /// Nobody takes objects any more.
+    /// The consumer wants no more objects.
     Unwanted,
 }
 
@@ -230,10 +231,11 @@ async fn list<T: Listable>(
     }
 }
 
-/// The objects of one kind without what no view reads, each with its type; `parts` says what few views read.
+/// Lists the objects of a kind without the parts that no view reads, each with its type; `parts` selects parts for few
+/// views.
 ///
 /// # Errors
-/// Of the list; that the kind is not installed or not to be read is one.
+/// Those of the list, including missing and denied kinds.
 pub(super) async fn trimmed(
     cluster: &Cluster,
     resource: &ResourceType,
@@ -254,21 +256,21 @@ async fn all_as<T: Listable + Into<Value>>(
 ) -> Result<Vec<Value>, ClusterError> {
     let (sender, mut receiver) = mpsc::channel::<Vec<T>>(2);
     let (of, kind) = (cluster.clone(), resource.clone());
-    // The text is read on another thread than the answers to other questions.
+    // Parse the text on another thread than the answers to other requests.
     let mut task = JoinSet::new();
     task.spawn(async move { list_at_versions(&of, &kind, &scope, &sender).await });
     let mut all = vec![];
     while let Some(objects) = receiver.recv().await {
         all.extend(objects.into_iter().map(|object| typed(object.into(), resource)));
     }
-    // It ends otherwise only by a panic of ours, which has been reported by then.
+    // Otherwise it ends only by a panic in our code, which was reported already.
     match task.join_next().await {
         Some(Ok(Err(error))) => Err(error),
         _ => Ok(all),
     }
 }
 
-/// Items of built-in kinds say nothing of their type; those of others have the version that was asked for.
+/// Adds the type: items of built-in kinds lack it, and items of other kinds have the requested version.
 fn typed(item: Value, resource: &ResourceType) -> Value {
     match item {
         Value::Object(fields) if !fields.contains_key("kind") => {
@@ -282,7 +284,7 @@ fn typed(item: Value, resource: &ResourceType) -> Value {
     }
 }
 
-/// Asks at the newest version first; `None` for a kind without versions.
+/// Tries the newest version first; `None` for a kind without versions.
 async fn list_at_versions<T: Listable>(
     cluster: &Cluster,
     resource: &ResourceType,
@@ -303,7 +305,7 @@ async fn list_at_versions<T: Listable>(
                     return Ok(Some(ListEnd { resource: version, resource_version }));
                 }
                 Ok(Ended::Cut(error)) => *error,
-                // The snapshot behind the pages is kept for five minutes only.
+                // The snapshot of a paged list is kept for five minutes only.
                 Err(error) if place.token.is_some() && error.is_expired() => {
                     place.token = None;
                     error
@@ -325,11 +327,11 @@ async fn list_at_versions<T: Listable>(
             place.skip.clone_from(&place.last);
         }
     }
-    // Each version that is left behind is missing.
+    // Every skipped version is missing.
     missing.map_or(Ok(None), Err)
 }
 
-/// Reads the page at `place` and moves `place` behind what was handed on.
+/// Reads the page at `place` and moves `place` behind the objects that were passed on.
 async fn page<T: Listable>(
     cluster: &Cluster,
     resource: &ResourceType,
@@ -370,13 +372,13 @@ async fn page<T: Listable>(
     }
 }
 
-/// The text of a list, of which objects are taken as soon as they are complete.
+/// The text of a list, from which complete objects are taken.
 #[derive(Default)]
 struct ListText {
     unread: Vec<u8>,
-    /// The text before the first item, once that has been reached.
+    /// The text before the first item, if complete.
     head: Option<Vec<u8>>,
-    /// The items are read: what is unread is the end of the list.
+    /// Whether all items were read, so that the rest is the end of the list.
     past_items: bool,
 }
 
@@ -389,14 +391,14 @@ struct Around {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ListMetadata {
-    /// Of the next page.
+    /// Token of the next page.
     #[serde(rename = "continue")]
     token: Option<String>,
     resource_version: Option<String>,
 }
 
 impl ListText {
-    /// Takes the objects that are complete out of the unread text.
+    /// Takes the complete objects out of the unread text.
     fn objects<T: Listable>(&mut self) -> Result<Vec<T>, serde_json::Error> {
         if self.head.is_none() {
             let Some(length) = length_of_head(&self.unread) else { return Ok(vec![]) };
@@ -421,7 +423,7 @@ impl ListText {
         Ok(objects)
     }
 
-    /// What surrounds the items.
+    /// Returns the fields around the items.
     fn end(self) -> Result<ListMetadata, serde_json::Error> {
         let around = [self.head.unwrap_or_default(), self.unread].concat();
         let around: Around = serde_json::from_slice(&around)?;
@@ -429,7 +431,8 @@ impl ListText {
     }
 }
 
-/// Up to and with the bracket that opens the items; only the list's own type and metadata may stand before it.
+/// Returns the length up to and including the bracket that opens the items; only the list's own type and metadata may
+/// precede it.
 fn length_of_head(text: &[u8]) -> Option<usize> {
     const ITEMS: &[u8] = b"\"items\"";
     let after = text.windows(ITEMS.len()).position(|window| window == ITEMS)? + ITEMS.len();
@@ -437,7 +440,7 @@ fn length_of_head(text: &[u8]) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// The value a text begins with and the text after it; `None` if it is not complete.
+/// Splits off the value at the beginning of a text; `None` if it is incomplete.
 fn first_value<T: DeserializeOwned>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
     let mut parser = Deserializer::from_slice(text).into_iter();
     match parser.next() {
@@ -447,7 +450,7 @@ fn first_value<T: DeserializeOwned>(text: &[u8]) -> Result<Option<(T, &[u8])>, s
     }
 }
 
-/// Like [`first_value`]: one object of unusual types must not hide the others.
+/// Like [`first_value`]; an object with unexpected types must not hide the others.
 fn first_object<T: Listable>(text: &[u8]) -> Result<Option<(T, &[u8])>, serde_json::Error> {
     first_value(text).or_else(|_| Ok(first_value(text)?.map(|(object, rest)| (T::of(object), rest))))
 }
@@ -517,10 +520,10 @@ mod tests {
         assert!(read(r#"{"items":[}]}"#).0.is_err());
     }
 
-    /// An answer's status and the parts of its body; `None` is where the connection is cut.
+    /// Status and body parts of an answer; `None` cuts the connection.
     type Answer = (u16, Vec<Option<String>>);
 
-    /// A cluster that gives these answers one after the other, and the queries it was asked.
+    /// A cluster with these answers in order, and the recorded queries.
     fn cluster(answers: Vec<Answer>) -> (Cluster, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::new(Mutex::new(vec![]));
         let (answers, queries) = (Arc::new(Mutex::new(VecDeque::from(answers))), asked.clone());

@@ -1,14 +1,14 @@
-//! What all requests for views have in common: how many are under way, and at which version of a kind they ask.
+//! Shared by all requests of views: the number of concurrent requests, and the versions of a kind.
 
 use crate::api::kinds;
 use crate::cluster::{Cluster, ClusterError};
 use crate::k8s::ResourceType;
 
-/// Requests in flight at once: one for every kind of Flux and some more, so that a far away server is waited for once. The API
-/// server's own fairness is the bound beyond that.
+/// Limit for concurrent requests: one for every Flux kind and some more, so that the latency of a distant server counts
+/// once. The API server's own fairness limits the rest.
 pub(super) const CONCURRENCY: usize = 32;
 
-/// The versions a kind may be served at, newest first.
+/// Returns the versions of a kind, newest first.
 pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
     match kinds::of(&resource.group, &resource.kind) {
         Some(kind) => {
@@ -19,7 +19,7 @@ pub(super) fn versions(resource: &ResourceType) -> Vec<ResourceType> {
     }
 }
 
-/// Asks at the newest version first; a kind that is served at none of them is missing.
+/// Tries the newest version first; a kind that is served in none of them is missing.
 pub(super) async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
     cluster: &Cluster,
     resource: &ResourceType,
@@ -39,8 +39,8 @@ pub(super) async fn at_versions<T, F: Future<Output = Result<T, ClusterError>>>(
     Err(missing)
 }
 
-/// Those of the older versions that are worth to be asked for, when the newest is not served.
+/// Returns the older versions that may be served, if the newest is not.
 pub(super) async fn older(cluster: &Cluster, versions: Vec<ResourceType>) -> Vec<ResourceType> {
-    // One is as quickly asked for as asked about.
+    // A single version is tried as fast as looked up.
     if versions.len() < 2 { versions } else { cluster.served_among(versions).await }
 }

@@ -1,10 +1,11 @@
-//! What is known of a cluster, and what a view asked for that is not known yet.
+//! The known state of a cluster, and the needs of a view that are not known yet.
 //!
 //! ```text
 //! view(snapshot) ── asks ──► snapshot ── not loaded ──► needs ──► loader (cluster) ──► snapshot ──► view again
-//!                                └── a dump is complete: it never needs anything
+//!                                └── a dump is complete: it never has needs
 //! ```
-//! So a view is one pure function for a cluster and for a dump, and a cluster is asked only for what the view came to.
+//! So a view is the same pure function for a cluster and for a dump, and only what the view asks for is read from the
+//! cluster.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use crate::k8s::ResourceType;
 use crate::k8s::fields;
 use crate::k8s::label_selector::LabelSelector;
 
-/// One thing a view would like to know.
+/// Something that a view needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Need {
     /// Every object of a kind, in one namespace or all (`None`).
@@ -33,7 +34,7 @@ pub enum Need {
         namespace: Option<String>,
         name: String,
     },
-    /// Where a kind is served that no table knows: plural and scope.
+    /// Plural and scope of a kind that is not in the tables.
     Kind {
         group: String,
         version: String,
@@ -48,7 +49,7 @@ pub enum Need {
     },
     /// The API server's version.
     ServerVersion,
-    /// Whether the caller may do something, asked of the API server.
+    /// Whether the API server allows the user to do something.
     Access {
         verb: String,
         group: String,
@@ -57,10 +58,10 @@ pub enum Need {
     },
 }
 
-/// What came of a [`Need`].
+/// The answer to a [`Need`].
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// The objects; none is an answer.
+    /// The objects; the list may be empty.
     Objects(Vec<Value>),
     Kind(ResourceType),
     Log(Vec<String>),
@@ -68,18 +69,18 @@ pub enum Answer {
     Access(bool),
     /// The API server does not serve the kind.
     NotInstalled,
-    /// The caller may not read it.
+    /// The user may not read it.
     Denied(String),
-    /// It could not be read for another reason (a log of a pod that never ran).
+    /// It could not be read for another reason, such as the log of a pod that never ran.
     Unavailable(String),
 }
 
-/// An object as somebody wrote it at a version that is not the newest of its kind.
+/// A manifest whose version is not the newest of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutdatedManifest {
-    /// The file, or what else the text came from.
+    /// The file or other source of the text.
     pub origin: String,
-    /// Line of its `apiVersion`, from 1; `None` where the text does not tell.
+    /// Line of its `apiVersion`, from 1; `None` if unknown.
     pub line: Option<u64>,
     pub object: ObjectId,
     pub version: String,
@@ -93,26 +94,26 @@ pub struct Snapshot {
     logs: BTreeMap<(String, String, String, bool), Vec<String>>,
     version: Option<Value>,
     access: BTreeMap<Need, bool>,
-    /// A dump: nothing can be loaded.
+    /// Whether this is a dump, so that nothing can be loaded.
     complete: bool,
-    /// Kinds a complete snapshot is known to list whole: at least one object, or an empty list, was in it.
+    /// Kinds that a complete snapshot contains completely: it has at least one object or an empty list of them.
     listed: BTreeSet<(String, String)>,
     outdated: Vec<OutdatedManifest>,
-    /// Objects are kept with all that is in them.
+    /// Whether objects are kept untrimmed.
     is_whole: bool,
     done: BTreeMap<Need, Outcome>,
-    /// Kinds that were listed without a selector, whatever came of it, with the namespace; `None` is all.
+    /// Kinds that were listed without a selector, with any result, and the namespaces; `None` means all.
     asked: BTreeMap<ResourceType, BTreeSet<Option<String>>>,
-    /// Kinds of which something was refused, by group and kind.
+    /// Kinds with a refused request, by group and kind.
     refused: BTreeSet<(String, String)>,
     missing: RefCell<BTreeSet<Need>>,
     parts: Cell<Parts>,
 }
 
-/// What is long and asked for by few views: it is read only where a view wants it.
+/// Large parts that few views need; they are read only on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
-    /// Of the versions of definitions.
+    /// Schemas in the versions of definitions.
     pub(super) schemas: bool,
     /// The managed fields that [`trim`] keeps.
     pub(super) managers: bool,
@@ -131,12 +132,12 @@ enum Outcome {
 }
 
 impl Snapshot {
-    /// An empty snapshot that asks for what it has not.
+    /// Creates an empty snapshot that collects needs.
     pub fn of_cluster() -> Self {
         Snapshot::default()
     }
 
-    /// A snapshot that holds everything there will ever be.
+    /// Creates a complete snapshot.
     pub fn of_dump(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut snapshot = Snapshot { complete: true, ..Snapshot::default() };
         for object in objects {
@@ -145,7 +146,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// The same for objects that are kept whole, the values of Secrets among it.
+    /// Creates a complete snapshot with untrimmed objects, including the values of Secrets.
     pub(super) fn of_whole_dump() -> Self {
         Snapshot { complete: true, is_whole: true, ..Snapshot::default() }
     }
@@ -170,12 +171,12 @@ impl Snapshot {
         self.outdated.push(manifest);
     }
 
-    /// Flux objects of a dump that were written at an older version, in the order they were read.
+    /// Returns the Flux objects of a dump with an older version, in reading order.
     pub fn outdated(&self) -> &[OutdatedManifest] {
         &self.outdated
     }
 
-    /// Records that a kind was listed and had no objects.
+    /// Records an empty list of a kind.
     pub fn insert_empty_list(&mut self, group: &str, kind: &str) {
         self.listed.insert((group.into(), kind.into()));
     }
@@ -188,7 +189,7 @@ impl Snapshot {
         self.version = Some(version);
     }
 
-    /// Stores what came of a need.
+    /// Stores the answer to a need.
     pub fn answer(&mut self, need: Need, answer: Answer) {
         let outcome = match (&need, answer) {
             (_, Answer::Objects(objects)) => {
@@ -229,8 +230,8 @@ impl Snapshot {
         self.done.insert(need, outcome);
     }
 
-    /// Takes what was asked for and is not known; empty when the last view is final. An object whose kind is to be listed anyway
-    /// is not asked for by name.
+    /// Returns the needs that are not known yet; empty when the last view is final. An object whose kind will be listed
+    /// anyway is not read by name.
     pub fn take_needs(&self) -> Vec<Need> {
         let mut needs = std::mem::take(&mut *self.missing.borrow_mut());
         let listed: BTreeSet<(ResourceType, Option<String>)> = needs
@@ -249,17 +250,17 @@ impl Snapshot {
         needs.into_iter().collect()
     }
 
-    /// How many objects it holds.
+    /// Returns the number of objects.
     pub fn count(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether something was asked for that is not known yet.
+    /// Whether there are unknown needs.
     pub fn is_loading(&self) -> bool {
         !self.missing.borrow().is_empty()
     }
 
-    /// The first refusal met while loading, for views that cannot do without.
+    /// Returns the first refusal, for views that cannot work without the object.
     pub fn denied(&self) -> Option<(&Need, &str)> {
         self.done.iter().find_map(|(need, outcome)| match outcome {
             Outcome::Denied(message) => Some((need, message.as_str())),
@@ -267,7 +268,7 @@ impl Snapshot {
         })
     }
 
-    /// Whether the API server was found not to serve the kind. Unknown for a dump.
+    /// Whether the API server does not serve the kind. Unknown for a dump.
     pub fn is_not_installed(&self, resource: &ResourceType) -> bool {
         self.done.iter().any(|(need, outcome)| {
             *outcome == Outcome::NotInstalled
@@ -286,19 +287,19 @@ impl Snapshot {
         }
     }
 
-    /// Whether all objects of a kind in a namespace (or all) are here that there are.
+    /// Whether all objects of a kind in a namespace (or all) are known.
     pub fn is_listed(&self, resource: &ResourceType, namespace: Option<&str>) -> bool {
         self.complete || self.list_is_done(resource, namespace)
     }
 
-    /// Asks that definitions are listed with the schemas of their versions; without it they are left out, as most of a long text.
-    /// A view that reads them has to say so from the first.
+    /// Requests the schemas in definitions, which are omitted by default because they are most of a long text. A view
+    /// that reads them must request them in the first round.
     pub fn want_schemas(&self) {
         self.parts.set(Parts { schemas: true, ..self.parts.get() });
     }
 
-    /// Asks that objects are listed with their managed fields; without it they are left out, as a third of most objects.
-    /// A view that reads them has to say so from the first.
+    /// Requests the managed fields of objects, which are omitted by default because they are a third of most objects. A
+    /// view that reads them must request them in the first round.
     pub fn want_managers(&self) {
         self.parts.set(Parts { managers: true, ..self.parts.get() });
     }
@@ -312,7 +313,7 @@ impl Snapshot {
         namespaces.contains(&None) || namespace.is_some_and(|namespace| namespaces.contains(&Some(namespace.into())))
     }
 
-    /// Whether the absence of an object of this kind means something: a cluster was asked, or the dump has the kind.
+    /// Whether the absence of an object of this kind is meaningful: the cluster was asked, or the dump has the kind.
     pub fn knows(&self, resource: &ResourceType) -> bool {
         let kind = || (resource.group.to_string(), resource.kind.to_string());
         if self.complete { self.listed.contains(&kind()) } else { !self.is_refused(resource) }
@@ -322,7 +323,7 @@ impl Snapshot {
         !self.refused.is_empty() && self.refused.contains(&(resource.group.to_string(), resource.kind.to_string()))
     }
 
-    /// The Flux kinds that have a definition: none until the definitions are read, all where they cannot be.
+    /// Returns the Flux kinds with a definition: none before the definitions are read, all if they cannot be read.
     pub fn defined_kinds(&self) -> Vec<&'static FluxKind> {
         let definitions: BTreeSet<&str> = self.list(&CRD, None).into_iter().map(fields::name).collect();
         let is_defined = |kind: &&FluxKind| {
@@ -333,12 +334,12 @@ impl Snapshot {
         FLUX_KINDS.iter().filter(is_defined).collect()
     }
 
-    /// Looks one object up; asks for it when it may exist and was not loaded.
+    /// Returns an object, and records a need if it may exist and was not loaded.
     pub fn get(&self, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<&Value> {
         let namespace = namespace.filter(|_| resource.namespaced);
         let reference = ObjectId::new(&resource.group, &resource.kind, namespace, name);
         let found = self.objects.get(&reference);
-        // Who may not list a kind may still read one object of it.
+        // A user who may not list a kind may still read a single object.
         if found.is_none() && (self.is_refused(resource) || !self.list_is_done(resource, namespace)) {
             self.need(Need::Get {
                 resource: resource.clone(),
@@ -349,7 +350,7 @@ impl Snapshot {
         found
     }
 
-    /// Looks one object up by reference, finding out first where its kind is served.
+    /// Returns an object by reference, after looking up its resource type.
     pub fn get_ref(&self, reference: &ObjectId) -> Option<&Value> {
         if let Some(found) = self.objects.get(reference) {
             return Some(found);
@@ -359,7 +360,7 @@ impl Snapshot {
         self.get(&resource, reference.namespace(), &reference.name)
     }
 
-    /// Where a kind is served: the tables, then what discovery said.
+    /// Returns the resource type of a kind from the tables, or else from discovery.
     pub fn resource_type(&self, group: &str, version: &str, kind: &str) -> Option<ResourceType> {
         let known = crate::api::kinds::resource_type_of(group, kind)
             .or_else(|| self.kinds.get(&(group.to_owned(), kind.to_owned())).cloned());
@@ -369,7 +370,7 @@ impl Snapshot {
         known
     }
 
-    /// Every object of a kind in one namespace or all (`None`), by namespace and name.
+    /// Returns every object of a kind in one namespace or all (`None`), by namespace and name.
     pub fn list(&self, resource: &ResourceType, namespace: Option<&str>) -> Vec<&Value> {
         let namespace = namespace.filter(|_| resource.namespaced);
         if !self.list_is_done(resource, namespace) {
@@ -378,9 +379,9 @@ impl Snapshot {
         self.loaded(resource, namespace).collect()
     }
 
-    /// Like [`Snapshot::list`], but a cluster is asked only for what the selector matches.
+    /// Like [`Snapshot::list`], but only objects that match the selector are read from a cluster.
     ///
-    /// `selector` is Kubernetes' text, which a dump is matched against here.
+    /// `selector` is in Kubernetes' syntax; a dump is filtered here.
     pub fn list_labelled(&self, resource: &ResourceType, namespace: Option<&str>, selector: &str) -> Vec<&Value> {
         let namespace = namespace.filter(|_| resource.namespaced);
         if !self.list_is_done(resource, namespace) {
@@ -390,13 +391,14 @@ impl Snapshot {
                 selector: Some(selector.into()),
             });
         }
-        // The selectors of this crate are made of constants and names; a broken one selects nothing and fails its test.
+        // The selectors in this crate consist of constants and names; an invalid one selects nothing and fails its
+        // test.
         let selector: Option<LabelSelector> = selector.parse().ok();
         let is_selected = |object: &&Value| selector.as_ref().is_some_and(|selector| selector.matches_object(object));
         self.loaded(resource, namespace).filter(is_selected).collect()
     }
 
-    /// What is here already of a kind, without asking for more.
+    /// Returns the loaded objects of a kind without recording a need.
     pub fn loaded<'a>(
         &'a self,
         resource: &ResourceType,
@@ -413,12 +415,12 @@ impl Snapshot {
             .map(|(_, object)| object)
     }
 
-    /// Every object there is, by group, kind, namespace and name.
+    /// Returns every object by group, kind, namespace and name.
     pub fn all(&self) -> impl Iterator<Item = &Value> {
         self.objects.values()
     }
 
-    /// The last lines of a container's log; `None` when there is none or it is not known yet.
+    /// Returns the last lines of a container's log; `None` when there is none or it is not known yet.
     pub fn log(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&[String]> {
         let found = self.logs.get(&(namespace.into(), pod.into(), container.into(), previous));
         if found.is_none() {
@@ -432,7 +434,7 @@ impl Snapshot {
         found.map(Vec::as_slice)
     }
 
-    /// Why a container's log could not be read; `None` where it was, or is not known yet.
+    /// Returns why a container's log could not be read; `None` if it was, or is not known yet.
     pub fn log_trouble(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&str> {
         let need = Need::Logs { namespace: namespace.into(), pod: pod.into(), container: container.into(), previous };
         match self.done.get(&need) {
@@ -441,12 +443,12 @@ impl Snapshot {
         }
     }
 
-    /// Every log there is: namespace, pod, container and whether it is of the run before the last restart.
+    /// Returns every log: namespace, pod, container and whether it is of the previous run.
     pub(super) fn logs(&self) -> impl Iterator<Item = (&(String, String, String, bool), &Vec<String>)> {
         self.logs.iter()
     }
 
-    /// What `GET /version` says (`gitVersion`, `platform`, …).
+    /// Returns the answer of `GET /version` (`gitVersion`, `platform`, …).
     pub fn server_version(&self) -> Option<&Value> {
         if self.version.is_none() {
             self.need(Need::ServerVersion);
@@ -454,7 +456,7 @@ impl Snapshot {
         self.version.as_ref()
     }
 
-    /// Whether the caller may do something; `None` when it cannot be told (a dump).
+    /// Whether the user may do something; `None` when unknown, as in a dump.
     pub fn may(&self, verb: &str, group: &str, resource: &str, namespace: Option<&str>) -> Option<bool> {
         let need = Need::Access {
             verb: verb.into(),
@@ -470,16 +472,16 @@ impl Snapshot {
     }
 }
 
-/// Drops what no view reads: the values of Secrets, whose mere existence is of interest, and the field sets of managed fields,
-/// which cost most memory (who managed at which version stays). Two kinds of sets stay: of the few objects that are suspended,
-/// where they say who did it, and those of people and foreign tools after the object was made, where they say what was changed
-/// by hand.
+/// Removes everything that no view reads: the values of Secrets, of which only the existence matters, and the field
+/// sets of managed fields, which take most memory (manager and version are kept). Two kinds of field sets are kept:
+/// those of the few suspended objects, which tell who suspended them, and those of people and foreign tools after the
+/// creation, which tell what was changed by hand.
 pub fn trim(object: &mut Value) {
     if fields::kind(object) == "Secret" && fields::group(object).is_empty() {
         let names_an_issuer = fields::name(object) == ENTITLEMENT_SECRET;
         for field in ["data", "stringData"] {
             let values = object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten();
-            // Who has issued an entitlement is no secret; the report shows it.
+            // The issuer of an entitlement is not secret; the report shows it.
             for (_, value) in values.filter(|(key, _)| !(names_an_issuer && *key == ENTITLEMENT_VENDOR)) {
                 *value = Value::Null;
             }
@@ -500,7 +502,7 @@ pub fn trim(object: &mut Value) {
     }
 }
 
-/// The names nearest to a mistyped one, and where an object of exactly that name is.
+/// Returns the names most similar to a mistyped one, and the places of objects with exactly that name.
 pub fn elsewhere<'a>(objects: impl IntoIterator<Item = &'a Value>, name: &str) -> Vec<&'a str> {
     objects.into_iter().filter(|o| fields::name(o) == name).filter_map(fields::namespace).collect()
 }

@@ -1,6 +1,8 @@
-//! Objects that are read without what no view asks for: the field sets of managed fields are half of the text of most objects.
+//! Deserialises objects without the parts that no view reads: field sets of managed fields are half of the text of most
+//! objects.
 //!
-//! What [`super::snapshot::trim`] keeps is kept; what it drops is, as far as that can be told while reading, never in memory.
+//! It keeps what [`super::snapshot::trim`] keeps. Dropped parts are never in memory, as far as they can be recognised
+//! while reading.
 
 use std::fmt;
 
@@ -10,7 +12,8 @@ use serde_json::{Map, Value};
 use crate::api::field_managers::Author;
 use crate::api::kinds::{FLUX_KINDS, Suspension};
 
-/// An object without the field sets of controllers, but for what suspends it; without `MANAGERS` it has no managed fields at all.
+/// An object without the field sets of controllers, except fields that suspend it; without `MANAGERS` it has no managed
+/// fields at all.
 #[derive(Debug)]
 pub(super) struct Trimmed<const MANAGERS: bool>(pub(super) Value);
 
@@ -21,7 +24,7 @@ impl<'de, const MANAGERS: bool> serde::Deserialize<'de> for Trimmed<MANAGERS> {
     }
 }
 
-/// A definition (CustomResourceDefinition) without the schemas of its versions, which are nearly all of it.
+/// A definition (CustomResourceDefinition) without the schemas of its versions, which are nearly all of its text.
 #[derive(Debug)]
 pub(super) struct TrimmedDefinition(pub(super) Value);
 
@@ -31,11 +34,11 @@ impl<'de> serde::Deserialize<'de> for TrimmedDefinition {
     }
 }
 
-/// What is read.
+/// The position of the reader.
 #[derive(Clone, Copy)]
 enum Place {
     Object,
-    /// An object of which managed fields are left out.
+    /// An object without managed fields.
     Unmanaged,
     UnmanagedMetadata,
     Definition,
@@ -44,7 +47,7 @@ enum Place {
     DefinitionVersion,
     Metadata,
     ManagedFields,
-    /// One manager, of whom the name is not known yet.
+    /// A manager whose name is not known yet.
     Manager,
 }
 
@@ -109,7 +112,7 @@ fn is_controller(manager: &Map<String, Value>) -> bool {
     manager.get("manager").and_then(Value::as_str).is_some_and(|name| Author::of(name) != Author::Other)
 }
 
-/// Reads of a field set only what leads to a field that suspends; `None` where there is none.
+/// Keeps of a field set only the paths to fields that suspend; `None` if there are none.
 struct Suspending;
 
 impl<'de> DeserializeSeed<'de> for Suspending {
@@ -137,7 +140,7 @@ impl<'de> Visitor<'de> for Suspending {
                 kept.insert(key, below);
             }
         }
-        // An empty set is a field that is held as one piece.
+        // An empty set is a field that is owned as a whole.
         Ok((is_leaf || !kept.is_empty()).then_some(Value::Object(kept)))
     }
 }

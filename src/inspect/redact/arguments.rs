@@ -1,4 +1,4 @@
-//! Credentials among arguments of programs, where flag and value are two texts. Pure.
+//! Masks credentials in arguments, where flag and value are separate texts. Pure.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::words::{is_apart_password, is_attached_password, is_credential_value,
 /// Names of flags that take `user:password`.
 const USER_FLAGS: [&str; 6] = ["u", "U", "user", "proxy-user", "userpass", "basic-auth"];
 
-/// Whether a list holds arguments, by the name of its field or because flags are in it.
+/// Whether a list contains arguments, by the name of its field or because it contains flags.
 pub(super) fn are_arguments(key: &str, items: &[Value]) -> bool {
     let key = key.to_ascii_lowercase();
     let is_named = ["args", "arguments", "command", "cmd", "entrypoint"].iter().any(|end| key.ends_with(end));
@@ -20,7 +20,7 @@ pub(super) fn are_arguments(key: &str, items: &[Value]) -> bool {
     !items.is_empty() && items.iter().all(|item| !item.is_object() && !item.is_array()) && (is_named || has_flag())
 }
 
-/// How the next argument is to be read.
+/// The meaning of the next argument.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Anything,
@@ -29,7 +29,7 @@ enum Next {
     PerhapsPassword,
 }
 
-/// Masks the values of flags; `program` is the whole command line as far as it is known. Texts are not searched here.
+/// Masks the values of flags; `program` is the known part of the command line. Texts are not searched here.
 pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String>) -> usize {
     let own = items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
     let letters = password_letters(&format!("{program} {own}"));
@@ -62,7 +62,7 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
         let name = flag.trim_start_matches('-');
         let letter = Some(name).filter(|_| !flag.starts_with("--")).and_then(|name| name.chars().next());
         let is_letter = letter.is_some() && name.chars().count() == 1;
-        // `-psecret` of a program that is known to read it so is no flag of that name.
+        // `-psecret` of a program known to read it that way is not a flag of that name.
         let is_attached = letter.is_some_and(attached) && !is_letter && !["password", "passwd"].contains(&name);
         let masked = match value {
             _ if is_attached => letter.and_then(|letter| attached_value(text, letter, true)),

@@ -1,8 +1,8 @@
-//! Values that are known to be secret, found wherever a text holds them.
+//! Finds known secret values in any text.
 //!
-//! One Aho–Corasick automaton looks for the beginnings of all values in a single pass, so the time is linear in the text
-//! however many values there are. Only beginnings are in the automaton: 300 Secrets of 4 kB would make it a hundred times as
-//! large. What follows a long beginning is compared with the values that begin so.
+//! One Aho–Corasick automaton searches for the beginnings of all values in a single pass, so the time is linear in the
+//! text, however many values there are. It contains only beginnings: 300 Secrets of 4 kB would make it a hundred times
+//! as large. Text after a long beginning is compared with the values that begin so.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Shorter values are words that occur everywhere: `admin`, `true`.
+/// Shorter values are common words: `admin`, `true`.
 const SHORTEST: usize = 6;
-/// Bytes of a value that the automaton knows.
+/// Length of a beginning in bytes.
 const BEGINNING: usize = 32;
-/// Up to this length a word of small letters may be one of a language, and counts only where it stands alone.
+/// A lower-case word up to this length may be an ordinary word, and is masked only where it stands alone.
 const LONGEST_WORD: usize = 12;
-/// How many beginnings inside of what is masked already are compared: a value that repeats itself begins at every byte.
+/// Number of beginnings that are compared inside masked text: a repetitive value begins at every byte.
 const INSIDE: usize = 16;
 
-/// The values.
+/// The known values.
 #[derive(Default)]
 pub(super) struct KnownValues {
     values: BTreeSet<String>,
@@ -30,14 +30,14 @@ pub(super) struct KnownValues {
 /// The compiled values.
 struct Search {
     automaton: AhoCorasick,
-    /// For each pattern the values that begin with it, as a range of `values`.
+    /// For each pattern, the range in `values` of the values that begin with it.
     ranges: Vec<(usize, usize)>,
-    /// In order, so that the value with the longest common beginning is beside the place of a text among them.
+    /// Sorted, so that the value with the longest common prefix is next to a text's position.
     values: Vec<String>,
 }
 
 impl KnownValues {
-    /// Remembers every line of a text, as it is and in the ways that programs write it.
+    /// Adds every line of a text, as it is and in the encodings that programs write.
     pub(super) fn add(&mut self, text: &str) {
         self.search = None;
         for line in text.lines() {
@@ -56,7 +56,7 @@ impl KnownValues {
         self.values.extend(forms.into_iter().filter(|form| form.len() >= SHORTEST));
     }
 
-    /// Remembers one text as it is.
+    /// Adds a text unchanged.
     pub(super) fn add_verbatim(&mut self, text: &str) {
         if text.len() >= SHORTEST && !is_common(text) {
             self.search = None;
@@ -67,7 +67,7 @@ impl KnownValues {
     /// Prepares the search.
     ///
     /// # Errors
-    /// More values than an automaton can number: some 2³¹ bytes of beginnings.
+    /// More values than an automaton can number, that is some 2³¹ bytes of beginnings.
     pub(super) fn compile(&mut self) -> Result<(), aho_corasick::BuildError> {
         if self.search.is_some() || self.values.is_empty() {
             return Ok(());
@@ -90,7 +90,7 @@ impl KnownValues {
         Ok(())
     }
 
-    /// The places of known values in a text, in order and apart from each other. Nothing is found before [`Self::compile`].
+    /// Returns the ranges of known values in a text, in order and without overlaps. Requires [`Self::compile`].
     pub(super) fn find(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(search) = &self.search else { return vec![] };
         let mut found: Vec<(usize, usize)> = vec![];
@@ -103,7 +103,7 @@ impl KnownValues {
             }
             let Some(length) = search.length_at(hit.pattern().as_usize(), text, hit.start()) else { continue };
             let end = hit.start() + length;
-            // Hits come in the order of their ends: a longer value may begin before the last one found.
+            // Matches are in the order of their ends, so a longer value may begin before the last match.
             let mut start = hit.start();
             let mut until = end;
             while let Some((from, to)) = found.pop_if(|(_, to)| *to > start) {
@@ -117,7 +117,7 @@ impl KnownValues {
 }
 
 impl Search {
-    /// How many bytes of a text are a known value, where one begins as the pattern does.
+    /// Returns the length of the known value at this position, where the pattern matches.
     fn length_at(&self, pattern: usize, text: &str, start: usize) -> Option<usize> {
         let (first, end) = *self.ranges.get(pattern)?;
         let values = self.values.get(first..end)?;
@@ -126,7 +126,7 @@ impl Search {
             let value = values.first()?;
             return is_own_word(value, text, start).then_some(value.len());
         }
-        // A value that is cut off, in a log for instance, is as secret as the whole.
+        // A value that is cut off, as in a log, is as secret as the whole.
         let place = values.partition_point(|value| value.as_str() <= rest);
         let beside = [place.checked_sub(1), Some(place)].into_iter().flatten().filter_map(|index| values.get(index));
         let longest = beside.map(|value| common_length(value, rest)).max()?.max(BEGINNING.min(rest.len()));
@@ -138,7 +138,7 @@ fn common_length(one: &str, other: &str) -> usize {
     one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// A word or number is a value only where no letter or digit is beside it.
+/// A word or number counts only without a letter or digit next to it.
 fn is_own_word(value: &str, text: &str, start: usize) -> bool {
     let is_word = value.len() <= LONGEST_WORD
         && (value.bytes().all(|byte| byte.is_ascii_lowercase()) || value.bytes().all(|byte| byte.is_ascii_digit()));
@@ -147,7 +147,7 @@ fn is_own_word(value: &str, text: &str, start: usize) -> bool {
     !is_word || !(is_part(start.checked_sub(1).and_then(|at| bytes.get(at))) || is_part(bytes.get(start + value.len())))
 }
 
-/// Words that are not secret though a Secret holds them: masking them would make everything unreadable.
+/// Words that are not secret although a Secret contains them: masking them would make everything unreadable.
 fn is_common(line: &str) -> bool {
     const WORDS: [&str; 20] = [
         "default",
@@ -171,7 +171,7 @@ fn is_common(line: &str) -> bool {
         "cluster",
         "kubernetes",
     ];
-    // A line of a configuration whose value is too short to be looked for: `apiVersion: v1`.
+    // A line of a configuration with a short value: `apiVersion: v1`.
     let is_short_field = line.split_once(':').is_some_and(|(name, value)| {
         value.trim().len() < SHORTEST && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-\"' ".contains(&b))
     });
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_value_that_repeats_itself_is_compared_a_few_times_and_not_at_every_byte() {
-        // Compared at every byte, these are 45,000,000,000 bytes, which no test waits for.
+        // Comparing at every byte would take 45,000,000,000 comparisons, too many for a test.
         assert_eq!(masked(&[&"a".repeat(300_000)], &"a".repeat(300_000)), "#");
     }
 }

@@ -1,8 +1,8 @@
-//! Secrets in texts that only their lines give a structure: logs, and templates that are not YAML yet. Pure.
+//! Masks secrets in texts with only a line structure: logs, and templates that are not YAML yet. Pure.
 
 use super::MASK;
 
-/// A text with fields over several lines, or a list of such.
+/// Whether a text has fields on several lines, or a list of fields.
 pub(super) fn has_fields(text: &str) -> bool {
     let is_field = |line: &str| {
         let line = line.trim_start().trim_start_matches("- ").trim_start();
@@ -12,7 +12,8 @@ pub(super) fn has_fields(text: &str) -> bool {
     text.contains('\n') && text.lines().any(is_field)
 }
 
-/// Values below `data:` and `stringData:` of a text that cannot be parsed, as templates cannot, and names a Secret or ConfigMap.
+/// Masks values below `data:` and `stringData:` in a text that names a Secret or ConfigMap but cannot be parsed, such
+/// as a template.
 pub(super) fn without_data_of_templates(text: &str) -> (String, usize) {
     let field = |line: &str| line.trim().trim_start_matches("- ").replace(['"', '\'', ' '], "");
     let is_kind = |line: &str| matches!(field(line).as_str(), "kind:Secret" | "kind:ConfigMap");
@@ -50,9 +51,9 @@ pub(super) fn without_data_of_templates(text: &str) -> (String, usize) {
     (cleaned, count)
 }
 
-/// How many lines a key block that begins in the first line takes, one that a log cuts at its beginning included.
+/// Returns the number of lines of a key block at the first line, also if the log cut off its beginning.
 pub(super) fn key_block_lines(lines: &[String]) -> usize {
-    /// The longest key in use, RSA with 16,384 bits, has some 200 lines.
+    /// The longest key in use, RSA with 16,384 bits, has about 200 lines.
     const LONGEST: usize = 400;
     let Some(first) = lines.first() else { return 0 };
     let marks = |line: &str, word: &str| line.contains(word) && line.contains("PRIVATE KEY") && line.contains("--");

@@ -1,9 +1,9 @@
-//! Names of fields, variables, headers and flags that hold a credential. Pure.
+//! Decides which names of fields, variables, headers and flags are those of credentials. Pure.
 //!
-//! Every part of the redactor asks this one function, so that `adminPassword: x` in an object, `ADMIN_PASSWORD=x` in a log and
-//! `--admin-password x` among arguments are judged alike.
+//! Every part of the redactor uses this function, so that `adminPassword: x` in an object, `ADMIN_PASSWORD=x` in a log
+//! and `--admin-password x` in arguments are treated alike.
 
-/// Ends of names, written in one word and in lower case.
+/// Endings of names, as one lower-case word.
 const ENDINGS: [&str; 64] = [
     "password",
     "passwords",
@@ -70,7 +70,7 @@ const ENDINGS: [&str; 64] = [
     "htpasswd",
     "mnemonic",
 ];
-/// Last words of names; as ends of longer words they mean something else (`bypass`, `spin`).
+/// Last words of names; as endings of longer words they mean something else (`bypass`, `spin`).
 const WORDS: [&str; 17] = [
     "pass",
     "pw",
@@ -92,7 +92,7 @@ const WORDS: [&str; 17] = [
 ];
 /// Words that only end in `pass`.
 const NOT_A_PASSWORD: [&str; 7] = ["bypass", "compass", "encompass", "trespass", "surpass", "overpass", "underpass"];
-/// Names of Secrets rather than what is in them.
+/// Names of references to Secrets instead of their content.
 const REFERENCES: [&str; 10] = [
     "pullsecret",
     "pullsecrets",
@@ -105,12 +105,12 @@ const REFERENCES: [&str; 10] = [
     "verifysecret",
     "proxysecret",
 ];
-/// Words after the one that matters: `PASSWORD_OLD`, `tokenValue`, `secretHash`.
+/// Qualifiers after the decisive word: `PASSWORD_OLD`, `tokenValue`, `secretHash`.
 const QUALIFIERS: [&str; 18] = [
     "value", "data", "text", "string", "base64", "b64", "encoded", "plain", "raw", "hash", "old", "new", "current",
     "previous", "next", "prod", "dev", "bcrypt",
 ];
-/// Parameters of signed addresses whose names say nothing elsewhere.
+/// Parameters of signed addresses whose names mean nothing elsewhere.
 const QUERY_PARAMETERS: [&str; 12] = [
     "key",
     "code",
@@ -126,9 +126,9 @@ const QUERY_PARAMETERS: [&str; 12] = [
     "googleaccessid",
 ];
 
-/// Whether a value under this name is a credential.
+/// Whether a value with this name is a credential.
 pub(super) fn names_credential(name: &str) -> bool {
-    // `KEY` and `X_KEY` are variables that hold a key; `key` is the name of an entry everywhere in Kubernetes.
+    // `KEY` and `X_KEY` are variables with a key, but `key` is the name of an entry everywhere in Kubernetes.
     let is_variable = name.len() >= 3 && !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let mut words = words(name);
     if is_variable && words.last().is_some_and(|word| word == "key") {
@@ -152,18 +152,18 @@ pub(super) fn names_credential(name: &str) -> bool {
     false
 }
 
-/// Whether a parameter of a query is a credential.
+/// Whether a query parameter is a credential.
 pub(super) fn names_query_credential(name: &str) -> bool {
     QUERY_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) || names_credential(name)
 }
 
-/// Whether a name may be that of a Secret: what is called `secret` is often a reference.
+/// Whether the value of a name may be the name of a Secret: a field called `secret` is often a reference.
 pub(super) fn may_refer_to_secret(name: &str) -> bool {
     let joined = words(name).concat();
     ["secret", "secrets", "credential", "credentials", "auth"].iter().any(|ending| joined.ends_with(ending))
 }
 
-/// The words of `someName`, `SOME_NAME`, `some-name` and `some.name`, in lower case.
+/// Splits `someName`, `SOME_NAME`, `some-name` and `some.name` into lower-case words.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     let mut before = ' ';

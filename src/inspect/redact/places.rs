@@ -1,11 +1,11 @@
-//! Fields by what stands in them: values, names, references, variables. Pure.
+//! Classifies fields by their content: values, names, references, variables. Pure.
 
 use serde_json::Value;
 
 use super::MASK;
 use crate::k8s::fields;
 
-/// Keys of Secrets whose values are public, and occur in addresses and messages that explain a failure.
+/// Keys of Secrets with public values, which occur in addresses and messages that explain a failure.
 pub(super) const PUBLIC: [&str; 10] = [
     "username",
     "known_hosts",
@@ -18,14 +18,14 @@ pub(super) const PUBLIC: [&str; 10] = [
     "type",
     "githubAppID",
 ];
-/// Keys of Secrets that hold addresses: public when they are hosts, credentials when a path, a query or a user is in them.
+/// Keys of Secrets with addresses: a host is public, but a path, a query or a user makes it a credential.
 pub(super) const ADDRESSES: [&str; 11] =
     ["address", "url", "uri", "proxy", "host", "hostname", "server", "endpoint", "webhook", "registry", "repository"];
-/// Annotations of these domains are read by people and by this program.
+/// Annotations in these domains are kept for people and for this program.
 pub(super) const KNOWN_DOMAINS: [&str; 5] = ["kubernetes.io", "k8s.io", "fluxcd.io", "controlplane.io", "helm.sh"];
-/// Ends of the names of annotations that hold a copy of the object.
+/// Endings of annotations that contain a copy of the object.
 pub(super) const COPIES: [&str; 4] = ["last-applied-configuration", "/last-applied", "/original", "/applied"];
-/// Fields that say which object or image is meant. A Secret may hold the same word.
+/// Fields that identify an object or image. A Secret may contain the same word.
 pub(super) const IDENTITY: [&str; 10] = [
     "name",
     "namespace",
@@ -63,7 +63,7 @@ pub(super) const REFERENCE_FIELDS: [&str; 22] = [
     "mode",
     "scope",
 ];
-/// Fields of metadata that say which object it is, when it was made and whose it is.
+/// Fields of metadata about the object's identity, age and owner.
 pub(super) const METADATA: [&str; 14] = [
     "name",
     "namespace",
@@ -80,7 +80,7 @@ pub(super) const METADATA: [&str; 14] = [
     "managedFields",
     "continue",
 ];
-/// Headers that only say how an answer is wanted.
+/// Headers that only describe the expected answer.
 pub(super) const PLAIN_HEADERS: [&str; 10] = [
     "accept",
     "accept-encoding",
@@ -102,29 +102,30 @@ pub(super) fn is_data(value: &Value) -> bool {
         Some("Secret") => has("data") || has("stringData"),
         Some("ConfigMap") => fields::group(value).is_empty() && (has("data") || has("binaryData")),
         Some(_) => false,
-        // Only Secrets have it, and a patch need not say what it is one of.
+        // Only Secrets have this field, and a patch need not state the kind.
         None => has("stringData"),
     }
 }
 
-/// Whether an entry of a Secret is to be kept secret.
+/// Whether an entry of a Secret must be masked.
 pub(super) fn is_secret_entry(key: &str, text: &str) -> bool {
     !(PUBLIC.contains(&key) || is_address(key) && is_plain_host(text.trim()))
 }
 
-/// Whether a field holds an address.
+/// Whether a field contains an address.
 pub(super) fn is_address(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     ADDRESSES.iter().any(|address| key.ends_with(address))
 }
 
-/// A host or an address that leads to one and says nothing else.
+/// Whether a text is only a host, or an address of one.
 pub(super) fn is_plain_host(text: &str) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
     !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
 }
 
-/// Names of objects have no capitals; names of kinds, reasons and images have nothing that a random text is likely to have.
+/// Whether a text looks like a name or image: object names have no capitals, and kinds, reasons and images lack
+/// features of random texts.
 pub(super) fn is_object_name_or_image(text: &str) -> bool {
     let is_kind = text.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_name = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-._:/@".contains(&b));
@@ -138,7 +139,7 @@ pub(super) fn is_reference_field(name: &str) -> bool {
             .any(|end| name.ends_with(end))
 }
 
-/// Fields that hold variables: `env`, `extraEnv`, `envVars`, `environment`.
+/// Whether a field contains variables: `env`, `extraEnv`, `envVars`, `environment`.
 pub(super) fn is_environment(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     ["env", "envs", "envvars", "environment", "environmentvariables"].iter().any(|end| key.ends_with(end))
@@ -150,7 +151,7 @@ pub(super) fn is_inventory_entry(value: &Value) -> bool {
     is_id && value.as_object().is_some_and(|members| members.keys().all(|key| key == "id" || key == "v"))
 }
 
-/// Whether this program wrote it where a value was.
+/// Whether this program wrote the entry in place of a value.
 pub(super) fn is_masked_entry(entry: &Value) -> bool {
     let Some(members) = entry.as_object() else { return false };
     let is_hash = |value: &Value| {
@@ -163,13 +164,13 @@ pub(super) fn is_masked_entry(entry: &Value) -> bool {
     })
 }
 
-/// The texts of a map of an object.
+/// Returns the texts in a map of an object.
 pub(super) fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
     let values = object.get(field).and_then(Value::as_object);
     values.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
-/// Masks what holds values by its place: values of charts, of substitutions and of inputs.
+/// Masks fields that contain values by their place: values of charts, substitutions and inputs.
 pub(super) fn mask_fields(object: &mut Value) -> usize {
     let mut count = 0;
     for pointer in [
@@ -183,7 +184,7 @@ pub(super) fn mask_fields(object: &mut Value) -> usize {
             count += mask_scalars(value);
         }
     }
-    // The path of a receiver is all that is needed to call it, and a provider's address holds the token of the chat.
+    // The path of a receiver is enough to call it, and a provider's address contains the token of the chat.
     for pointer in ["/status/webhookPath", "/status/url"] {
         count += mask_text(object.pointer_mut(pointer));
     }
@@ -212,7 +213,7 @@ pub(super) fn mask_text(value: Option<&mut Value>) -> usize {
     }
 }
 
-/// Masks every text and number; switches and structure stay.
+/// Masks every text and number, and keeps booleans and structure.
 pub(super) fn mask_scalars(value: &mut Value) -> usize {
     match value {
         Value::String(_) => mask_text(Some(value)),

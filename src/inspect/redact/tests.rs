@@ -1,4 +1,4 @@
-//! Places and texts of every family, each told as what must be masked and what must stay.
+//! Objects and texts of every family, each with the words that must be masked and those that must be kept.
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn redacting_twice_changes_nothing() {
     assert_eq!(redactor.masked(), before, "nothing is counted twice");
 }
 
-/// A text, words that must not be left of it, words that must be.
+/// A text, the words that must be masked, and the words that must be kept.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 #[track_caller]
@@ -138,7 +138,7 @@ fn judge(name: &str, cleaned: &str, gone: &[&str], stays: &[&str]) {
     }
 }
 
-/// Every row twice: what was cleaned once must not change again.
+/// Checks every row twice: redacted text must not change again.
 fn judge_texts(rows: &[Row]) {
     for (text, gone, stays) in rows {
         let mut redactor = Redactor::new(vec![]);
@@ -299,7 +299,7 @@ fn key_blocks_are_masked_in_every_form_and_over_the_lines_of_a_log() {
         let log = redactor.log("x", &lines);
         assert_eq!((log.len(), log[0].as_str(), log[lines.len() - 1].as_str()), (lines.len(), "before", "after"));
         judge(label, &log.join("\n"), &["CAN"], &[]);
-        // A log that begins or ends inside of the block.
+        // The log begins or ends inside the block.
         judge(label, &redactor.log("x", &lines[..3]).join("\n"), &["CAN"], &["before"]);
         let tail = ["MIIECANARYaaaaaaaaaaaa", "MIIECANARYbbbbbbbbbbbb=", &format!("-----END {label}-----"), "after"]
             .map(str::to_owned);
@@ -307,7 +307,7 @@ fn key_blocks_are_masked_in_every_form_and_over_the_lines_of_a_log() {
     }
 }
 
-/// Fields of a workload or another object, words that must be gone, words that must stay.
+/// Fields of an object, the words that must be masked, and the words that must be kept.
 #[test]
 fn objects_are_masked_by_their_structure() {
     let container = |container: Value| json!({"spec": {"template": {"spec": {"containers": [container]}}}});

@@ -1,6 +1,7 @@
-//! Credentials in texts: by their looks, by the scheme or name before them, in addresses and among arguments. Pure.
+//! Masks credentials in texts: by their form, by the scheme or name before them, in addresses and in arguments. Pure.
 //!
-//! A value that is named ends at its quote when it is quoted, among flags at white space, and at the end of the line otherwise.
+//! The value after a name ends at its closing quote; without quotes it ends at white space among flags, and otherwise
+//! at the end of the line.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,18 +15,18 @@ use super::words::{
     is_word_of_a_sentence, password_letters,
 };
 
-/// How much of a text is masked.
+/// The extent of masking in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All credentials.
     Credentials,
-    /// All credentials, and every query of an address.
+    /// All credentials, and all queries of addresses.
     CredentialsAndQueries,
-    /// Credentials that cannot reach beyond their own word, and every query: a line of a log stays one that a program can read.
+    /// Credentials within a single word, and all queries: the line of a log stays parseable.
     WordsAndQueries,
 }
 
-/// The patterns; that one cannot be compiled is an error of [`check`].
+/// The patterns; [`check`] reports one that cannot be compiled.
 struct Patterns {
     key_block: Regex,
     token: Regex,
@@ -44,8 +45,8 @@ struct Patterns {
     block_scalar: Regex,
 }
 
-/// Tokens that say by their first letters whose they are. Object names hold no `_` and no capitals, and no such run of letters
-/// and digits without a dash.
+/// Tokens that are recognised by their prefix. Object names contain neither `_` nor capitals, nor such long runs of
+/// letters and digits without a dash.
 const TOKENS: [&str; 34] = [
     r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Za-z]+",
     r"gh[pousr]_[A-Za-z0-9_]{16,}",
@@ -80,7 +81,7 @@ const TOKENS: [&str; 34] = [
     r"NR(?:AK|JS|AA)-[A-Za-z0-9-]{16,}",
     r"PMAK-[A-Za-z0-9-]{20,}",
     r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{20,}",
-    // A JWT, and what else is JSON in base64: docker's configuration for instance.
+    // A JWT, or other JSON in base64, such as docker's configuration.
     r"eyJ[A-Za-z0-9_+/-]{16,}=*(?:\.[A-Za-z0-9_-]*)*",
 ];
 
@@ -89,7 +90,7 @@ static PATTERNS: LazyLock<Result<Patterns, regex::Error>> = LazyLock::new(Patter
 impl Patterns {
     fn new() -> Result<Self, regex::Error> {
         Ok(Patterns {
-            // OpenSSL's and OpenSSH's, PGP's, SSH2's with four dashes, PuTTY's; also cut short.
+            // OpenSSL's and OpenSSH's, PGP's, SSH2's with four dashes, PuTTY's; also truncated ones.
             key_block: Regex::new(concat!(
                 r"(?:-{4,5} ?BEGIN [^-\n]*PRIVATE KEY[^-\n]* ?-{4,5}[\s\S]*?(?:-{4,5} ?END [^-\n]*PRIVATE KEY[^-\n]* ?-{4,5}|$))",
                 r"|(?:PuTTY-User-Key-File-\d[\s\S]*?(?:Private-MAC: ?[0-9a-f]*|$))"
@@ -97,9 +98,9 @@ impl Patterns {
             token: Regex::new(&format!("(^|[^A-Za-z0-9])(?:{})", TOKENS.join("|")))?,
             scheme: Regex::new(r"(?i)(\b(bearer|basic|negotiate)(?:[ \t]+|%20))([A-Za-z0-9._~+/=-]{5,})")?,
             address: Regex::new(r#"([A-Za-z][A-Za-z0-9+.-]*)://([^\s"'<>`\\]+)"#)?,
-            // `user:password@tcp(host:3306)/db`, as drivers of Go read it.
+            // `user:password@tcp(host:3306)/db`, the format of Go drivers.
             driver_address: Regex::new(r#"([A-Za-z0-9_.-]+):([^\s"'<>\\]+)@(tcp|udp|unix)\("#)?,
-            // Their paths are all that is needed to write to the chat.
+            // Their paths are enough to write to the chat.
             webhook: Regex::new(concat!(
                 r"((?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|webhook\.office(?:365)?\.com/[a-z0-9]+/",
                 r"|outlook\.office(?:365)?\.com/webhook/|discord(?:app)?\.com/api/webhooks/|api\.telegram\.org/bot",
@@ -125,7 +126,7 @@ impl Patterns {
     }
 }
 
-/// Makes sure that texts can be searched.
+/// Checks that texts can be searched.
 ///
 /// # Errors
 /// A pattern cannot be compiled.
@@ -133,9 +134,9 @@ pub(super) fn check() -> Result<(), &'static regex::Error> {
     PATTERNS.as_ref().map(|_| ())
 }
 
-/// A text without credentials, and how many were in it; `secrets` are names of Secrets, which may stay.
+/// Removes credentials from a text and returns how many it contained; `secrets` are names of Secrets, which are kept.
 pub(super) fn mask(text: &str, extent: Extent, secrets: &BTreeSet<String>) -> (String, usize) {
-    // A bundle asks `check` first; a page shows rather nothing than everything.
+    // A bundle calls `check` first; a page masks everything instead of nothing.
     let Ok(patterns) = PATTERNS.as_ref() else { return (MASK.to_owned(), 1) };
     let mut masking = Masking { text: text.to_owned(), count: 0 };
     masking.replace(&patterns.key_block, |_| Some(MASK.to_owned()));
@@ -190,7 +191,7 @@ struct Masking {
 }
 
 impl Masking {
-    /// Replaces what `with` gives a text for; the rest stays.
+    /// Replaces the matches for which `with` returns a text.
     fn replace(&mut self, pattern: &Regex, with: impl Fn(&Captures<'_>) -> Option<String>) {
         let mut replaced = String::new();
         let mut copied = 0;
@@ -211,13 +212,13 @@ impl Masking {
         }
     }
 
-    /// Masks what stands after the name of a credential.
+    /// Masks values after names of credentials.
     fn mask_named(&mut self, patterns: &Patterns, secrets: &BTreeSet<String>) {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
         while let Some(found) = patterns.named.captures_at(&self.text, at) {
             let Some(whole) = found.get(0) else { break };
-            // The next name may be inside of what follows this one.
+            // The next name may be inside the value of this one.
             at = whole.end().max(at + 1);
             let Some(value) = named_value(&self.text, &found, patterns, secrets) else { continue };
             masked.push_str(self.text.get(copied..value.start).unwrap_or_default());
@@ -235,7 +236,7 @@ impl Masking {
     }
 }
 
-/// Where the value of a name is, when it is a credential.
+/// Returns the range of the value after a name, if it is a credential.
 fn named_value(
     text: &str,
     found: &Captures<'_>,
@@ -245,7 +246,7 @@ fn named_value(
     let (whole, name) = (found.get(0)?, found.get(2)?);
     let word_before = found.get(1).map_or("", |word| word.as_str());
     let (is_quoted_name, separator) = (found.get(3).is_some(), &found[4]);
-    // `api key: x` is a name in two words; `secret data: x` is a sentence.
+    // `api key: x` is a name of two words; `secret data: x` is a sentence.
     let is_pair = !is_quoted_name
         && ["key", "string", "phrase"].iter().any(|last| name.as_str().eq_ignore_ascii_case(last))
         && names_credential(&format!("{word_before} {}", name.as_str()));
@@ -260,7 +261,7 @@ fn named_value(
     }
     let line = rest.lines().next().unwrap_or_default();
     if matches!(before, Some('?' | '&' | '#')) && separator == "=" {
-        // A parameter of a query, which was looked at already.
+        // A query parameter was already checked.
         return None;
     }
     let scheme = scheme_length(line);
@@ -279,7 +280,7 @@ fn named_value(
         let length = line.find(|c: char| c.is_whitespace() || c == '"' || c == '\'').unwrap_or(line.len());
         (start + scheme.min(length), start + length)
     } else {
-        // Inside of a quoted text the value ends where that does.
+        // Inside a quoted text the value ends with the quote.
         let line_start = text.get(..name.start())?.rfind('\n').map_or(0, |at| at + 1);
         let ahead = text.get(line_start..name.start())?;
         let is_inside = |quote: char| ahead.matches(quote).count() % 2 == 1 && (quote == '"' || before == Some(quote));
@@ -289,20 +290,20 @@ fn named_value(
     };
     let value = text.get(value_start..end)?.trim_end();
     let end = value_start + value.len();
-    // The bracket of a list that was masked.
+    // The bracket of a masked list.
     let is_kept = (line.starts_with("[[") && is_masked(&format!("{value}]")))
         || !is_credential_value(name.as_str(), value, secrets);
     if is_kept {
         return None;
     }
-    // "failed to fetch anonymous token: unexpected status 403" tells why, and no token.
+    // "failed to fetch anonymous token: unexpected status 403" contains a reason and no token.
     let ahead = text.get(..name.start())?.trim_end_matches(['"', '\'', '\\']);
     let follows_a_word = ahead.ends_with(' ') && ahead.trim_end().ends_with(|c: char| c.is_ascii_lowercase());
     let is_prose = separator == ":" && (follows_a_word || !word_before.is_empty()) && begins_a_reason(value);
     (!is_prose).then_some(value_start..end)
 }
 
-/// The lines of a block scalar: those below that are indented deeper than the line of its name.
+/// Returns the lines of a block scalar: those that are indented more than the line of its name.
 fn block_below(text: &str, name_at: usize, line_end: usize) -> Option<std::ops::Range<usize>> {
     let line_start = text.get(..name_at)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
@@ -316,14 +317,14 @@ fn block_below(text: &str, name_at: usize, line_end: usize) -> Option<std::ops::
     (start < end && !is_masked(text.get(start..end)?)).then_some(start..end)
 }
 
-/// The quote that a text begins with, with the backslashes that make it part of another quoted text.
+/// Returns the quote at the beginning of a text, with the backslashes of a quoted text around it.
 fn opening_quote(text: &str) -> Option<&str> {
     let backslashes = text.bytes().take_while(|byte| *byte == b'\\').count();
     text.as_bytes().get(backslashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
     text.get(..=backslashes)
 }
 
-/// Where a text that was opened by `opening` ends.
+/// Returns the end of a text that begins with `opening`.
 fn closing_quote(text: &str, opening: &str) -> Option<usize> {
     let level = opening.len() - 1;
     let quote = opening.as_bytes().last().copied()?;
@@ -336,7 +337,7 @@ fn closing_quote(text: &str, opening: &str) -> Option<usize> {
             backslashes += 1;
             continue;
         } else if *byte == quote && backslashes >= level && (backslashes - level).is_multiple_of(2 * (level + 1)) {
-            // Two single quotes are one in a YAML text.
+            // Two single quotes are an escaped one in YAML.
             if quote == b'\'' && level == 0 && at > 0 && bytes.get(at + 1) == Some(&b'\'') {
                 skipped = true;
             } else {
@@ -348,7 +349,7 @@ fn closing_quote(text: &str, opening: &str) -> Option<usize> {
     None
 }
 
-/// The length of `Bearer ` and the like at the beginning of a value.
+/// Returns the length of `Bearer ` and similar words at the beginning of a value.
 fn scheme_length(value: &str) -> usize {
     ["bearer ", "basic ", "token ", "digest ", "negotiate ", "apikey "]
         .into_iter()
@@ -356,11 +357,11 @@ fn scheme_length(value: &str) -> usize {
         .map_or(0, str::len)
 }
 
-/// An address without its user and password; `None` where it has none.
+/// Removes user and password from an address; `None` if it has none.
 fn without_user_info(scheme: &str, rest: &str) -> Option<String> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    // The last one counts, as in Go's and every browser's reading; a password with a slash hides it in the path.
+    // The last `@` counts, as in Go and in browsers; a password with a slash hides it in the path.
     let at = match authority.rfind('@') {
         Some(at) => at,
         None => {
@@ -374,12 +375,12 @@ fn without_user_info(scheme: &str, rest: &str) -> Option<String> {
         }
     };
     let (user, host) = (rest.get(..at)?, rest.get(at..)?);
-    // `ssh://git@…` is a login that everybody knows.
+    // `ssh://git@…` is a well-known login.
     let is_login = scheme.ends_with("ssh") && !user.contains(':');
     (!is_login && !is_masked(user) && !user.is_empty()).then(|| format!("{scheme}://{MASK}{host}"))
 }
 
-/// An address as it may be shown to everybody: without user, password, query and fragment.
+/// Reduces an address to its public parts: without user, password, query and fragment.
 pub(super) fn plain_address(address: &str) -> String {
     let (address, _) = address.split_once(['?', '#']).unwrap_or((address, ""));
     let plain = address.split_once("://").and_then(|(scheme, rest)| {
@@ -393,7 +394,8 @@ pub(super) fn plain_address(address: &str) -> String {
     }
 }
 
-/// `user:password@host/path`, an address without a scheme, as a text that is nothing else; `None` where it has no password.
+/// Removes the user and password from `user:password@host/path`, an address without a scheme that is the whole text;
+/// `None` if it has no password.
 pub(super) fn without_bare_user_info(address: &str) -> Option<String> {
     let (user, host) = address.rsplit_once('@')?;
     let is_digest = host.starts_with("sha") && host.contains(':');
@@ -426,13 +428,13 @@ fn short_flag_value(found: &Captures<'_>, letters: &[(char, bool, bool)]) -> Opt
         .then(|| format!("{}{flag}{separator}{MASK}", &found[1]))
 }
 
-/// The end of a word without the punctuation of the sentence around it.
+/// Splits off the punctuation at the end of a word.
 fn split_punctuation(word: &str) -> (&str, &str) {
     let value = word.trim_end_matches([':', ',', '.', ';', ')', '}']);
     (value, word.get(value.len()..).unwrap_or_default())
 }
 
-/// The credentials in a text that is secret itself: passwords of addresses and values under names of credentials.
+/// Returns the credentials in a secret text: passwords of addresses and values after names of credentials.
 pub(super) fn credentials_within(text: &str) -> Vec<String> {
     let Ok(patterns) = PATTERNS.as_ref() else { return vec![] };
     let mut found = vec![];

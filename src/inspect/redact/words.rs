@@ -1,4 +1,4 @@
-//! Words that are credentials, and words that only stand where one could: switches, variables, names, reasons. Pure.
+//! Distinguishes credentials from words in their place: switches, variables, names, reasons. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::MASK;
 use super::names::may_refer_to_secret;
 
-/// Whether the word after `Bearer` or `Basic` is a credential, and not a word of a sentence.
+/// Whether the word after `Bearer` or `Basic` is a credential instead of a word of a sentence.
 pub(super) fn is_scheme(scheme: &str, word: &str) -> bool {
     const SENTENCES: [&str; 34] = [
         "token",
@@ -62,7 +62,8 @@ pub(super) fn is_scheme(scheme: &str, word: &str) -> bool {
     is_random || !word.bytes().all(|byte| byte.is_ascii_lowercase()) || scheme.starts_with('B')
 }
 
-/// Whether what stands under a name of a credential is one: not empty, masked already, a switch, a variable, the name of a Secret.
+/// Whether the value of a credential's name is a credential: not empty, masked, a switch, a variable or the name of a
+/// Secret.
 pub(super) fn is_credential_value(name: &str, value: &str, secrets: &BTreeSet<String>) -> bool {
     let value = value.trim();
     !(value.is_empty()
@@ -78,7 +79,8 @@ pub(super) fn is_public_user(user: &str, password: &str) -> bool {
     is_masked(password) || is_reference(password) || (is_number(user) && is_number(password))
 }
 
-/// The short flags that take a password, of the programs that a text names; whether the value may be attached, and apart.
+/// Returns the short flags with a password for the programs in a text; for each, whether the value may be attached, and
+/// separate.
 pub(super) fn password_letters(text: &str) -> Vec<(char, bool, bool)> {
     let has = |words: &[&str]| words.iter().any(|word| contains_word(text, word));
     let mut letters = vec![];
@@ -111,7 +113,8 @@ pub(super) fn contains_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a short flag with an unknown program holds a password: not a port, a path or a long flag with one dash.
+/// Whether the text attached to an unknown program's short flag is a password: not a port, a path or a long flag with
+/// one dash.
 pub(super) fn is_attached_password(value: &str) -> bool {
     let is_word = value.split('=').next().is_some_and(|name| {
         name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
@@ -120,7 +123,7 @@ pub(super) fn is_attached_password(value: &str) -> bool {
     !is_word && is_apart_password(value)
 }
 
-/// The same for a value that is an argument of its own.
+/// Like [`is_attached_password`], for a value that is a separate argument.
 pub(super) fn is_apart_password(value: &str) -> bool {
     let is_port = value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b'-' | b'/'));
     let is_path = value.starts_with(['/', '.', '~', '-']);
@@ -131,14 +134,14 @@ pub(super) fn is_masked(value: &str) -> bool {
     value == MASK
 }
 
-/// Values that say that there is none.
+/// Values that mean "none".
 pub(super) fn is_literal(value: &str) -> bool {
     const LITERALS: [&str; 15] =
         ["true", "false", "null", "none", "nil", "~", "<nil>", "<none>", "<no value>", "yes", "no", "|", ">", "-", "["];
     LITERALS.iter().any(|literal| literal.eq_ignore_ascii_case(value.trim_end_matches([',', ';', '}', ']', ')'])))
 }
 
-/// Variables and places in templates: `$(DB_PASSWORD)`, `${TOKEN}`, `{{ .Values.token }}`.
+/// Variables and template expressions: `$(DB_PASSWORD)`, `${TOKEN}`, `{{ .Values.token }}`.
 pub(super) fn is_reference(value: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b' '))
@@ -151,13 +154,13 @@ pub(super) fn is_reference(value: &str) -> bool {
     })
 }
 
-/// `name` and `namespace/name` of a Secret that is known.
+/// `name` or `namespace/name` of a known Secret.
 pub(super) fn is_secret_name(value: &str, secrets: &BTreeSet<String>) -> bool {
     let value = value.trim_matches(['"', '\'']);
     secrets.contains(value.rsplit('/').next().unwrap_or(value))
 }
 
-/// Words that explanations begin with; no list of words that passwords begin with could be as short.
+/// Whether a text begins with a word of an explanation. A list of the words in passwords could not be as short.
 pub(super) fn begins_a_reason(value: &str) -> bool {
     const REASONS: [&str; 56] = [
         "failed",
@@ -222,11 +225,11 @@ pub(super) fn begins_a_reason(value: &str) -> bool {
     let is_status = first.len() == 3
         && first.bytes().all(|byte| byte.is_ascii_digit())
         && second.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
-    // A word alone may as well be a password.
+    // A single word may also be a password.
     (REASONS.contains(&first) || is_status) && !second.is_empty()
 }
 
-/// Words after the name of a flag where a sentence is about it.
+/// Words after the name of a flag in a sentence about it.
 pub(super) fn is_word_of_a_sentence(word: &str) -> bool {
     const WORDS: [&str; 28] = [
         "is", "are", "was", "must", "not", "or", "and", "to", "for", "flag", "flags", "has", "have", "cannot", "can",
@@ -236,7 +239,7 @@ pub(super) fn is_word_of_a_sentence(word: &str) -> bool {
     WORDS.contains(&word.trim_end_matches([',', '.', ':', ';']))
 }
 
-/// Whether a word is neither one of a language nor the name of an object.
+/// Whether a word is neither an ordinary word nor the name of an object.
 pub(super) fn is_random_word(word: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| word.bytes().filter(kind).count();
     let (capitals, small, digits) = (has(u8::is_ascii_uppercase), has(u8::is_ascii_lowercase), has(u8::is_ascii_digit));

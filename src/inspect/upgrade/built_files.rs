@@ -1,4 +1,4 @@
-//! Which documents a folder is built of, as kustomize and Flux's generator of kustomizations read it.
+//! Finds the documents of a folder's build, as kustomize and Flux's kustomization generator do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,33 +9,33 @@ use super::manifest_index::{IndexedDocument, ManifestIndex, disables_substitutio
 use crate::k8s::fields;
 use crate::kustomize::{Patch, ResourceList, Selector, apply_patches};
 
-/// Deepest chain of kustomizations that is followed.
+/// Limit for nested kustomizations.
 const MAX_DEPTH: usize = 16;
 
 /// A document of a build.
 #[derive(Clone, Debug)]
 pub(super) struct BuiltDocument<'a> {
     pub(super) path: &'a Path,
-    /// The path as it was given.
+    /// The path as given by the user.
     pub(super) shown: &'a str,
     pub(super) document: &'a IndexedDocument,
-    /// After the patches of the kustomizations around it.
+    /// With the patches of the surrounding kustomizations.
     pub(super) object: Value,
-    /// Whether its variables are left alone.
+    /// Whether its variables are not substituted.
     pub(super) is_exempt: bool,
-    /// Whether it becomes no object of its own: a patch, or a kustomization.
+    /// Whether it is not an object of its own but a patch or a kustomization.
     pub(super) is_part: bool,
 }
 
 impl BuiltDocument<'_> {
-    /// Applies patches that may matter: to objects of Flux all, to others those that may exempt them.
+    /// Applies relevant patches: all of them to Flux objects, and to other objects those that may exempt them.
     pub(super) fn patch(&mut self, patches: &[Patch], is_flux: bool) {
         if self.is_part {
             return;
         }
         for patch in patches.iter().filter(|patch| is_flux || patch.patch.contains("substitute")) {
             let Ok(mut list) = ResourceList::from_objects([self.object.clone()]) else { return };
-            // A patch for another object, or one that does not apply, is not the subject here.
+            // Ignore patches for other objects and patches that do not apply.
             if apply_patches(&mut list, std::slice::from_ref(patch)).is_ok()
                 && let Some(patched) = list.into_objects().pop()
             {
@@ -53,7 +53,7 @@ fn is_exempt(object: &Value) -> bool {
         .any(disables_substitution)
 }
 
-/// The folders of the files, with what is in each.
+/// The folders of the files with their content.
 pub(super) struct ManifestTree<'a> {
     index: &'a ManifestIndex,
     folders: BTreeMap<&'a Path, FolderEntry<'a>>,
@@ -79,12 +79,12 @@ impl<'a> ManifestTree<'a> {
         ManifestTree { index, folders }
     }
 
-    /// The folder that a path of the repository means: the uppermost one that ends in it. The files may be those of a folder of the
-    /// repository, or of several.
+    /// Finds the folder for a path of the repository: the uppermost one that ends in it. The files may be from one
+    /// folder of the repository or from several.
     pub(super) fn folder_of(&self, path: &str) -> Option<&'a Path> {
         let wanted = normal(Path::new(path.trim_start_matches('/')));
         if wanted.as_os_str().is_empty() {
-            // The uppermost folder that has more than one way down.
+            // The uppermost folder with more than one child.
             let is_root = |folder: &&FolderEntry<'_>| !folder.files.is_empty() || folder.folders.len() > 1;
             return self.folders.iter().find(|(_, folder)| is_root(folder)).map(|(path, _)| *path);
         }
@@ -92,7 +92,7 @@ impl<'a> ManifestTree<'a> {
         fits.min_by_key(|folder| folder.components().count()).copied()
     }
 
-    /// The documents that a folder is built of; `components` are those of a Kustomization.
+    /// Returns the documents of a folder's build; `components` are those of a Kustomization.
     pub(super) fn build(&self, folder: &Path, components: &[Value]) -> Vec<BuiltDocument<'a>> {
         let mut built = vec![];
         self.add_folder(folder, &mut built, 0);
@@ -102,7 +102,7 @@ impl<'a> ManifestTree<'a> {
         built
     }
 
-    /// Adds what a folder is built of: what its kustomization names, or everything in it.
+    /// Adds the documents of a folder: those that its kustomization names, or all.
     fn add_folder(&self, folder: &Path, built: &mut Vec<BuiltDocument<'a>>, depth: usize) {
         let Some((folder, entry)) = self.folders.get_key_value(folder) else { return };
         if depth > MAX_DEPTH {
@@ -114,8 +114,8 @@ impl<'a> ManifestTree<'a> {
             built.append(&mut own);
             return;
         }
-        // Flux writes a kustomization that names every file, and every folder that has a kustomization itself as one resource
-        // (<https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file>).
+        // Flux generates a kustomization with every file, and with every folder that has its own kustomization as one
+        // resource (<https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file>).
         for file in &entry.files {
             let extension = file.extension().and_then(|extension| extension.to_str());
             if matches!(extension, Some("yaml" | "yml")) {
@@ -127,7 +127,7 @@ impl<'a> ManifestTree<'a> {
         }
     }
 
-    /// Adds what a component adds, and changes what is there already.
+    /// Adds the documents of a component, and applies its patches to the existing ones.
     fn add_component(&self, folder: &Path, built: &mut Vec<BuiltDocument<'a>>, depth: usize) {
         let Some((folder, entry)) = self.folders.get_key_value(folder) else { return };
         if let Some(kustomization) = entry.files.iter().find(|path| is_kustomization(path)) {
@@ -177,7 +177,7 @@ impl<'a> ManifestTree<'a> {
         }
     }
 
-    /// Adds a file with patches: its variables come into the objects that it changes.
+    /// Adds a file with patches, whose variables end up in the patched objects.
     fn add_patch_file(
         &self,
         folder: &Path,
@@ -210,7 +210,7 @@ pub(super) fn is_flux_kustomization(object: &Value) -> bool {
     fields::group(object) == crate::api::kinds::KUSTOMIZE_GROUP && fields::kind(object) == "Kustomization"
 }
 
-/// A patch as Kustomizations, instances and kustomization files write it.
+/// Reads a patch of a Kustomization, an instance or a kustomization file.
 pub(super) fn patch_of(written: &Value) -> Option<Patch> {
     let patch = fields::some_text(written, "/patch")?.to_owned();
     Some(Patch { target: written.get("target").map(selector_of), patch })

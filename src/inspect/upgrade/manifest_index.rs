@@ -1,4 +1,4 @@
-//! What manifests in files say about an upgrade: read one after the other, of each only what matters is kept.
+//! Index of manifests for an upgrade check: files are read one after the other, and only relevant parts are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,42 +17,43 @@ use crate::k8s::fields;
 /// Manifests by file.
 #[derive(Debug, Default)]
 pub struct ManifestIndex {
-    /// By the path without `.` and `..`; also files of which nothing is kept.
+    /// By the path without `.` and `..`; includes files without relevant content.
     pub(super) files: BTreeMap<PathBuf, IndexedFile>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct IndexedFile {
-    /// The path as it was given.
+    /// The path as given by the user.
     pub(super) shown: String,
     pub(super) documents: Vec<IndexedDocument>,
 }
 
-/// One document of a file.
+/// A document of a file.
 #[derive(Debug)]
 pub(super) struct IndexedDocument {
     /// Its first line, from 1.
     pub(super) line: u64,
-    /// Whole for Flux objects, kustomizations and JSON patches; of others the identity, labels, annotations and the keys of data.
+    /// Complete for Flux objects, kustomizations and JSON patches; of other objects identity, labels, annotations and
+    /// the keys of data.
     pub(super) object: Value,
     /// Variables that need a value, with their lines.
     pub(super) variables: Vec<(u64, String)>,
-    /// Arguments that its patches give to controllers, with their lines.
+    /// Arguments that its patches add to controllers, with their lines.
     pub(super) arguments: Vec<(Argument, Option<u64>)>,
 }
 
 impl IndexedDocument {
-    /// An object that stands in no file.
+    /// An object without a file.
     pub(super) fn of(object: Value) -> Self {
         IndexedDocument { line: 0, object, variables: vec![], arguments: vec![] }
     }
 }
 
-/// Words of which a text that matters has at least one.
+/// A relevant text contains at least one of these words.
 const WORDS: [&str; 5] = ["fluxcd", "${", "ConfigMap", "Secret", "postBuild"];
 
 impl ManifestIndex {
-    /// Reads a file. A document that is not YAML, such as a template, is left out.
+    /// Reads a file. A document that is not YAML, such as a template, is skipped.
     pub fn add(&mut self, path: &Path, text: &str) {
         let matters = is_kustomization(path) || WORDS.iter().any(|word| text.contains(word));
         let documents = if matters { documents(path, text) } else { vec![] };
@@ -64,14 +65,14 @@ impl ManifestIndex {
     }
 }
 
-/// The names that kustomize reads in a folder
+/// Whether kustomize reads this file name as a kustomization
 /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/>).
 pub(super) fn is_kustomization(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     ["kustomization.yaml", "kustomization.yml", "Kustomization"].contains(&name)
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 pub(super) fn normal(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut path, part| {
         match part {
@@ -85,7 +86,7 @@ pub(super) fn normal(path: &Path) -> PathBuf {
     })
 }
 
-/// The patches of an instance or of a kustomization file.
+/// Returns the patches of an instance or of a kustomization file.
 fn patches_of(object: &Value) -> Vec<Value> {
     let pointer = match (fields::group(object), fields::kind(object)) {
         (well_known::GROUP, "FluxInstance") => "/spec/kustomize/patches",
@@ -95,7 +96,7 @@ fn patches_of(object: &Value) -> Vec<Value> {
     fields::items(object, pointer).to_vec()
 }
 
-/// The documents of a file that can be read.
+/// Returns the readable documents of a file.
 fn documents(path: &Path, text: &str) -> Vec<IndexedDocument> {
     let mut parts = vec![];
     let (mut starts, mut begins, mut at) = (0, 0, 0);
@@ -129,12 +130,12 @@ fn documents(path: &Path, text: &str) -> Vec<IndexedDocument> {
     parts.into_iter().filter_map(document).collect()
 }
 
-/// Whether variables may get their values from an object.
+/// Whether variables may take their values from an object.
 fn has_values(object: &Value) -> bool {
     matches!(fields::kind(object), "ConfigMap" | "Secret")
 }
 
-/// What is kept of an object that only has to be found again.
+/// Reduces an object to the parts by which it can be found.
 fn reduced(object: &Value) -> Value {
     let mut kept = Map::new();
     let mut keep = |key: &str, value: Value| kept.insert(key.to_owned(), value);
@@ -154,11 +155,11 @@ fn reduced(object: &Value) -> Value {
     Value::Object(kept)
 }
 
-/// `${name}` with what follows the name; a dollar before it makes it plain text.
+/// Matches `${name}` with its modifiers; a preceding dollar escapes it.
 static VARIABLE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)([^}]*)\}").ok());
 
-/// The variables of a text that need a value.
+/// Returns the variables in a text that need a value.
 fn required(text: &str) -> impl Iterator<Item = &str> {
     let captures = VARIABLE.iter().flat_map(|variable| variable.captures_iter(text));
     captures.filter_map(|found| {
@@ -169,8 +170,8 @@ fn required(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The variables of a document that need a value, by line from 1. What is substituted is the built object, which has no comments;
-/// so they are looked for in the values and keys, and only their lines in the text.
+/// Returns the variables of a document that need a value, by line from 1. Substitution works on the built object, which
+/// has no comments, so search its values and keys, and use the text only for the lines.
 fn variables(path: &Path, object: &Value, text: &str) -> Vec<(u64, String)> {
     let positions = yaml::parse_positions(text);
     let Some(positions) = positions.first() else { return vec![] };
@@ -205,8 +206,8 @@ fn variables(path: &Path, object: &Value, text: &str) -> Vec<(u64, String)> {
     found.into_iter().collect()
 }
 
-/// The line that holds a variable of a value: the one where the value starts, the one so many lines below the head of a block, or
-/// the next one that has it.
+/// Returns the line of a variable: the line where the value starts, the line in the block below its head, or the next
+/// line with the variable.
 fn line_of(lines: &[&str], starts: u64, number: usize, name: &str) -> u64 {
     let variable = format!("${{{name}");
     let first = usize::try_from(starts).unwrap_or(1).saturating_sub(1);
@@ -216,8 +217,8 @@ fn line_of(lines: &[&str], starts: u64, number: usize, name: &str) -> u64 {
     line as u64 + 1
 }
 
-/// Whether a field of a kustomization file comes into no object that is substituted: names of files, and generators whose objects are
-/// exempt.
+/// Whether a field of a kustomization file does not become part of a substituted object: names of files, and generators
+/// whose objects are exempt.
 fn is_not_built(pointer: &str, key: &str, value: &Value, whole: &Value) -> bool {
     let is_disabled = |options: Option<&Value>| {
         let of = |field: &str| options.and_then(|options| options.get(field)).is_some_and(disables_substitution);
@@ -234,7 +235,7 @@ fn is_not_built(pointer: &str, key: &str, value: &Value, whole: &Value) -> bool 
     }
 }
 
-/// Whether labels or annotations keep an object from substitution
+/// Whether labels or annotations exempt an object from substitution
 /// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution>).
 pub(super) fn disables_substitution(pairs: &Value) -> bool {
     pairs.get("kustomize.toolkit.fluxcd.io/substitute").and_then(Value::as_str) == Some(well_known::DISABLED)

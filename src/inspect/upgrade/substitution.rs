@@ -1,11 +1,11 @@
-//! The variables that have no value when Flux is strict about them.
+//! Finds variables without a value, for which Flux fails in strict mode.
 //!
 //! ```text
 //! Kustomizations that nothing here applies, instances ─► folder built ─► variables without value
 //!                        ▲                                   │
 //!                        └── Kustomizations in it, patched ◄─┘
 //! ```
-//! A Kustomization often gets its variables by a patch of the one that applies it, so each is looked at as it is applied.
+//! A Kustomization often gets its variables through a patch of its parent, so each one is checked in its applied form.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::api::well_known;
 use crate::k8s::{ObjectId, fields};
 use crate::kustomize::Patch;
 
-/// Deepest chain of Kustomizations that apply one another.
+/// Limit for nested Kustomizations.
 const MAX_DEPTH: usize = 16;
 
-/// The variables without value in what the Kustomizations of the files apply.
+/// Returns the variables without a value in everything that the Kustomizations in the files apply.
 pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<Finding> {
     let tree = ManifestTree::of(index);
     let mut search = VariableSearch { index, tree, seen: HashSet::new(), reached: BTreeSet::new(), found: vec![] };
@@ -39,7 +39,7 @@ pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<Finding> {
     }
     let applied: BTreeSet<_> = written.iter().flat_map(|(place, object)| search.applied_by(*place, object)).collect();
     let is_root = |place: &DocumentPlace<'_>| !applied.contains(&place.id());
-    // Those that apply each other have no beginning: they are looked at as they are written, if nothing led to them.
+    // Kustomizations in a cycle have no root: they are checked as written, unless they were reached from elsewhere.
     let (roots, others): (Vec<_>, Vec<_>) = written.into_iter().partition(|(place, _)| is_root(place));
     for (place, object) in roots.into_iter().chain(others) {
         if !search.reached.contains(&place.id()) {
@@ -49,12 +49,12 @@ pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<Finding> {
     search.found
 }
 
-/// Whether a Kustomization has neither path nor source: it is a patch for one.
+/// Whether a Kustomization has neither path nor source, so that it is only a patch.
 fn is_partial(kustomization: &Value) -> bool {
     ["/spec/path", "/spec/sourceRef"].iter().all(|field| kustomization.pointer(field).is_none())
 }
 
-/// The Kustomization that an instance makes for its sync.
+/// Returns the Kustomization that an instance creates for its sync.
 fn synced_by(instance: &Value) -> Option<Value> {
     if fields::group(instance) != well_known::GROUP || fields::kind(instance) != "FluxInstance" {
         return None;
@@ -82,7 +82,7 @@ fn patched(object: Value, patches: &[Patch]) -> Value {
     built.object
 }
 
-/// A document and its file.
+/// A document with its file.
 #[derive(Clone, Copy)]
 struct DocumentPlace<'a> {
     path: &'a Path,
@@ -99,15 +99,15 @@ impl<'a> DocumentPlace<'a> {
 struct VariableSearch<'a> {
     index: &'a ManifestIndex,
     tree: ManifestTree<'a>,
-    /// Kustomizations as they were applied.
+    /// Kustomizations in their applied form.
     seen: HashSet<String>,
-    /// The documents of those.
+    /// The documents of these Kustomizations.
     reached: BTreeSet<(&'a Path, u64)>,
     found: Vec<Finding>,
 }
 
 impl<'a> VariableSearch<'a> {
-    /// The other Kustomizations among what one applies.
+    /// Returns the Kustomizations in a Kustomization's build.
     fn applied_by(&self, place: DocumentPlace<'a>, object: &Value) -> Vec<(&'a Path, u64)> {
         let built = self.built(object).unwrap_or_default();
         let others = built.iter().filter(|built| !built.is_part && is_flux_kustomization(&built.object));
@@ -119,7 +119,7 @@ impl<'a> VariableSearch<'a> {
         Some(self.tree.build(folder, fields::items(kustomization, "/spec/components")))
     }
 
-    /// Looks at what a Kustomization applies, and at the Kustomizations in it as it applies them.
+    /// Checks the documents that a Kustomization applies, including its Kustomizations in their applied form.
     fn look_at(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
         self.reached.insert(place.id());
         if depth > MAX_DEPTH || is_partial(kustomization) || !self.seen.insert(kustomization.to_string()) {
@@ -171,7 +171,7 @@ impl<'a> VariableSearch<'a> {
     }
 }
 
-/// The variables that a Kustomization has values for, and the objects that are not among the files and may have more.
+/// Returns the variables of a Kustomization that have a value, and the sources outside the files that may have more.
 fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSet<&'a str>, Vec<String>) {
     let keys = |object: &'a Value, pointer: &str| {
         object.pointer(pointer).and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str())
@@ -181,7 +181,8 @@ fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSe
     for source in fields::items(kustomization, "/spec/postBuild/substituteFrom") {
         let (kind, name) = (fields::kind(source), fields::text(source, "/name"));
         let mut is_whole = false;
-        // Several clusters may have objects of this name, and which one is meant is not known: what one of them has is known.
+        // Several clusters may have objects of this name, and it is unknown which one is meant. A value in any of them
+        // counts.
         for document in index.documents() {
             let object = &document.object;
             if fields::kind(object) == kind && fields::name(object) == name {
@@ -204,7 +205,7 @@ fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSe
     (known, elsewhere)
 }
 
-/// A Kustomization with the values that the one above it gives to variables: its path may have some.
+/// Substitutes the parent's values in a Kustomization, because its path may contain variables.
 fn substituted(object: &Value, parent: &Value) -> Value {
     let values = parent.pointer("/spec/postBuild/substitute").and_then(Value::as_object);
     let values: BTreeMap<String, &str> = values
