@@ -3,13 +3,13 @@
 //! ```text
 //! lease ─► instance   follows the FluxInstance: runs, retries, intervals, deletion
 //!          artifact   looks for a new digest of its artifact
-//!          drift      follows what its inventory names
+//!          drift      follows the objects in its inventory
 //!          fleet      follows every Flux object
 //!          report     keeps the FluxReport
-//! telemetry, server   what is told about all of them, and where it is read
+//! telemetry, server   collect metrics and state from all of them, and serve them
 //! ```
-//! Who holds the lease works; the others wait for it. Nothing about reconciling lives here: a run is
-//! [`reconcile::run()`](crate::reconcile::run()).
+//! The holder of the lease works; the others wait for it. A run is [`reconcile::run()`](crate::reconcile::run());
+//! nothing here reconciles by itself.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -43,50 +43,50 @@ pub use server::{Endpoints, Served};
 use telemetry::Controller;
 pub use telemetry::{StateDump, Telemetry};
 
-/// How long a run that is asked to stop may take to write its status before it is dropped.
+/// Limit for a stopped run to write its status before it is dropped.
 const LAST_WORDS: Duration = Duration::from_secs(8);
-/// The pause before the lease is tried again after the API server refused.
+/// Pause before the next attempt to take the lease after the API server refused.
 const ELECTION_PAUSE: Duration = Duration::from_secs(2);
 
-/// Where notifications for notification-controller go.
+/// The receiver of notifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NotificationPolicy {
-    /// To the one that the instance installs, by its name inside the cluster.
+    /// The instance's notification-controller, by its name inside the cluster.
     #[default]
     Installed,
-    /// To this address, installed or not.
+    /// This address, whether or not notification-controller is installed.
     Address(String),
     Disabled,
 }
 
-/// How an operator works.
+/// Options of an operator.
 #[derive(Clone)]
 pub struct ControllerOptions {
-    /// The namespace whose instance is looked after.
+    /// The namespace of the reconciled instance.
     pub namespace: String,
-    /// The lease to hold while working. None: somebody made sure that there is no other.
+    /// The lease to hold while working. `None`: the caller guarantees that there is no other operator.
     pub election: Option<LeaseOptions>,
-    /// Give the lease back at the end, instead of letting it run out.
+    /// Whether the lease is released at the end instead of expiring.
     pub release_on_exit: bool,
     pub fetcher: Fetcher,
-    /// Field managers to take over besides the usual ones.
+    /// Field managers to take over in addition to the usual ones.
     pub extra_managers: Vec<String>,
     pub notifications: NotificationPolicy,
     /// Version of this operator, for the FluxReport.
     pub version: String,
-    /// Requests of one run at a time.
+    /// Number of concurrent requests of a run.
     pub concurrency: usize,
     /// Name of this host, for notifications.
     pub host: String,
     pub retry: RetryDelays,
-    /// How far an interval is stretched or shortened at most, in percent.
+    /// Maximum change of an interval in percent.
     pub interval_jitter: u8,
-    /// How often the FluxReport is written when nothing asks for it.
+    /// Interval of the FluxReport without other triggers.
     pub reporting_interval: Duration,
 }
 
 impl ControllerOptions {
-    /// The instance that is looked after.
+    /// The reconciled instance.
     fn instance(&self) -> ObjectId {
         ObjectId {
             group: well_known::GROUP.into(),
@@ -98,43 +98,43 @@ impl ControllerOptions {
     }
 }
 
-/// Why an operator ended on its own.
+/// Why an operator ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// Who loses the lease starts over as a follower; without one there is nobody to lose it to.
+    /// An operator that loses the lease starts over as a follower; without a lease it cannot lose one.
     #[error("{what} ended unexpectedly")]
     Ended { what: &'static str },
 }
 
-/// What the parts of an operator share.
+/// State shared by the parts of an operator.
 struct Shared {
     options: ControllerOptions,
     telemetry: Arc<Telemetry>,
     calm: drift::Calm,
 }
 
-/// What one part asks of another.
+/// Channels between the parts.
 #[derive(Clone)]
 struct Wires {
-    /// A full run of the instance, and why.
+    /// Requests for a full run of the instance, with the reason.
     run: mpsc::Sender<RunRequest>,
-    /// The report is out of date.
+    /// Signals that the report is out of date.
     report: Arc<Notify>,
-    /// The instance as it is.
+    /// The current instance.
     looked: watch::Sender<drift::Look>,
 }
 
-/// Why the instance is to be reconciled although nobody wrote on it.
+/// Why the instance has to be reconciled although it did not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RunRequest {
-    /// Something it owns was changed; the sentence that says what by whom.
+    /// One of its objects was changed; the sentence says what was changed and by whom.
     Drift(String),
 }
 
-/// Works as the operator until `stop` is true. Losing the lease is no end: the next one is waited for.
+/// Works as the operator until `stop` is true. After losing the lease it waits for the next one.
 ///
 /// # Errors
-/// A part of the operator ended although nothing told it to.
+/// A part of the operator ended by itself.
 pub async fn run(
     cluster: &Cluster,
     options: ControllerOptions,
@@ -162,14 +162,14 @@ pub async fn run(
     }
 }
 
-/// Completes when the operator is to end.
+/// Completes when the operator has to stop.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Completes at a moment; never without one.
+/// Completes at a moment, or never for `None`.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -177,7 +177,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Waits until the lease is ours.
+/// Waits until this process holds the lease.
 async fn elect(cluster: &Cluster, shared: &Shared) -> Option<HeldLease> {
     let options = shared.options.election.as_ref()?;
     let namespace = &shared.options.namespace;
@@ -196,7 +196,7 @@ async fn elect(cluster: &Cluster, shared: &Shared) -> Option<HeldLease> {
     }
 }
 
-/// Works until it is to stop or the lease is lost.
+/// Works until it has to stop or the lease is lost.
 async fn lead(
     cluster: &Cluster,
     shared: &Arc<Shared>,
@@ -207,7 +207,7 @@ async fn lead(
     let cluster = lease.map_or_else(|| cluster.clone(), |lease| cluster.under(lease));
     let (run, requests) = mpsc::channel(16);
     let wires = Wires { run, report: Arc::default(), looked: watch::Sender::new(drift::Look::default()) };
-    // Dropping the set ends all of them at once: a lease that is lost must not leave work behind.
+    // Dropping the set stops all parts at once: after a lost lease no work may continue.
     let mut parts = JoinSet::new();
     parts.spawn(named(
         "the instance loop",
@@ -245,11 +245,11 @@ async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static s
     name
 }
 
-/// Begins a part again when it panics: a bug in one of them ends neither the process nor the others.
+/// Restarts a part after a panic, so that a bug in one part ends neither the process nor the others.
 async fn supervised<F: Future<Output = ()>>(shared: Arc<Shared>, controller: Controller, mut part: impl FnMut() -> F) {
     let mut pauses = Backoff::new(shared.options.retry.shortest, shared.options.retry.longest);
     loop {
-        // What a part keeps goes with it; what they share is counters and messages.
+        // A panic drops the part's own state; the shared state consists of counters and channels.
         if AssertUnwindSafe(part()).catch_unwind().await.is_ok() {
             return;
         }

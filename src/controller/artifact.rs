@@ -1,4 +1,4 @@
-//! Looks for a new digest of the instance's artifact, and asks for a run when there is one.
+//! Looks for a new digest of the instance's artifact, and requests a run when there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let mut retries = fresh();
     let mut retry: Option<Duration> = None;
     let mut last = Instant::now();
-    // A digest is asked for once: a run that it began may still be at work, and one that failed is not helped by another.
+    // Request a run only once per digest: the first may still be running, and a failed one would fail again.
     let mut asked = None;
     loop {
         let instance = looks.borrow_and_update().instance.clone();
@@ -56,7 +56,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     }
 }
 
-/// Whether there is an artifact in use whose next digest is of interest.
+/// Whether the instance uses an artifact whose next digest matters.
 fn is_watched(instance: &FluxInstance) -> bool {
     let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref()).unwrap_or_default();
     let is_ready = instance
@@ -67,7 +67,7 @@ fn is_watched(instance: &FluxInstance) -> bool {
     instance.artifact().is_some() && !last.is_empty() && is_ready && instance.metadata.deletion_timestamp.is_none()
 }
 
-/// Returns whether the registry could be asked, and the run be asked for.
+/// Returns whether the registry answered and a run could be requested.
 async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance, asked: &mut Option<String>) -> bool {
     let id = shared.options.instance();
     let known = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());

@@ -1,7 +1,8 @@
-//! What others do to the objects of the instance, seen when it happens.
+//! Detects changes by others to the instance's objects when they happen.
 //!
-//! Metadata only is followed, of what the inventory names. A change is foreign when somebody else took fields that were
-//! ours, or wrote with a name whose fields the next run takes over anyway; what other controllers add of their own stays.
+//! Only metadata of objects in the inventory is followed. A change is foreign if another manager took fields that were
+//! ours, or wrote under a name whose fields the next run takes over anyway. Fields that other controllers add are
+//! ignored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,17 +26,18 @@ use crate::k8s::{ObjectId, ResourceType, fields, managed_fields};
 use crate::reconcile::announce::Announcer;
 use crate::reconcile::labelled_owner;
 
-/// An object that is corrected this often within [`CONTEST_WINDOW`] is contested: correcting it at once helps nobody.
+/// After this many corrections within [`CONTEST_WINDOW`] an object is contested, and correcting it at once would not
+/// help.
 const CONTESTED_AFTER: usize = 5;
 const CONTEST_WINDOW: Duration = Duration::from_secs(10 * 60);
-/// The same news is told again after this long at the earliest.
+/// Minimum time between two reports of the same change.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long after a run the inventory it wrote has come through the watch.
+/// Time after a run until the watch has delivered the new inventory.
 const SETTLING: Duration = Duration::from_millis(500);
-/// Fields that are named in an event.
+/// Number of fields named in an event.
 const NAMED_FIELDS: usize = 3;
 
-/// The instance as it is now.
+/// The current instance.
 #[derive(Clone, Default)]
 pub(super) struct Look {
     pub instance: Option<Arc<FluxInstance>>,
@@ -53,7 +55,7 @@ impl Look {
     }
 }
 
-/// Whether anything moved since everything was looked at, and whether a run is at work.
+/// Tracks whether anything changed since the last full run, and whether a run is in progress.
 #[derive(Default)]
 pub(super) struct Calm {
     moves: Mutex<Moves>,
@@ -62,7 +64,7 @@ pub(super) struct Calm {
 
 #[derive(Default)]
 struct Moves {
-    /// Every kind of the inventory is followed, and its watch has begun.
+    /// Whether every kind of the inventory is followed and its watch has started.
     follows_all: bool,
     last_move: Option<Instant>,
     looked: Option<Instant>,
@@ -83,22 +85,22 @@ impl Calm {
         self.moves().follows_all = follows_all;
     }
 
-    /// While a run is at work nobody can tell whose doing it is that an object goes.
+    /// During a run, the deletion of an object cannot be attributed to anyone.
     pub(super) fn work(&self, is_working: bool) {
         self.working.send_replace(is_working);
     }
 
-    /// Everything was looked at by a run that began then.
+    /// Records a full run that began at this moment.
     pub(super) fn looked(&self, begun: Instant) {
         self.moves().looked = Some(begun);
     }
 }
 
-/// One kind in one namespace, or everywhere for kinds of the cluster.
+/// A kind in one namespace, or cluster-wide for cluster-scoped kinds.
 type Place = (ResourceType, Option<String>);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
-    // Nothing is followed yet; and what is there when this begins again after a panic is followed at once.
+    // Nothing is followed yet. After a restart because of a panic, the existing objects are followed at once.
     shared.calm.follows_all(false);
     let mut looks = wires.looked.subscribe();
     looks.mark_changed();
@@ -127,19 +129,19 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 let look = looks.borrow().clone();
                 watch.judge_gone(&look).await;
             }
-            // A follower ends only when it is told to.
+            // A follower ends only when it is stopped.
             Some(_) = tasks.join_next() => {}
         }
     }
 }
 
-/// What is known of one object.
+/// The last seen state of an object.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     version: String,
-    /// Our entry of the managed fields: when it was written, and a digest of its fields.
+    /// Our entry of the managed fields: its time, and a digest of its fields.
     own: Option<(String, u64)>,
-    /// When each other manager wrote last, by manager and operation.
+    /// Time of the last write of each other manager, by manager and operation.
     others: BTreeMap<(String, String), String>,
 }
 
@@ -162,23 +164,23 @@ impl Known {
     }
 }
 
-/// Who wrote an entry of the managed fields: manager and operation.
+/// Returns the writer of a managed-fields entry: manager and operation.
 fn writer(entry: &Value) -> (String, String) {
     (fields::text(entry, "/manager").to_owned(), fields::text(entry, "/operation").to_owned())
 }
 
-/// A change by somebody else that the next run takes back.
+/// A change by another manager that the next run reverts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ForeignChange {
     manager: String,
     fields: Vec<String>,
 }
 
-/// Tells what a foreign hand changed from what controllers do beside us.
+/// Detects a foreign change, as opposed to normal work of other controllers.
 fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let after = Known::of(object);
     let written_at = |known: &Known| known.own.as_ref().map(|(time, _)| time.clone());
-    // We wrote ourselves in between: what others lost or got by that is our doing.
+    // We wrote in between, so fields that others lost or gained are our doing.
     if after.own.is_some() && written_at(&after) != written_at(before) {
         return None;
     }
@@ -194,10 +196,11 @@ fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[
         .find_map(named_change)
 }
 
-/// The change that was made to a new object between the moment we stored it and the first look at it.
+/// Detects a foreign change of a new object between our write and the first observation.
 ///
-/// A run leaves nothing of the managers that it takes over, so what one of them holds and wrote no earlier than we did came
-/// after us. Fields that others took from us meanwhile cannot be told without knowing what we stored.
+/// A run removes all fields of managers that it takes over, so fields that one of them wrote no earlier than we did
+/// came after us. Fields that other managers took from us in the meantime cannot be detected without knowing what we
+/// stored.
 fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
     let own = takeover::own_entry(object).and_then(|own| fields::time(own, "/time"))?;
     managed_fields::entries(object)
@@ -207,7 +210,7 @@ fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option
         .find_map(named_change)
 }
 
-/// The fields of an entry of the managed fields, but for those that belong to whoever writes them: requests and finalizers.
+/// Returns the fields of a managed-fields entry, except those that belong to their writer: requests and finalizers.
 fn named_change(entry: &Value) -> Option<ForeignChange> {
     let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
     paths.retain(|path| {
@@ -217,7 +220,8 @@ fn named_change(entry: &Value) -> Option<ForeignChange> {
     (!paths.is_empty()).then_some(ForeignChange { manager, fields: paths })
 }
 
-/// Says that an object carries our labels no more. The field manager may be our own: that of another operator has the same name.
+/// Describes an object that lost our labels. The field manager may be our own, because another operator uses the same
+/// name.
 fn owner_change_text(id: &ObjectId, live: &Value) -> String {
     match labelled_owner(live) {
         Some(owner) => format!("{id} was taken over by {owner}: its owner labels were changed"),
@@ -229,21 +233,21 @@ struct Watch<'a> {
     cluster: &'a Cluster,
     shared: &'a Shared,
     wires: &'a Wires,
-    /// What is followed; whether its list has come.
+    /// The followed places, and whether their list was received.
     places: HashMap<Place, (AbortHandle, bool)>,
-    /// What the inventory named last, and whether the kinds of all of it are served.
+    /// The last inventory, and whether all of its kinds are served.
     inventory: BTreeSet<ObjectId>,
     knows_all_kinds: bool,
     known: BTreeMap<ObjectId, Known>,
-    /// What went away and is not judged yet.
+    /// Deleted objects that have not been judged yet.
     gone: BTreeSet<ObjectId>,
-    /// When the news of the last run has come from everywhere; absent while one is at work.
+    /// Time when all changes of the last run have been received; `None` during a run.
     settled: Option<Instant>,
-    /// When which news was told.
+    /// Time of the last report of each change.
     told: HashMap<String, Instant>,
-    /// When each object was corrected.
+    /// Times of the corrections of each object.
     corrections: HashMap<ObjectId, Vec<Instant>>,
-    /// In whole seconds, as API servers count.
+    /// In whole seconds, like the API server's timestamps.
     begun: Timestamp,
 }
 
@@ -265,17 +269,17 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Follows what the inventory names now, and nothing else.
+    /// Follows exactly the objects in the current inventory.
     async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
         let inventory = look.inventory();
-        // Every write of a status brings a look, and few of them another inventory.
+        // Every status update arrives here, but few change the inventory.
         if inventory == self.inventory && self.knows_all_kinds {
             return;
         }
         (self.inventory, self.knows_all_kinds) = (inventory, true);
         let mut wanted = BTreeMap::new();
         for id in &self.inventory {
-            // A kind that is not served any more has no objects to follow; it may be served again.
+            // A kind that is not served has no objects to follow; it may be served again later.
             let Ok(resource) = self.cluster.resource(id).await else {
                 self.knows_all_kinds = false;
                 continue;
@@ -325,7 +329,7 @@ impl<'a> Watch<'a> {
     }
 
     async fn take(&mut self, place: Place, change: Change, look: &Look) {
-        // Followers of places that are not followed any more may have said something before they ended.
+        // A follower that was stopped may have sent a message before.
         let Some((_, listed)) = self.places.get_mut(&place) else { return };
         match change {
             Change::All(objects) => {
@@ -347,7 +351,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The identity of an object of which only metadata came.
+    /// Returns the identity of an object of which only metadata is known.
     fn id_of(&self, (resource, _): &Place, object: &Value) -> ObjectId {
         ObjectId::new(&resource.group, &resource.kind, fields::namespace(object), fields::name(object))
             .at(&resource.version)
@@ -363,7 +367,7 @@ impl<'a> Watch<'a> {
                 self.moved(&id);
                 foreign_change(&id.kind, &before, &object, managers)
             }
-            // What is older than this watch was looked at by the run that began with it.
+            // The run that began with this watch has already seen older objects.
             None if fields::time(&object, "/metadata/creationTimestamp").is_some_and(|made| made >= self.begun) => {
                 early_change(&id.kind, &object, managers)
             }
@@ -385,7 +389,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells what went away and is still wanted: what a run deleted is in no inventory after it.
+    /// Reports deleted objects that are still wanted: an object deleted by a run is not in the inventory after it.
     async fn judge_gone(&mut self, look: &Look) {
         let inventory = look.inventory();
         for id in std::mem::take(&mut self.gone) {
@@ -401,7 +405,7 @@ impl<'a> Watch<'a> {
     }
 
     fn moved(&self, id: &ObjectId) {
-        // Whether the controllers are ready is in the report at once; the rest of it can wait.
+        // Report a change of a controller's readiness at once; the rest can wait.
         if id.kind == "Deployment" {
             self.wires.report.notify_one();
         }
@@ -433,7 +437,7 @@ impl<'a> Watch<'a> {
             return self.tell(instance, reason::DRIFT_CONTESTED, &text).await;
         }
         self.tell(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
-        // A full queue holds a request already.
+        // A full queue already contains a request.
         let _asked = self.wires.run.try_send(RunRequest::Drift(what));
     }
 
@@ -475,7 +479,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn two_weeks_of_foreign_changes_leave_nothing_behind() {
-        // Events are accepted, and that is all there is to this cluster.
+        // This cluster only accepts events.
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             http::Response::builder().status(201).body(kube::client::Body::from(b"{}".to_vec()))
         });

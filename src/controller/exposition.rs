@@ -1,5 +1,5 @@
-//! The formats in which metrics are read: OpenMetrics, and the older text format of Prometheus. A reader says in `Accept` which it
-//! takes (<https://prometheus.io/docs/instrumenting/content_negotiation/>).
+//! Formats of metrics: OpenMetrics, and the older text format of Prometheus. A client states in `Accept` which one it
+//! reads (<https://prometheus.io/docs/instrumenting/content_negotiation/>).
 
 use http::{HeaderMap, header};
 
@@ -13,13 +13,13 @@ pub(super) enum Exposition {
 }
 
 impl Exposition {
-    /// Returns the format that a request prefers, and the older one where it says nothing, takes anything, or names formats that
-    /// are not known here: every reader of metrics knows it.
+    /// Returns the preferred format of a request. Without a preference, or with only unknown formats, it is the older
+    /// one, which every client reads.
     pub(super) fn accepted_by(headers: &HeaderMap) -> Self {
         let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut best = (Exposition::PrometheusText, 0.0);
         for (format, weight) in ranges.flat_map(|value| value.split(',')).filter_map(media_range) {
-            // Of equal weight the first counts.
+            // The first of equal weights counts.
             if weight > best.1 {
                 best = (format, weight);
             }
@@ -34,7 +34,7 @@ impl Exposition {
         }
     }
 
-    /// Writes metrics, given in OpenMetrics, in this format.
+    /// Converts metrics from OpenMetrics to this format.
     pub(super) fn write(self, open_metrics: String) -> String {
         match self {
             Exposition::OpenMetrics => open_metrics,
@@ -43,7 +43,8 @@ impl Exposition {
     }
 }
 
-/// One media range of an `Accept` header with its weight; nothing where it names neither format, or a version that is not written here.
+/// Parses a media range of an `Accept` header with its weight; `None` if it names neither format, or an unsupported
+/// version.
 fn media_range(text: &str) -> Option<(Exposition, f32)> {
     let mut parts = text.split(';').map(str::trim);
     let (format, versions): (_, &[&str]) = match parts.next()?.to_ascii_lowercase().as_str() {
@@ -63,8 +64,8 @@ fn media_range(text: &str) -> Option<(Exposition, f32)> {
     Some((format, weight))
 }
 
-/// The same metrics in the older format: there a family of counters has the name of its samples, with `_total`, and nothing marks
-/// the end.
+/// Converts metrics to the older format: the family of a counter has the name of its samples, with `_total`, and there
+/// is no end marker.
 fn prometheus_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len() + 1024);
     let mut lines = open_metrics.lines().peekable();
@@ -79,7 +80,7 @@ fn prometheus_text(open_metrics: &str) -> String {
                 let kind = if rest == "unknown" { "untyped" } else { rest };
                 text.push_str(&format!("# TYPE {} {kind}\n", family(name, rest)));
             }
-            // Units and the end are not known there.
+            // The older format has neither units nor an end marker.
             Some(_) => {}
             None => text.push_str(&format!("{line}\n")),
         }
@@ -134,7 +135,7 @@ mod tests {
             (&["text/html"], text),
             (&["application/openmetrics-text"], open),
             (&["Application/OpenMetrics-Text; version=\"1.0.0\"; charset=utf-8"], open),
-            // As Prometheus 2 and 3 ask.
+            // Requests of Prometheus 2 and 3.
             (
                 &[
                     "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.1",
@@ -166,7 +167,7 @@ mod tests {
         assert!(text.contains("# HELP workqueue_adds_total ") && text.contains("# TYPE workqueue_depth gauge\n"));
         let typed = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!(typed("# HELP "), typed("# TYPE "));
-        // Each sample belongs to the family above it, by a name of that family.
+        // Each sample belongs to the preceding family, by one of its names.
         let mut family = ("", "");
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {

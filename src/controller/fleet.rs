@@ -1,7 +1,7 @@
-//! Every Flux object of the cluster as report and metrics show it: one list and one watch of each kind.
+//! Every Flux object in the cluster, for report and metrics: one list and one watch of each kind.
 //!
-//! A cluster in which nothing happens is asked for nothing. Of an object some hundred bytes are kept, and a list is read
-//! while it arrives, so ten thousand objects are no burden.
+//! While nothing changes, no requests are made. An object takes some hundred bytes, and lists are streamed, so ten
+//! thousand objects are not a problem.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -31,18 +31,19 @@ use crate::inspect::report::{self, StatsRow};
 use crate::inspect::resources::{FluxObject, ResourceRow};
 use crate::k8s::fields;
 
-/// How often a kind that is not installed is asked for when no definition of Flux changes: those of others have no label.
+/// Interval for checking a kind that is not installed while no definition of Flux changes: definitions of other tools
+/// have no label.
 const LOOK_FOR_KIND: Duration = Duration::from_secs(3600);
-/// A watch that lives this long was no failure.
+/// A watch that lived this long did not fail.
 const LONG_LIFE: Duration = Duration::from_secs(60);
-/// Definitions that are remembered for kinds that are just being listed.
+/// Number of definitions kept for kinds that are currently being listed.
 const DEFINITIONS: usize = 256;
-/// How often a kind is asked for after its definition has changed.
+/// Attempts to list a kind after its definition has changed.
 const TRIES: u32 = 5;
-/// The pauses after lists and watches that fail: the first and the longest.
+/// Pauses after failed lists and watches: the first and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
-/// What is known of all Flux objects.
+/// The known state of all Flux objects.
 #[derive(Debug, Default)]
 pub(super) struct Fleet {
     kinds: Mutex<BTreeMap<&'static str, Objects>>,
@@ -52,11 +53,11 @@ pub(super) struct Fleet {
 /// The objects of one kind.
 #[derive(Debug, Default)]
 struct Objects {
-    /// The version the kind is read at; empty until its first list is complete.
+    /// The version in which the kind is read; empty until its first list is complete.
     api_version: String,
     /// By `namespace/name`.
     kept: HashMap<Box<str>, Kept>,
-    /// Counts lists: what the last one did not have is gone.
+    /// Number of the last list: objects that it did not contain are deleted.
     list: u32,
 }
 
@@ -71,12 +72,12 @@ struct Kept {
     labels: Box<[Box<str>]>,
 }
 
-/// The labels that the metric of any kind has.
+/// The labels of the metric of every kind.
 const LABELS: [&str; 7] = ["uid", "kind", "name", "exported_namespace", "ready", "reason", "suspended"];
-/// Those that it has besides.
+/// Additional labels of some metrics.
 const MORE_LABELS: [&str; 5] = ["revision", "url", "ref", "source_name", "path"];
 
-/// A metric that shows objects, its help and its labels beside [`LABELS`].
+/// A metric of objects, with its help and its additional labels.
 type Metric = (&'static str, &'static str, &'static [&'static str]);
 
 const METRICS: [Metric; 3] = [
@@ -85,7 +86,7 @@ const METRICS: [Metric; 3] = [
     ("flux_resourcesetinputprovider_info", "The current status of a ResourceSetInputProvider", &["url"]),
 ];
 
-/// Which metric shows a kind; the instance has one of its own, which does not wait for a list.
+/// Returns the metric of a kind. The instance has its own, which does not depend on a list.
 fn metric_of(kind: &str) -> Option<&'static Metric> {
     let [resource, resource_set, input_provider] = &METRICS;
     match kind {
@@ -111,12 +112,12 @@ impl Kept {
     }
 }
 
-/// What the metric of an object says; nothing where its kind has none.
+/// Returns the label values of an object; empty if its kind has no metric.
 fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
     let Some((_, _, more)) = metric_of(kind.kind) else { return Box::default() };
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     let row = ResourceRow::new(kind, object.clone());
-    // A suspended resource keeps the readiness it had.
+    // A suspended resource keeps its previous readiness.
     let ready = object.condition(condition::READY).map_or_else(
         || if object.becomes_ready(kind) { "Unknown".to_owned() } else { "True".to_owned() },
         |ready| ready.status.clone(),
@@ -132,8 +133,8 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
         suspended.into(),
     ];
     let spec = &object.spec;
-    // The values of the reference, whose dashboards filter on them. The URL of a Receiver is left out on purpose: its path is a secret,
-    // and metrics are open to more people than the object.
+    // These values are those of the reference, whose dashboards filter by them. A Receiver's URL is omitted on purpose:
+    // its path is a secret, and metrics have more readers than the object.
     let (url, reference, source) = match kind.kind {
         "Bucket" => (spec.endpoint.as_deref(), spec.bucket_name.as_deref(), object.source_name()),
         "ImageRepository" => (spec.image.as_deref(), None, None),
@@ -142,7 +143,7 @@ fn labels(kind: &'static FluxKind, object: &FluxObject) -> Box<[Box<str>]> {
     };
     let more = more.iter().map(|label| match *label {
         "revision" => text(object.revision().as_deref()),
-        // Everybody who reaches the port reads it: no password that somebody wrote into an address.
+        // Anybody with access to the port can read this, so remove passwords from addresses.
         "url" => url.map(plain_address).unwrap_or_default(),
         "ref" => text(reference),
         "source_name" => text(source),
@@ -166,12 +167,12 @@ impl Fleet {
         self.has_changed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything changed since this was asked last.
+    /// Whether anything changed since the last call.
     pub(super) fn take_change(&self) -> bool {
         self.has_changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Who does not lead knows nothing.
+    /// Clears everything, because only the leader has data.
     pub(super) fn clear(&self) {
         self.kinds().clear();
         self.changed();
@@ -197,7 +198,7 @@ impl Fleet {
         self.changed();
     }
 
-    /// Returns whether the kind was not known until now.
+    /// Ends a list. Returns whether the kind was unknown before.
     fn end_list(&self, kind: &'static FluxKind, api_version: String) -> bool {
         let mut is_new = false;
         if let Some(objects) = self.kinds().get_mut(kind.kind) {
@@ -210,19 +211,19 @@ impl Fleet {
         is_new
     }
 
-    /// The kind is not installed, or not any more.
+    /// Removes a kind that is not installed (any more).
     fn forget(&self, kind: &'static FluxKind) {
         if self.kinds().remove(kind.kind).is_some_and(|objects| !objects.api_version.is_empty()) {
             self.changed();
         }
     }
 
-    /// How many objects of a kind there are.
+    /// Returns the number of objects of a kind.
     fn count(&self, kind: &'static FluxKind) -> usize {
         self.kinds().get(kind.kind).map_or(0, |objects| objects.kept.len())
     }
 
-    /// The counts of every kind that is installed.
+    /// Returns the counts of every installed kind.
     pub(super) fn stats(&self) -> Vec<StatsRow> {
         let kinds = self.kinds();
         let rows = FLUX_KINDS.iter().filter_map(|kind| {
@@ -279,7 +280,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
         let mut is_first = true;
         loop {
             let changed = match following.next().await {
-                // Every kind was just asked for.
+                // Every kind has just been listed.
                 Ok(Change::All(_)) if std::mem::take(&mut is_first) => vec![],
                 Ok(Change::All(definitions)) => definitions,
                 Ok(Change::Set(definition)) => vec![definition],
@@ -290,12 +291,12 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 }
             };
             for definition in changed {
-                // Kinds that are installed do not listen.
+                // The kind is installed and does not wait for its definition.
                 let _unheard = tell.send(fields::name(&definition).to_owned());
             }
         }
     });
-    // None of them ends but by a panic, which begins all of them again.
+    // Followers end only by a panic, which restarts all of them.
     if let Some(Err(ended)) = tasks.join_next().await
         && let Ok(panic) = ended.try_into_panic()
     {
@@ -321,7 +322,7 @@ async fn follow(
         let begun = Instant::now();
         match list(&cluster, fleet, kind).await {
             Ok(Listed::All(end)) => {
-                // A report that was written before does not have the kind.
+                // A report written before does not contain the kind.
                 if fleet.end_list(kind, end.resource.api_version()) {
                     wires.report.notify_one();
                 }
@@ -330,7 +331,7 @@ async fn follow(
                     pauses = fresh();
                 }
             }
-            // A definition that was just accepted is served a moment later.
+            // A new definition is served with a short delay.
             Ok(Listed::NotInstalled) if tries > 0 => tries -= 1,
             Ok(Listed::NotInstalled) => {
                 fleet.forget(kind);
@@ -345,7 +346,7 @@ async fn follow(
     }
 }
 
-/// Completes when the definition of a kind is new or has changed, or when too much was told to know.
+/// Completes when the definition of a kind is new or has changed, or when messages were lost.
 async fn defined(kind: &'static FluxKind, definitions: &mut broadcast::Receiver<String>) {
     let name = format!("{}.{}", kind.plural, kind.group);
     while definitions.recv().await.is_ok_and(|changed| changed != name) {}
@@ -377,7 +378,8 @@ async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, 
     }
 }
 
-/// Says once that objects of a kind are stored and counted, and not reconciled: no condition of theirs would ever tell.
+/// Warns once that objects of a kind are stored and counted but not reconciled, because they have no condition that
+/// would show it.
 fn warn_if_not_served(fleet: &Fleet, kind: &'static FluxKind, is_warned: &mut bool) {
     if *is_warned || !crd::NOT_SERVED.contains(&kind.kind) {
         return;

@@ -1,9 +1,9 @@
-//! The loop around the one FluxInstance: what is asked for becomes runs, one at a time.
+//! The loop around the FluxInstance: turns triggers into runs, one at a time.
 //!
 //! ```text
-//! watch ─┬─ created, generation or annotations changed ─► due now; a wait for health that goes on ends
+//! watch ─┬─ created, generation or annotations changed ─► due now; ends a running wait for health
 //! drift ─┘                                                    │
-//! timer ── interval, retry ─────────────────────────────► run ┴► status, events; when to look again
+//! timer ── interval, retry ─────────────────────────────► run ┴► status, events; the next due time
 //! ```
 
 use std::sync::Arc;
@@ -29,23 +29,23 @@ use crate::reconcile::{
     self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RunOptions, UninstallOptions, Uninstalled,
 };
 
-/// Every so many runs one looks at everything, whatever the watches say.
+/// A full check is made at least once in this many runs, whatever the watches say.
 const FULL_LOOK_EVERY: u32 = 10;
 
-/// What came of one piece of work.
+/// The result of a piece of work.
 enum Done {
     Ran(Outcome),
-    /// Nothing had moved, so nothing was looked at.
+    /// Nothing had changed, so nothing was read.
     Confirmed(Outcome),
     Uninstalled(Uninstalled),
-    /// There is no instance, or it is being deleted and not ours to clean up.
+    /// The instance does not exist, or it is being deleted by another owner.
     Nothing,
 }
 
-/// What a piece of work ends with.
+/// The end of a piece of work.
 type Worked = Result<Done, ReconcileError>;
 
-/// The work that goes on, if any: at most one task, ended when it is dropped.
+/// The running task, if any; dropping this stops it.
 #[derive(Default)]
 struct Work {
     tasks: JoinSet<Worked>,
@@ -65,7 +65,7 @@ impl Work {
         }
     }
 
-    /// Never completes while there is no work.
+    /// Completes with the running task; never completes without one.
     async fn ended(&mut self) -> Result<Worked, JoinError> {
         match self.tasks.join_next().await {
             Some(ended) => ended,
@@ -85,8 +85,8 @@ pub(super) async fn run(
     follow(&cluster, &shared, &wires, requests, stop, begin).await;
 }
 
-/// Follows the instance. `begin` begins one piece of work: it hears of interrupts there, and is told whether nothing has moved
-/// since everything was looked at.
+/// Follows the instance. `begin` starts a piece of work. It gets the interrupts, and whether nothing has changed since
+/// the last full run.
 async fn follow<F: Future<Output = Worked> + Send + 'static>(
     cluster: &Cluster,
     shared: &Shared,
@@ -133,9 +133,9 @@ struct Loop<'a, B> {
     schedule: Schedule,
     work: Work,
     seen: Option<Trigger>,
-    /// The next run was asked for, so it looks at everything.
+    /// The next run was requested, so it checks everything.
     asked: bool,
-    /// Runs since the last that looked at everything.
+    /// Number of runs since the last full one.
     confirmed: u32,
 }
 
@@ -165,7 +165,7 @@ impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> 
         }
     }
 
-    /// A run is due at once; one that only waits for health makes way for it.
+    /// Makes a run due at once. A run that only waits for health is interrupted.
     fn wanted(&mut self) {
         self.asked = true;
         self.schedule.ask(Instant::now());
@@ -205,7 +205,7 @@ impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> 
         let span = self.work.span.take();
         let _within = span.as_ref().map(tracing::Span::enter);
         if !matches!(ended, Ok(Ok(Done::Confirmed(_)))) {
-            // The report shows what the run made of it.
+            // The report shows the result of the run.
             self.wires.report.notify_one();
         }
         let next = match ended {
@@ -276,10 +276,10 @@ impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> 
         }
     }
 
-    /// A run that could not even write what became of it.
+    /// Handles a run that could not even write its status.
     fn refused(&self, error: &ReconcileError) -> Ended {
         match error {
-            // The watch brings what comes next.
+            // The watch reports the next change.
             ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => Ended::Terminal,
             ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => Ended::Superseded,
             error => {
@@ -289,7 +289,7 @@ impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> 
         }
     }
 
-    /// Ends the work that goes on in order, within limits.
+    /// Stops the running work gracefully, within a limit.
     async fn stop(&mut self) {
         self.work.interrupt(Interrupt::Stop("the operator shuts down".to_owned()));
         if !self.work.is_idle() && tokio::time::timeout(LAST_WORDS, self.work.ended()).await.is_err() {
@@ -298,7 +298,7 @@ impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> 
     }
 }
 
-/// One piece of work, from what the instance is now.
+/// Does one piece of work for the current instance.
 async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts, is_quiet: bool) -> Worked {
     let id = shared.options.instance();
     let Some(live) = cluster.read(&id).await? else { return Ok(Done::Nothing) };
@@ -330,7 +330,7 @@ async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts
             concurrency: shared.options.concurrency,
             ..PlanOptions::default()
         },
-        // Whoever wrote the instance has agreed, as with every declaration.
+        // The author of the instance has agreed by applying it.
         consent: Consent::CustomResources,
         notifications: notifications(&shared, &instance),
         interrupts,
@@ -359,7 +359,7 @@ fn notifications(shared: &Shared, instance: &FluxInstance) -> Option<Notificatio
     Some(Notifications { target, reporter: shared.options.host.clone(), patience: Duration::ZERO })
 }
 
-/// Writes what a run tells to the log.
+/// Writes the progress of a run to the log.
 struct Log;
 
 impl Progress for Log {
@@ -395,7 +395,7 @@ mod tests {
     use crate::cluster::Endpoint;
     use crate::controller::tests::shared;
 
-    /// An API server that has one instance, whose watches live and bring nothing.
+    /// An API server with one instance, whose watches stay open and deliver nothing.
     fn cluster() -> Cluster {
         let service = tower::service_fn(|request: http::Request<Body>| async move {
             let body = if request.uri().query().unwrap_or_default().contains("watch=true") {
@@ -427,7 +427,7 @@ mod tests {
         }
     }
 
-    /// Follows the instance for so long, with work of the test's own making.
+    /// Follows the instance for a while, with the test's own work.
     async fn followed(
         shared: &Shared,
         time: Duration,

@@ -1,4 +1,4 @@
-//! Keeps the FluxReport: what is installed and how it does, where dashboards and other programs read it.
+//! Keeps the FluxReport: the installation and its state, for dashboards and other programs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use crate::reconcile::rounded;
 
 /// The reason of its Ready condition.
 const SUCCEEDED: &str = "Succeeded";
-/// The shortest time between two reports: runs that follow each other make one.
+/// Minimum time between two reports, so that successive runs cause only one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often everything is looked at although no Flux object has changed: nobody tells of nodes.
+/// Interval for a full report without any change of Flux objects, because nodes are not watched.
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
@@ -38,7 +38,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let mut retries = fresh();
     let mut seen: Option<Value> = None;
     let mut due = Some(Instant::now());
-    // Somebody asked, or it was never written.
+    // A report was requested, or was never written.
     let mut is_asked = true;
     let mut looked: Option<Instant> = None;
     let mut is_defined = true;
@@ -52,7 +52,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 let begun = Instant::now();
                 shared.telemetry.began(Controller::Report);
                 let is_old = looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
-                // Both are taken back, whatever comes of it: who fails looks again.
+                // Reset both regardless of the result: a failed report is retried anyway.
                 let has_changed = shared.telemetry.fleet.take_change() | std::mem::take(&mut is_asked);
                 let generation = seen.as_ref().and_then(|report| report.pointer("/metadata/generation").cloned());
                 let written = match generation {
@@ -67,7 +67,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                         due = every.map(|every| Instant::now() + every);
                         Ended::Done(every)
                     }
-                    // Without a definition there is no report; the follower notices when it comes.
+                    // Without a definition there can be no report; the follower notices a new definition.
                     Err(error) if error.is_api_missing() => Ended::Done(None),
                     Err(error) => {
                         tracing::error!(controller = "fluxreport", "cannot write the report: {}", error.sentence());
@@ -95,7 +95,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 let annotations = |report: &Option<Value>| {
                     report.as_ref().map(|report| report.pointer("/metadata/annotations").cloned().unwrap_or_default())
                 };
-                // A definition that is back has no report, as it had none before: nothing else would ask for one.
+                // After its definition was deleted and restored there is no report, and nothing else would trigger one.
                 let was_defined = std::mem::replace(&mut is_defined, reports.is_served());
                 if (is_defined && !was_defined) || annotations(&before) != annotations(&seen) {
                     shared.telemetry.asked(Controller::Report);
@@ -111,14 +111,14 @@ fn soon(due: Option<Instant>) -> Option<Instant> {
     Some(due.map_or(soon, |due| due.min(soon)))
 }
 
-/// The interval of the report's own annotation, else the usual one.
+/// Returns the interval of the report's own annotation, or the default.
 fn interval(report: Option<&Value>, usual: Duration) -> Option<Duration> {
     let own = report.and_then(|report| fields::annotation(report, RECONCILE_EVERY_ANNOTATION));
     let own = own.and_then(|text| go_duration::parse(text).ok()).and_then(|own| Duration::try_from(own).ok());
     Some(own.unwrap_or(usual)).filter(|every| !every.is_zero())
 }
 
-/// Looks at everything and writes what there is.
+/// Reads everything and writes the report.
 async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: Instant) -> Result<(), ClusterError> {
     let options = &shared.options;
     let rows = shared.telemetry.fleet.stats();
@@ -130,11 +130,11 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
     for refusal in &computed.refusals {
         tracing::warn!(controller = "fluxreport", "the report is incomplete: {}", refusal.reason);
     }
-    // Fields that the reference operator wrote go when they are no longer true only if our applies own them.
+    // The reference operator's fields disappear when they are out of date only if our applies own them.
     let id = ObjectId::of(&computed.value);
     let live = match seen {
         Some(seen) => Some(seen.clone()),
-        // The first report is written before the follower has listed what is there.
+        // The first report is written before the follower has listed the existing one.
         None => cluster.read(&id).await?,
     };
     if let Some(live) = live.filter(|live| takeover::own_updates_patch(live).is_some()) {
@@ -153,12 +153,12 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
     confirm(cluster, shared, stored.pointer("/metadata/generation").cloned().unwrap_or_default(), begun).await
 }
 
-/// Says that the report is true as of now.
+/// Confirms that the report is still correct.
 async fn confirm(cluster: &Cluster, shared: &Shared, generation: Value, begun: Instant) -> Result<(), ClusterError> {
     let id = ObjectId { kind: "FluxReport".to_owned(), ..shared.options.instance() };
     let message = format!("Reporting finished in {}", rounded(begun.elapsed()));
     tracing::debug!(controller = "fluxreport", "{message}");
-    // Its time is what the column LASTUPDATED shows.
+    // The column LASTUPDATED shows this time.
     let now = Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| Timestamp::now()).to_string();
     let status = json!({"status": {"conditions": [{
         "type": condition::READY, "status": "True", "reason": SUCCEEDED, "message": message,

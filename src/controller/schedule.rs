@@ -1,4 +1,4 @@
-//! When the next run is due, and what makes it so. Pure but for the clock it is given.
+//! When the next run is due. Pure except for the given clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::format::backoff::Backoff;
 use crate::k8s::fields;
 
-/// The pauses after runs that failed: the first, doubled with each failure, up to the longest.
+/// Pauses after failed runs: the first is doubled with each failure, up to the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDelays {
     pub shortest: Duration,
@@ -17,13 +17,13 @@ pub struct RetryDelays {
 }
 
 impl Default for RetryDelays {
-    /// Those of the reference: 750 ms to 15 minutes.
+    /// The values of the reference: 750 ms to 15 minutes.
     fn default() -> Self {
         RetryDelays { shortest: Duration::from_millis(750), longest: Duration::from_secs(15 * 60) }
     }
 }
 
-/// What of an object makes a run due when it changes: not its labels, not its status.
+/// The parts of an object whose change makes a run due: neither labels nor status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trigger {
     uid: String,
@@ -47,20 +47,20 @@ impl Trigger {
     }
 }
 
-/// How a run ended, as far as the next one is concerned.
+/// The end of a run, with respect to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Again after this long; not before somebody asks.
+    /// Run again after this time; `None` waits for a request.
     Done(Option<Duration>),
-    /// It failed for a reason that may pass.
+    /// Failed for a reason that may pass.
     Failed,
-    /// It failed, and would fail again until somebody changes something.
+    /// Failed, and will fail again until something is changed.
     Terminal,
-    /// Something newer is to be done.
+    /// Something newer has to be done.
     Superseded,
 }
 
-/// When the next run is due. However often a run is asked for meanwhile, it is one run.
+/// When the next run is due. Several requests cause one run.
 pub(super) struct Schedule {
     delays: RetryDelays,
     /// In percent.
@@ -79,22 +79,22 @@ impl Schedule {
         self.due
     }
 
-    /// Somebody asks for a run.
+    /// Requests a run.
     pub(super) fn ask(&mut self, now: Instant) {
         self.due = Some(now);
     }
 
-    /// A run begins: what was asked for until now is its business.
+    /// Starts a run, which handles all requests so far.
     pub(super) fn begin(&mut self) {
         self.due = None;
     }
 
-    /// There is nothing to run any more.
+    /// Cancels everything, because nothing can be run.
     pub(super) fn forget(&mut self) {
         *self = Schedule::new(self.delays, self.jitter);
     }
 
-    /// A run ended; one that was asked for meanwhile comes first. `random` is evenly spread from 0 to 1.
+    /// Ends a run; a run requested in the meantime takes precedence. `random` is uniform between 0 and 1.
     pub(super) fn end(&mut self, ended: Ended, now: Instant, random: f64) {
         if ended != Ended::Failed {
             self.retries = Backoff::new(self.delays.shortest, self.delays.longest);
@@ -108,7 +108,8 @@ impl Schedule {
         self.due = self.due.or(next);
     }
 
-    /// Many clusters that were installed at the same moment shall not ask their registries at the same moment for ever.
+    /// Varies the interval, so that clusters installed at the same moment do not query their registries at the same
+    /// moment for ever.
     fn spread(&self, interval: Duration, random: f64) -> Duration {
         let share = f64::from(self.jitter) / 100.0;
         interval.mul_f64(1.0 + share * (2.0 * random.clamp(0.0, 1.0) - 1.0))

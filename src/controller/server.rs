@@ -1,4 +1,4 @@
-//! Where an operator is asked how it does: `/metrics` on one address, `/healthz` and `/readyz` on another.
+//! The HTTP endpoints of an operator: `/metrics` on one address, `/healthz` and `/readyz` on another.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,41 +17,41 @@ use tokio::task::AbortHandle;
 use super::Telemetry;
 use super::exposition::Exposition;
 
-/// How long the head of a request may take.
+/// Limit for the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may take in all: a scraper of Prometheus gives up after 10 s as well.
+/// Limit for a connection; a Prometheus scraper also gives up after 10 s.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at a time. For one more the oldest is closed: it has had its time, and clients that send nothing or read nothing
-/// would otherwise keep everybody else waiting.
+/// Limit for concurrent connections. Another one closes the oldest, which has had its time: clients that send or read
+/// nothing must not block all others.
 const CONNECTIONS: usize = 64;
-/// The same for health, whose answers are two letters: the two addresses take nothing from each other.
+/// Limit for health, whose answers are two letters. The limits are separate so that neither address affects the other.
 const HEALTH_CONNECTIONS: usize = 16;
 
-/// Which paths an address serves.
+/// Paths of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoints {
     /// `/metrics`
     Metrics,
-    /// `/healthz` and `/readyz`: the process lives.
+    /// `/healthz` and `/readyz`: the process is alive.
     Health,
 }
 
-/// An address that is being served.
+/// A served address.
 pub struct Served {
     listener: TcpListener,
     endpoints: Endpoints,
 }
 
 impl Served {
-    /// Takes the address; nothing is answered yet.
+    /// Binds the address without answering yet.
     ///
     /// # Errors
-    /// The address cannot be used, because another program has it for instance.
+    /// The address cannot be used, for example because another program uses it.
     pub async fn bind(address: SocketAddr, endpoints: Endpoints) -> std::io::Result<Self> {
         Ok(Served { listener: TcpListener::bind(address).await?, endpoints })
     }
 
-    /// The address, with the port that was taken where 0 was asked for.
+    /// Returns the address, with the actual port if 0 was requested.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -68,7 +68,8 @@ impl Served {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!("cannot take a connection: {error}");
-                    // Out of files, mostly: closing a connection frees one, and asking again at once does not help.
+                    // Usually there are too many open files: closing a connection frees one, and retrying at once does
+                    // not help.
                     if let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
@@ -87,7 +88,7 @@ impl Served {
     }
 }
 
-/// Answers one request, and closes the connection.
+/// Answers a request and closes the connection.
 async fn answer_once(stream: TcpStream, endpoints: Endpoints, telemetry: Arc<Telemetry>) {
     let answer = service_fn(|request| {
         let response = answer(&request, endpoints, &telemetry);
@@ -96,7 +97,7 @@ async fn answer_once(stream: TcpStream, endpoints: Endpoints, telemetry: Arc<Tel
     let mut connection = http1::Builder::new();
     connection.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     let served = connection.serve_connection(TokioIo::new(stream), answer);
-    // A client that hangs up early has lost interest, and one that is slower than this has had its time.
+    // A client that disconnects early does not need the answer, and a slower one has had its time.
     let _ended = tokio::time::timeout(CONNECTION_TIMEOUT, served).await;
 }
 
@@ -150,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn metrics_and_health_answer_while_clients_are_silent_and_while_they_do_not_read() {
         let telemetry = Arc::new(Telemetry::new("1", "linux/amd64"));
-        // More than the buffers of a connection hold: to a client that does not read, the answer is never whole.
+        // More than the buffers of a connection: a client that does not read never gets the complete answer.
         let kind = crate::api::kinds::find("gitrepo").unwrap();
         for number in 0..20_000 {
             let object = serde_json::json!({"metadata": {"name": format!("repository-{number}"), "namespace": "apps"},
@@ -164,7 +165,7 @@ mod tests {
             for address in [metrics, health] {
                 for _ in 0..CONNECTIONS {
                     let mut stream = TcpStream::connect(address).await.unwrap();
-                    // Health closes the oldest connections already.
+                    // Health already closes the oldest connections.
                     let _closed = stream.write_all(request).await;
                     held.push(stream);
                 }

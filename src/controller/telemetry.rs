@@ -1,6 +1,6 @@
-//! What an operator tells about itself: metrics in the text format of Prometheus, and its state as a value.
+//! Metrics in the text format of Prometheus, and the operator's state as a value.
 //!
-//! The names are those of the reference and of controller-runtime, which the usual dashboards draw
+//! The names are those of the reference and of controller-runtime, which the usual dashboards use
 //! (<https://book.kubebuilder.io/reference/metrics-reference>).
 
 use std::collections::btree_map::Entry;
@@ -61,21 +61,21 @@ impl Controller {
     }
 }
 
-/// The state of an operator, for whoever wonders what it does.
+/// The state of an operator, for debugging.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateDump {
     pub is_leader: bool,
-    /// The instance it looks after, when there is one.
+    /// The reconciled instance, if there is one.
     pub instance: Option<String>,
-    /// What came of the last full run.
+    /// The result of the last full run.
     pub last_outcome: Option<String>,
     pub last_revision: Option<String>,
-    /// Seconds until the next run; absent when none is due.
+    /// Seconds until the next run; missing when none is due.
     pub next_run_seconds: Option<f64>,
-    /// Runs of each loop so far.
+    /// Number of runs of each loop.
     pub runs: BTreeMap<&'static str, u64>,
-    /// The loops that work at this moment.
+    /// The loops that are working now.
     pub working: Vec<&'static str>,
 }
 
@@ -83,17 +83,17 @@ pub struct StateDump {
 struct State {
     dump: StateDump,
     next_run: Option<Instant>,
-    /// The field managers that the drift metric names.
+    /// The field managers in the drift metric.
     managers: BTreeSet<String>,
-    /// Since when runs of a loop are asked for and not begun, and since when they are at work.
+    /// For each loop, the time of a request that has not started yet, and the time when it started.
     asked: BTreeMap<Controller, Instant>,
     began: BTreeMap<Controller, Instant>,
 }
 
-/// Field managers that the drift metric tells apart.
+/// Limit for distinct field managers in the drift metric.
 const NAMED_MANAGERS: usize = 50;
 
-/// Counts and remembers what an operator does.
+/// Counts and records the work of an operator.
 pub struct Telemetry {
     registry: Mutex<Registry>,
     state: Mutex<State>,
@@ -117,13 +117,13 @@ pub struct Telemetry {
     longest: Family<Labels, Gauge<f64, AtomicU64>>,
 }
 
-/// From 5 ms to about a quarter of an hour.
+/// Buckets from 5 ms to about a quarter of an hour.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.005, 2.0, 18))
 }
 
 impl Telemetry {
-    /// `version` is that of the operator, `platform` where it runs: `linux/amd64`.
+    /// `version` is the operator's, `platform` its platform, such as `linux/amd64`.
     pub fn new(version: &str, platform: &str) -> Self {
         let telemetry = Telemetry {
             registry: Mutex::default(),
@@ -168,7 +168,7 @@ impl Telemetry {
         gauge("leader_election_master_status", "Whether this process holds the lease", &self.leader);
         gauge("controller_runtime_active_workers", "Reconciliations that go on", &self.active);
         gauge("workqueue_depth", "Runs that are due and have not begun", &self.depth);
-        // The encoder adds `_total` to the name of a counter.
+        // The encoder appends `_total` to the name of a counter.
         let mut counter = |name: &str, help: &str, family: &Family<Labels, Counter>| {
             registry.register(name, help, family.clone());
         };
@@ -206,7 +206,7 @@ impl Telemetry {
         );
         registry.register_collector(Box::new(FleetMetrics(self.fleet.clone())));
         registry.register_collector(Box::new(Process));
-        // A counter that is not there yet looks like a target that is not scraped.
+        // A missing counter looks like a target that is not scraped.
         for controller in Controller::ALL {
             for result in ["success", "error", "requeue_after", "requeue"] {
                 self.runs.get_or_create(&result_label(controller, result)).inc_by(0);
@@ -227,7 +227,7 @@ impl Telemetry {
         self.leader.get_or_create(&leader_label()).set(0);
     }
 
-    /// The metrics as Prometheus reads them.
+    /// Returns the metrics for Prometheus.
     pub fn metrics(&self) -> String {
         let began = self.state().began.clone();
         for controller in Controller::ALL {
@@ -237,7 +237,7 @@ impl Telemetry {
         }
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        // A text in memory takes everything.
+        // Writing to a text in memory cannot fail.
         let _infallible = text::encode(&mut text, &registry);
         text
     }
@@ -246,7 +246,7 @@ impl Telemetry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What goes on at this moment.
+    /// Returns the current state.
     pub fn dump(&self) -> StateDump {
         let state = self.state();
         let next = state.next_run.map(|due| due.saturating_duration_since(Instant::now()).as_secs_f64());
@@ -266,7 +266,7 @@ impl Telemetry {
         self.leader.get_or_create(&leader_label()).set(i64::from(is_leader));
         self.state().dump.is_leader = is_leader;
         if !is_leader {
-            // Who does not lead knows nothing of instance and resources any more.
+            // Only the leader has data about instance and resources.
             self.instance(None);
             self.fleet.clear();
         }
@@ -274,7 +274,7 @@ impl Telemetry {
 
     pub(super) fn asked(&self, controller: Controller) {
         self.depth.get_or_create(&controller.queue()).set(1);
-        // A run that is due already is not added again.
+        // A run that is already due is not counted again.
         if let Entry::Vacant(first) = self.state().asked.entry(controller) {
             first.insert(Instant::now());
             self.adds.get_or_create(&controller.queue()).inc();
@@ -288,7 +288,7 @@ impl Telemetry {
         let mut state = self.state();
         let now = Instant::now();
         state.began.insert(controller, now);
-        // A run that its interval made due was added and begun in one.
+        // A run that its interval made due is requested and started at once.
         let asked = state.asked.remove(&controller).unwrap_or_else(|| {
             self.adds.get_or_create(&controller.queue()).inc();
             now
@@ -339,7 +339,7 @@ impl Telemetry {
     }
 
     pub(super) fn drift(&self, kind: &str, manager: &str) {
-        // Anybody may call themselves anything, and every name is a series for ever.
+        // Field managers can have any name, and every name creates a permanent series.
         let mut state = self.state();
         let is_named = state.managers.contains(manager) || state.managers.len() < NAMED_MANAGERS;
         let manager = if is_named { manager } else { "others" };
@@ -347,7 +347,7 @@ impl Telemetry {
         self.drift.get_or_create(&vec![("kind", kind.to_owned()), ("manager", manager.to_owned())]).inc();
     }
 
-    /// Shows the instance as it is; `None`: there is none.
+    /// Sets the current instance; `None` if there is none.
     pub(super) fn instance(&self, instance: Option<&FluxInstance>) {
         self.instance_info.clear();
         self.state().dump.instance =
@@ -382,11 +382,11 @@ fn result_label(controller: Controller, result: &str) -> Labels {
     vec![("controller", controller.name().to_owned()), ("result", result.to_owned())]
 }
 
-/// What the kernel counts of this process, by the names of Prometheus' own clients. Linux only: elsewhere there is no `/proc`.
+/// Kernel statistics of this process, under the names of Prometheus' own clients. Only on Linux, because of `/proc`.
 #[derive(Debug)]
 struct Process;
 
-/// Hundredths of a second: what Linux counts in towards programs on every architecture.
+/// Hundredths of a second, the unit of the Linux interface on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Collector for Process {
@@ -419,7 +419,7 @@ struct ProcessCounts {
 impl ProcessCounts {
     /// Source: <https://man7.org/linux/man-pages/man5/proc.5.html>.
     fn read() -> Option<Self> {
-        // Field 2 is the name in parentheses, which may hold anything; the fields after it are counted from 3.
+        // Field 2 is the name in parentheses, with any characters; count the fields after it from 3.
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         let fields: Vec<f64> =
             stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
@@ -442,7 +442,7 @@ impl ProcessCounts {
     }
 }
 
-/// When the machine was started, in seconds since the Unix epoch; it does not change while we run.
+/// Returns the boot time in seconds since the Unix epoch; constant while we run.
 fn boot_time() -> f64 {
     static BOOT_TIME: AtomicU64 = AtomicU64::new(0);
     let known = BOOT_TIME.load(Ordering::Relaxed);
