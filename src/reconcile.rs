@@ -1,23 +1,23 @@
-//! The reconcile core: what the controller does, and `--in-process`.
+//! The reconcile core, used by the controller and by `--in-process`.
 //!
 //! ```text
-//! adopt, confirm                 the controller's: the first touch of an instance; one more run in which nothing moved
+//! adopt, confirm                 for the controller: the first write to an instance; a run without any change
 //! run, apply_instance, execute   under the lease: plan, then carry it out; the instance is stored in between
-//!   draft                        fetch -> build -> live objects -> plan: what differs; writes nothing
+//!   draft                        fetch -> build -> live objects -> plan: the differences; writes nothing
 //!     fetch                      the distribution: given, or the artifact of the instance
 //!     live_objects               one list per kind
-//!     ownership                  what belongs to another instance is refused
-//!     no_change_proof            what needs no dry run
+//!     ownership                  refuses objects of another instance
+//!     no_change_proof            finds objects that need no dry run
 //!   run/steps                    the plan, stage by stage
 //!     apply, prune               create and configure; delete so that workloads stay
 //!     health, migrate            waiting by watch; stored API versions
-//!   run/rollback                 back to what worked, kept in kept_builds
-//!   run/ending                   one status, events, notifications, and when to look again
-//! uninstall                      the way back
+//!   run/rollback                 back to the last working build, from kept_builds
+//!   run/ending                   status, events, notifications, and the time of the next run
+//! uninstall                      removes Flux
 //! ```
-//! Nothing here knows terminals: progress comes out as values, a run is ended through [`interrupt`], and what becomes of
-//! it is an [`Outcome`]. Every write may be cut off at any point; the inventory in the status names everything that may
-//! exist before it is created, so the next run always knows what is ours.
+//! Nothing here knows terminals: progress is reported as values, [`interrupt`] ends a run, and the result is an
+//! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
+//! so the next run always knows which objects are ours.
 
 pub mod announce;
 pub mod apply;

@@ -1,6 +1,7 @@
-//! Telling others: events on the instance, and the same news for Flux's notification-controller.
+//! Reports to others: events on the instance, and the same notifications for Flux's notification-controller.
 //!
-//! Both go out beside the run, in order, and neither can delay or fail it: what could not be told in time is dropped.
+//! Both are sent beside the run, in order, and neither can delay or fail it: notifications that cannot be sent in time
+//! are dropped.
 
 use std::time::Duration;
 
@@ -16,32 +17,32 @@ use crate::cluster::{self, Cluster, ClusterError, Reason};
 use crate::format::backoff::Backoff;
 use crate::k8s::fields;
 
-/// How long the end of a run waits for events that are still on their way.
+/// Limit for events that are still being sent at the end of a run.
 const EVENT_PATIENCE: Duration = Duration::from_secs(3);
-/// One attempt to reach notification-controller.
+/// Limit for one attempt to reach notification-controller.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 const NOTIFY_ATTEMPTS: u32 = 5;
 
-/// How notification-controller is reached.
+/// The route to notification-controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationTarget {
     /// Its address, from inside the cluster's network.
     Address(String),
-    /// Through the API server, from anywhere.
+    /// Through the API server, which works from anywhere.
     ServiceProxy,
 }
 
-/// What notification-controller gets told, where, and for how long a run that is over still tries.
+/// Settings for notification-controller.
 #[derive(Clone, Debug)]
 pub struct Notifications {
     pub target: NotificationTarget,
     /// `reportingInstance` of the notification: a host name.
     pub reporter: String,
-    /// How long the end of the run waits for what is still on its way; zero leaves it to a background task.
+    /// Limit for notifications that are still being sent at the end of a run; zero leaves them to a background task.
     pub patience: Duration,
 }
 
-/// Tells about one instance, in order.
+/// Reports about one instance, in order.
 pub struct Announcer {
     cluster: Cluster,
     involved: Value,
@@ -52,7 +53,7 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// `involved` is the instance as it was read, with `apiVersion` and `kind`.
+    /// `involved` is the instance as read, with `apiVersion` and `kind`.
     pub fn new(cluster: &Cluster, involved: Value, notifications: Option<Notifications>) -> Self {
         let (events, mut queue) = mpsc::unbounded_channel::<Event>();
         let (to, about) = (cluster.clone(), involved.clone());
@@ -79,11 +80,11 @@ impl Announcer {
 
     /// Records an event.
     pub fn event(&mut self, event: Event) {
-        // The worker lives as long as this.
+        // The worker lives as long as this sender.
         let _unheard = self.events.send(event);
     }
 
-    /// Records an event and tells notification-controller.
+    /// Records an event and sends it to notification-controller.
     pub fn event_and_notify(&mut self, event: Event) {
         if let Some(notifications) = &self.notifications {
             let body = notification(&event, &self.involved, &notifications.reporter, Timestamp::now());
@@ -92,7 +93,7 @@ impl Announcer {
         self.event(event);
     }
 
-    /// Waits for what is on its way, within limits.
+    /// Waits for reports that are still being sent, within limits.
     pub async fn finish(mut self) {
         drop(self.events);
         if tokio::time::timeout(EVENT_PATIENCE, &mut self.worker).await.is_err() {
@@ -104,12 +105,12 @@ impl Announcer {
             return;
         }
         let all = async { while self.posts.join_next().await.is_some() {} };
-        // What is late is dropped with the set.
+        // Late reports are dropped with the set.
         let _late = tokio::time::timeout(patience, all).await;
     }
 }
 
-/// Returns the body of a notification: the event format of Flux's controllers
+/// Returns the body of a notification in the event format of Flux's controllers
 /// (<https://fluxcd.io/flux/components/notification/events/>).
 pub fn notification(event: &Event, object: &Value, reporter: &str, now: Timestamp) -> Value {
     let mut body = json!({
@@ -125,7 +126,7 @@ pub fn notification(event: &Event, object: &Value, reporter: &str, now: Timestam
     if let Some(revision) = event.revision.as_ref().filter(|revision| !revision.is_empty()) {
         metadata.insert(REVISION_ANNOTATION.into(), revision.clone().into());
     }
-    // Whoever owns the object may add metadata to all its events.
+    // The owner of the object may add metadata to all its events.
     for (key, value) in object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten() {
         if key.starts_with("event.toolkit.fluxcd.io/") {
             metadata.insert(key.clone(), value.clone());
@@ -142,7 +143,7 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
     for attempt in 1..=NOTIFY_ATTEMPTS {
         match tokio::time::timeout(NOTIFY_TIMEOUT, post_once(&cluster, &target, &object, &body)).await {
             Ok(Ok(())) => return,
-            // A duplicate: it is known already.
+            // notification-controller already has this event.
             Ok(Err(error)) if matches!(error.reason, Reason::TooManyRequests { .. }) => return,
             Ok(Err(error)) => tracing::debug!(attempt, "{error}: {}", error.reason),
             Err(_) => tracing::debug!(attempt, "no answer from notification-controller"),

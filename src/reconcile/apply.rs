@@ -1,4 +1,4 @@
-//! Carrying out a plan: stage by stage, within a stage side by side.
+//! Carries out a plan stage by stage, with the objects of a stage in parallel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::api::well_known::RECONCILER_FIELD_MANAGER;
 use crate::cluster::{Cluster, WriteOptions};
 use crate::format::backoff::Backoff;
 
-/// How long a kind that was just defined may take until the API server serves it.
+/// Limit for a newly defined kind to be served.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// How long a run that was stopped waits for the answers to what it has sent.
+/// Limit for answers to requests in flight after a run was stopped.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// What became of one stage.
+/// The result of a stage.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// In apply order.
@@ -31,10 +31,11 @@ pub struct Applied {
     pub interrupt: Option<Interrupt>,
 }
 
-/// Applies the objects of one stage and records in `live_objects` what the server made of them.
+/// Applies the objects of a stage and records the results in `live_objects`.
 ///
-/// All objects are tried, also when one fails. A stop sends nothing more and takes in the answers that are under way, so
-/// that what was done is known. Cancelling leaves some applied and some not; the next run sees that.
+/// All objects are tried, even if one fails. After a stop it sends no more requests but waits for the answers to those
+/// in flight, so that their effect is known. Cancelling leaves some objects applied and some not; the next run detects
+/// this.
 pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, planned: &[&PlannedObject]) -> Applied {
     let RunContext { cluster, extra_managers, concurrency, interrupts, progress } = context;
     let mut jobs = vec![];
@@ -79,7 +80,7 @@ pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, pl
     }
 }
 
-/// Applies one object as planned: takes it over, then applies it.
+/// Takes an object over and applies it, as planned.
 async fn apply(
     cluster: &Cluster,
     planned: &PlannedObject,
@@ -98,7 +99,7 @@ async fn apply(
         return Ok((Action::Unchanged, live.clone()));
     }
     if let Some(live) = live {
-        // A conflict: somebody wrote in between, or this patch got through before its answer was lost.
+        // A conflict means that someone wrote in between, or that this patch succeeded and its answer was lost.
         let take_over = |live: Value| async move {
             match takeover::takeover_patch(&live, extra_managers) {
                 Some(patch) => cluster.json_patch(&planned.object, &patch, RECONCILER_FIELD_MANAGER).await.map(drop),
@@ -112,7 +113,7 @@ async fn apply(
     Ok((if step == Step::Create { Action::Created } else { Action::Configured }, applied))
 }
 
-/// Compares an object whose kind or namespace came to be in an earlier stage, giving the server time to notice.
+/// Compares an object whose kind or namespace was created in an earlier stage, which the server needs time to notice.
 async fn decide_when_served(
     cluster: &Cluster,
     planned: &PlannedObject,

@@ -1,16 +1,16 @@
-//! What is handed from step to step of a run.
+//! The context that the steps of a run share.
 
 use super::interrupt::Interrupts;
 use super::progress::Progress;
 use crate::cluster::Cluster;
 
-/// What every step of a run works with.
+/// Inputs of every step of a run.
 #[derive(Clone, Copy)]
 pub struct RunContext<'a> {
     pub cluster: &'a Cluster,
-    /// Field managers to take over besides the usual ones.
+    /// Field managers to take over in addition to the usual ones.
     pub extra_managers: &'a [String],
-    /// Requests at a time.
+    /// Number of concurrent requests.
     pub concurrency: usize,
     pub interrupts: &'a Interrupts,
     pub progress: &'a dyn Progress,

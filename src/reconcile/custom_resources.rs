@@ -1,4 +1,4 @@
-//! The custom resources of a definition: how they are reached, and what of them goes away with it.
+//! The custom resources of a definition: how to read them, and which of them are deleted with the definition.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
-/// How many custom resources a plan names.
+/// Limit for the custom resources that a plan lists by name.
 const NAMED: usize = 5;
 
-/// Custom resources that go away with their definition.
+/// Custom resources that are deleted with their definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomResources {
     pub kind: String,
     pub count: usize,
-    /// `namespace/name` of the first of them, five at the most.
+    /// `namespace/name` of the first ones, at most five.
     pub names: Vec<String>,
 }
 
@@ -32,7 +32,8 @@ impl fmt::Display for CustomResources {
     }
 }
 
-/// Returns how objects of a definition are reached: in a served version, the stored one if it is.
+/// Returns the resource type of a definition's objects: in the stored version if that is served, else in another served
+/// one.
 pub(super) fn resource_of(definition: &Value) -> ResourceType {
     let is = |version: &&Value, member: &str| version.get(member) == Some(&Value::Bool(true));
     let mut served = fields::items(definition, "/spec/versions").iter().filter(|version| is(version, "served"));
@@ -44,8 +45,8 @@ pub(super) fn resource_of(definition: &Value) -> ResourceType {
 /// Returns all objects of a definition.
 ///
 /// # Errors
-/// The API server cannot be asked, or serves nothing of a definition that stands: that is not "no objects", a server that
-/// has not heard of a definition yet answers so.
+/// The API server does not answer, or does not serve an existing definition. The latter does not mean "no objects": a
+/// server that does not know a new definition yet answers the same.
 pub(super) async fn list_custom_resources(
     cluster: &Cluster,
     definition: &Value,
@@ -54,7 +55,7 @@ pub(super) async fn list_custom_resources(
     if let Some(list) = cluster.list_all(&resource, None, &ListOptions::default()).await? {
         return Ok((resource, list.items));
     }
-    // It may be gone since it was read; one that was never accepted has no objects.
+    // The definition may have been deleted since. One that was never accepted has no objects.
     match cluster.read(&ObjectId::of(definition)).await?.filter(is_served) {
         None => Ok((resource, vec![])),
         Some(_) => {
@@ -65,13 +66,13 @@ pub(super) async fn list_custom_resources(
     }
 }
 
-/// Whether a definition says that objects of it are served.
+/// Whether a definition reports that its objects are served.
 fn is_served(definition: &Value) -> bool {
     fields::condition(definition, "Established").is_some_and(|established| established.is_true())
         && fields::items(definition, "/spec/versions").iter().any(|version| version["served"] == true)
 }
 
-/// Returns what goes away with a definition; `None` when there is nothing.
+/// Returns the custom resources that are deleted with a definition; `None` when there are none.
 pub(super) async fn count_custom_resources(
     cluster: &Cluster,
     definition: &Value,
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::cluster::Endpoint;
 
-    /// A server that answers with the definition and serves nothing of its kind.
+    /// A server that returns the definition but does not serve its kind.
     async fn counted_where_nothing_is_served(
         definition: Option<Value>,
     ) -> Result<Option<CustomResources>, ClusterError> {

@@ -1,4 +1,4 @@
-//! From an instance to the plan of its next run; nothing is written.
+//! Plans the next run of an instance; writes nothing.
 //!
 //! ```text
 //! instance -> distribution -> build, and what was installed -> the other live objects -> comparison -> plan
@@ -27,22 +27,21 @@ use crate::distribution::Distribution;
 use crate::fetch::{FetchError, FetchReason};
 use crate::k8s::ObjectId;
 
-/// A plan that is kept, and the object it starts from.
+/// A saved plan, and the object from which it was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedPlan {
-    /// The FluxInstance that is applied with it, as its author wrote it; absent when the one in the cluster was planned.
+    /// The FluxInstance to apply, as its author wrote it; missing when the plan is for the stored instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Value>,
     pub plan: Plan,
 }
 
-/// Makes the plan of a run for the instance in the cluster, without writing anything. Of a suspended instance it is what would
-/// happen once it is resumed.
+/// Plans a run of the stored instance without writing anything. For a suspended instance it is the plan after a resume.
 ///
 /// # Errors
-/// The instance is not there or stands beside another one, the build fails, the API server refuses a manifest in a dry
-/// run, or cannot be asked.
+/// The instance does not exist or is a second one, the build fails, the API server refuses a manifest in a dry run, or
+/// does not answer.
 pub async fn plan(
     cluster: &Cluster,
     id: &ObjectId,
@@ -54,7 +53,7 @@ pub async fn plan(
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
-/// Makes the plan of going back: of the instance in the cluster as if it had the spec of a build that was ready before.
+/// Plans a rollback: the stored instance with the spec of a build that was ready before.
 ///
 /// # Errors
 /// As [`plan()`].
@@ -71,10 +70,10 @@ pub async fn plan_kept(
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
-/// Makes the plan of an apply: of the instance as it would be stored, with the status of the one in the cluster.
+/// Plans an apply: the instance as it would be stored, with the status of the stored one.
 ///
 /// # Errors
-/// As [`plan()`]; an instance that is not there is none.
+/// As [`plan()`]; a missing instance is not an error.
 pub async fn plan_for(
     cluster: &Cluster,
     manifest: &Manifest,
@@ -82,7 +81,7 @@ pub async fn plan_for(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    // Who has the fields now is the apply's business, which may be told to take them over.
+    // The current owner of the fields matters only to the apply, which may be told to take them over.
     let (instance, _) = as_it_would_be_stored(cluster, manifest, true).await?;
     plan_of(cluster, &instance, distributions, options, progress).await
 }
@@ -98,7 +97,7 @@ async fn plan_of(
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: built.objects.len() });
     ownership::refuse_second_instance(cluster, instance).await?;
     read_more(cluster, instance, &built, &mut live, options).await?;
-    // A plan is looked at before it is carried out: it has asked the server about everything.
+    // A plan is reviewed before it is carried out, so the server was asked about every object.
     match make_plan(cluster, instance, built, &mut live, &BTreeSet::new(), options).await {
         Ok(mut plan) => {
             for one in &mut plan.objects {
@@ -112,16 +111,16 @@ async fn plan_of(
             Failure::Call(error) => ReconcileError::Call(error),
             Failure::Build(error) => ReconcileError::Build(error),
             Failure::Artifact(error) => ReconcileError::Artifact(error),
-            // Planning has no other failure.
+            // Planning cannot fail in another way.
             _ => ReconcileError::Refused(vec![]),
         }),
     }
 }
 
-/// Reads the instance a run is about.
+/// Reads the instance of a run.
 ///
 /// # Errors
-/// It is not there, is being deleted, or cannot be understood.
+/// The instance does not exist, is being deleted, or is invalid.
 pub(super) async fn read_instance(cluster: &Cluster, id: &ObjectId) -> Result<FluxInstance, ReconcileError> {
     match cluster.read(id).await? {
         Some(live) => checked_instance(live),
@@ -129,7 +128,7 @@ pub(super) async fn read_instance(cluster: &Cluster, id: &ObjectId) -> Result<Fl
     }
 }
 
-/// Returns the instance of an object as it was read.
+/// Parses an instance that was read.
 pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileError> {
     let id = ObjectId::of(&live);
     let instance = FluxInstance::from_object(live)
@@ -140,8 +139,8 @@ pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileErr
     }
 }
 
-/// Returns what an apply of the manifest would store, found out with a dry run where there is an instance already, and the
-/// instance before it.
+/// Returns the instance that an apply of the manifest would store, by a dry run if it already exists, and the instance
+/// before it.
 pub(super) async fn as_it_would_be_stored(
     cluster: &Cluster,
     manifest: &Manifest,
@@ -152,12 +151,12 @@ pub(super) async fn as_it_would_be_stored(
     let known = checked_instance(live.clone())?;
     let stored = apply_written(cluster, &manifest.written, force_conflicts, true).await?;
     let mut instance = checked_instance(stored)?;
-    // A dry run counts the generation up, too; the plan is made from the one that is there.
+    // A dry run also increments the generation, but the plan is for the stored one.
     instance.metadata.generation = known.metadata.generation;
     Ok((instance, Some(live)))
 }
 
-/// Applies an instance as its author wrote it, with the field manager of people.
+/// Applies an instance as its author wrote it, with the field manager of the command line.
 pub(super) async fn apply_written(
     cluster: &Cluster,
     written: &Value,
@@ -167,8 +166,8 @@ pub(super) async fn apply_written(
     cluster.apply(written, WriteOptions { field_manager: CLI_FIELD_MANAGER, force, dry_run }).await
 }
 
-/// Builds from what the instance is to be built from now, and meanwhile reads what was installed before: nearly always that
-/// is all there is to read.
+/// Builds the instance, and reads the previously installed objects in the meantime: nearly always these are all objects
+/// that matter.
 pub(super) async fn fetch_and_build(
     cluster: &Cluster,
     instance: &FluxInstance,
@@ -192,7 +191,7 @@ pub(super) async fn fetch_and_build(
         }
     };
     let build = async {
-        // The build leaves nobody else the thread: first the requests go out.
+        // The build does not yield the thread, so send the requests first.
         tokio::task::yield_now().await;
         build_or_keep_last_good(cluster, instance, distributions, fetched, options).await
     };
@@ -200,8 +199,8 @@ pub(super) async fn fetch_and_build(
     Ok((built?, live?))
 }
 
-/// Builds from what was fetched. A newer artifact that cannot be unpacked or built does not end an installation that works:
-/// then what it was built from last stays in use, with a warning.
+/// Builds a fetched distribution. If a newer artifact cannot be unpacked or built, a working installation is built from
+/// its last artifact instead, with a warning.
 async fn build_or_keep_last_good(
     cluster: &Cluster,
     instance: &FluxInstance,
@@ -225,13 +224,13 @@ async fn build_or_keep_last_good(
     };
     let last = match distributions.fetch_last_good(cluster, instance, digest.as_deref()).await {
         Ok(last) => last,
-        // Tried again later, as a build would not be: a registry comes back, and a newer artifact may be good again.
+        // Retried later, unlike a failed build: the registry may recover, and a newer artifact may be usable again.
         Err(last) => {
             let reason = FetchReason::NoLastGood { newer, last: Box::new(last) };
             return Err(FetchError { from, digest: None, reason }.into());
         }
     };
-    // What is wrong with the instance itself is wrong with every artifact; then the first error is the one to tell.
+    // A problem of the instance itself affects every artifact, so report the first error.
     let Some(Ok(mut built)) = last.map(|last| build_checked(instance, &last, options)) else { return Err(error) };
     built.warnings.push(BuildWarning {
         reason: WarningReason::LastGoodArtifact,
@@ -254,7 +253,7 @@ fn build_checked(
     Ok(built)
 }
 
-/// What an inventory says: objects, and entries nobody can read, which are kept as they are.
+/// Returns the objects of an inventory, and the entries that cannot be parsed, which are kept as they are.
 pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
     let (mut objects, mut unreadable) = (vec![], vec![]);
@@ -267,7 +266,7 @@ pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<Inv
     (objects, unreadable)
 }
 
-/// Reads of everything a run has to know about what is not known yet.
+/// Reads the objects of a run that are not known yet.
 pub(super) async fn read_more(
     cluster: &Cluster,
     instance: &FluxInstance,
@@ -279,7 +278,7 @@ pub(super) async fn read_more(
     live.add(cluster, &objects_to_read(instance, ids), options.concurrency).await
 }
 
-/// Returns everything a run has to know about: what is built, what was applied, and whether an operator is there.
+/// Returns all objects that matter to a run: those of the build, those applied before, and the operator.
 pub(super) fn objects_to_read(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
     ids.extend(read_inventory(instance).0);
     ids.push(ObjectId {
@@ -292,15 +291,15 @@ pub(super) fn objects_to_read(instance: &FluxInstance, mut ids: Vec<ObjectId>) -
     ids
 }
 
-/// Returns the objects that hold nothing a user wrote into them: they are the distribution's, which is tested as a whole,
-/// so a dry run before their creation would tell nothing.
+/// Returns the objects without any content of the user. They come from the distribution, which is tested as a whole, so
+/// a dry run before their creation would find nothing.
 pub(super) fn objects_of_distribution(instance: &FluxInstance, built: &Build) -> BTreeSet<ObjectId> {
     let spec = &instance.spec;
-    // Labels and annotations for all, and names of shards, go into everything.
+    // Common labels, annotations and shard names affect every object.
     if spec.common_metadata.is_some() || spec.sharding.is_some() {
         return BTreeSet::new();
     }
-    // By kind: a report names objects as they were before the patch, which may have renamed them.
+    // Compare by kind: a report names objects as before the patch, which may have renamed them.
     let patched: BTreeSet<&str> =
         built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
     let ids = built.objects.iter().map(ObjectId::of);

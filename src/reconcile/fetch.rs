@@ -1,4 +1,4 @@
-//! The first step of a run: the distribution it builds from.
+//! The first step of a run: its distribution.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::cluster::Cluster;
 use crate::distribution::Distribution;
 use crate::fetch::{FetchError, FetchReason, Fetcher, Source};
 use crate::k8s::{ObjectId, fields};
-use crate::oci::{Credentials, OciError, Reason, Reference, ReferenceError};
+use crate::oci::{OciError, Reason, Reference, ReferenceError, RegistryCredentials};
 
-/// Gives a run its distribution; asked once, when the run begins.
+/// Source of a run's distribution; used once, when the run begins.
 pub trait Distributions: Sync {
-    /// Gets what the instance is built from now.
+    /// Fetches the current distribution of the instance.
     ///
     /// # Errors
-    /// The distribution cannot be had; the run ends with the reason `ArtifactFailed` and tries again later.
+    /// The distribution cannot be fetched; the run ends with the reason `ArtifactFailed` and is retried later.
     fn fetch<'a>(
         &'a self,
         cluster: &'a Cluster,
         instance: &'a FluxInstance,
     ) -> BoxFuture<'a, Result<Distribution, FetchError>>;
 
-    /// Gets what the instance was built from when it was last ready, by the digest in its status. None: that is not known,
-    /// or has the digest of what there is `now`.
+    /// Fetches the distribution of the last ready build, by the digest in the instance's status. `None` if the digest
+    /// is unknown, or is that of `now`.
     ///
     /// # Errors
-    /// It cannot be had any more.
+    /// The distribution cannot be fetched any more.
     fn fetch_last_good<'a>(
         &'a self,
         _: &'a Cluster,
@@ -42,14 +42,15 @@ pub trait Distributions: Sync {
     }
 }
 
-/// One that was opened before, whatever the instance says.
+/// A given distribution, for any instance.
 impl Distributions for Distribution {
     fn fetch<'a>(&'a self, _: &'a Cluster, _: &'a FluxInstance) -> BoxFuture<'a, Result<Distribution, FetchError>> {
         ready(Ok(self.clone())).boxed()
     }
 }
 
-/// What the instance says: its artifact, else the embedded one, which is as trustworthy as the program. Its pull secret takes the place of other credentials.
+/// The distribution of the instance: its artifact, or else the embedded one, which is as trustworthy as the program.
+/// Its pull secret replaces other credentials.
 impl Distributions for Fetcher {
     fn fetch<'a>(
         &'a self,
@@ -72,7 +73,7 @@ impl Distributions for Fetcher {
     ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
         async move {
             let last = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());
-            // Without both there is nothing newer that could be to blame.
+            // Without both digests there is no newer artifact that could have failed.
             let (Some(last), Some(now)) = (last, now) else { return Ok(None) };
             let (Some(reference), Ok(digest)) = (artifact(instance)?, last.parse()) else { return Ok(None) };
             if last == now {
@@ -86,10 +87,10 @@ impl Distributions for Fetcher {
     }
 }
 
-/// Returns the digest that the artifact of an instance has now; `None` when it names none.
+/// Returns the current digest of an instance's artifact; `None` if it has none.
 ///
 /// # Errors
-/// The registry cannot be asked, or has no such artifact.
+/// The registry does not answer, or has no such artifact.
 pub async fn artifact_digest(
     fetcher: &Fetcher,
     cluster: &Cluster,
@@ -100,7 +101,7 @@ pub async fn artifact_digest(
     fetcher.resolve(&reference).await.map(|digest| Some(digest.to_string()))
 }
 
-/// The artifact an instance names; None for the embedded distribution.
+/// Returns the artifact of an instance; `None` for the embedded distribution.
 fn artifact(instance: &FluxInstance) -> Result<Option<Reference>, FetchError> {
     let wrong =
         |from: &str, error: ReferenceError| FetchError { from: from.to_owned(), digest: None, reason: error.into() };
@@ -134,13 +135,13 @@ async fn with_pull_secret(
         Err(error) => return Err(failed(Reason::Config(error.sentence()))),
     };
     let secret_type = fields::text(&secret, "/type");
-    let credentials = Credentials::from_pull_secret(&id.to_string(), secret_type, &secret_data(&secret));
+    let credentials = RegistryCredentials::from_pull_secret(&id.to_string(), secret_type, &secret_data(&secret));
     let credentials = credentials.map_err(|error| failed(Reason::Login(error)))?;
     let registries = fetcher.registries.as_ref().map(|registries| registries.with_credentials(credentials));
     Ok(Fetcher { registries, ..fetcher.clone() })
 }
 
-/// The decoded data of a Secret; what is no base64 cannot have come from an API server and is left out.
+/// Decodes the data of a Secret. Values that are not base64 cannot come from an API server and are skipped.
 fn secret_data(secret: &Value) -> BTreeMap<String, Vec<u8>> {
     let data = secret.get("data").and_then(Value::as_object).into_iter().flatten();
     data.filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?))).collect()

@@ -1,4 +1,4 @@
-//! Waiting until objects are healthy, by watching them.
+//! Waits by watch until objects are healthy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,12 @@ use crate::k8s::{ObjectId, fields};
 
 const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Debug)]
 pub enum Waited {
-    /// Everything is as it should be.
+    /// Every object reached the goal.
     Reached,
-    /// The time is up, or what is left will not recover; the objects that are not as they should be.
+    /// The deadline has passed, or the remaining objects cannot recover; lists these objects.
     Unhealthy {
         timed_out: bool,
         objects: Vec<Unhealthy>,
@@ -36,7 +36,7 @@ pub enum Waited {
     Interrupted(Interrupt),
 }
 
-/// What is waited for.
+/// The goal of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     Healthy,
@@ -45,8 +45,8 @@ pub enum Goal {
 
 type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, ClusterError>)>>;
 
-/// Waits until all objects are healthy, or all are gone. Objects that are so already are not watched; `live_objects` is kept up
-/// to date with what is seen.
+/// Waits until all objects are healthy, or all are deleted. Objects that have reached the goal are not watched;
+/// `live_objects` is kept up to date.
 ///
 /// # Errors
 /// The API server cannot be watched.
@@ -76,7 +76,7 @@ pub async fn wait(
             Some(change) = changes.next() => change,
             _ = retries.tick(), if wait.given_up(live_objects).next().is_some() => {
                 let retry = retry_deletion(cluster, wait.given_up(live_objects));
-                // Waiting goes on whether or not this helps.
+                // Keep waiting whether or not this helps.
                 let _ = tokio::time::timeout(RETRY_DELETION_EVERY, retry).await;
                 continue;
             }
@@ -85,7 +85,7 @@ pub async fn wait(
         };
         match change {
             Ok(change) => wait.record_change(live_objects, &id, change),
-            // Pods only explain; whoever may not look at them waits all the same.
+            // Pods only explain. A user who may not read them can still wait.
             Err(error) if is_pods(&id) => tracing::debug!("pods are not looked at: {error}"),
             Err(error) => return Err(error),
         }
@@ -95,7 +95,7 @@ pub async fn wait(
     }
 }
 
-/// Touches definitions so that the API server tries once more to delete their objects.
+/// Touches definitions so that the API server tries again to delete their objects.
 async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &ObjectId>) {
     let now = jiff::Timestamp::now().to_string();
     let touch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: now}}});
@@ -137,15 +137,16 @@ impl Wait {
         self.states.values().filter(|state| !self.is_reached(state))
     }
 
-    /// Returns the definitions whose objects the API server could not delete. It does not try again by itself for a minute,
-    /// and does give up on kinds it only just began to serve ("storage is (re)initializing").
+    /// Returns the definitions whose objects the API server failed to delete. It retries by itself only after a minute,
+    /// and gives up on kinds that it just began to serve ("storage is (re)initializing").
     fn given_up<'a>(&'a self, live_objects: &'a LiveObjects) -> impl Iterator<Item = &'a ObjectId> {
         let gave_up = |state: &&State| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
 
-    /// Starts one watch per kind and namespace of what is not as it should be, and one of the pods behind Deployments.
+    /// Starts a watch per kind and namespace of objects that have not reached the goal, and one of the pods behind
+    /// Deployments.
     async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<Changes, ClusterError> {
         let mut groups: BTreeMap<(&str, &str, &str), Vec<&ObjectId>> = BTreeMap::new();
         let mut pod_namespaces = BTreeSet::new();
@@ -187,7 +188,7 @@ impl Wait {
         Ok(changes)
     }
 
-    /// Takes in one change of the collection `of` belongs to.
+    /// Processes a change in the collection of `of`.
     fn record_change(&mut self, live_objects: &mut LiveObjects, of: &ObjectId, change: Change) {
         if is_pods(of) {
             let name = |pod: &Value| fields::name(pod).to_owned();
@@ -233,7 +234,7 @@ impl Wait {
         }
     }
 
-    /// Tells what changed, and returns the end when there is one.
+    /// Reports changes, and returns the end of the wait if it is reached.
     fn report_states(&mut self, live_objects: &LiveObjects, progress: &dyn Progress) -> Option<Waited> {
         let goal = self.goal;
         let pods = &self.pods;
@@ -244,7 +245,7 @@ impl Wait {
             };
             let now = match reached {
                 true => (state.health.status, String::new()),
-                // An object that was just deleted looks well until the API server says otherwise.
+                // A just deleted object looks healthy until the API server reports the deletion.
                 false if goal == Goal::Gone && state.health.is_current() => {
                     (Status::Terminating, fields::BEING_DELETED.to_owned())
                 }
@@ -253,7 +254,7 @@ impl Wait {
             if state.reported.as_ref() == Some(&now) {
                 continue;
             }
-            // What was fine from the beginning is no news.
+            // An object that was ready from the start is not reported.
             if !(reached && state.reported.is_none()) {
                 let object = state.id.to_string();
                 progress.report(match reached {
@@ -283,14 +284,14 @@ impl Wait {
     }
 }
 
-/// Returns why the API server could not delete the objects of a definition that is being deleted.
+/// Returns why the API server failed to delete the objects of a definition that is being deleted.
 fn deletion_failure(live: &Value) -> Option<&str> {
     let conditions = live.pointer("/status/conditions")?.as_array()?;
     let failed = |one: &&Value| one["type"] == "Terminating" && one["reason"] == "InstanceDeletionFailed";
     conditions.iter().find(failed)?.get("message")?.as_str()
 }
 
-/// Returns what is known about an object that is not as it should be: its pods' reason before its own words.
+/// Describes an object that has not reached the goal: the reason of its pods takes precedence over its own status.
 fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
     let from_pods =
         live.filter(|_| state.id.kind == "Deployment").and_then(|live| pod_trouble::trouble(live, pods.values()));
@@ -301,12 +302,12 @@ fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -
     }
 }
 
-/// Reports whether a collection holds the pods behind Deployments.
+/// Whether a collection contains the pods behind Deployments.
 fn is_pods(of: &ObjectId) -> bool {
     of.kind == "Pod" && of.name.is_empty()
 }
 
-/// A failure is the last thing that comes.
+/// The stream ends after a failure.
 fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, ClusterError>)> {
     futures::stream::unfold(Some((of, follower)), |state| async move {
         let (of, mut follower) = state?;

@@ -1,20 +1,20 @@
-//! Asking a run to end early, in order.
+//! Interrupts a run in an orderly way.
 
 use tokio::sync::watch;
 
-/// Why a run is to end before it is done.
+/// Why a run has to end early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// Somebody asked for a new run of the same object; `Kind/namespace/name` of what asked.
+    /// A new run of the same object was requested; `Kind/namespace/name` of the requester.
     Superseded(String),
-    /// Whoever started the run wants it to stop: Ctrl-C, a shutdown, the command's deadline.
+    /// The run has to stop: Ctrl-C, a shutdown, the command's deadline.
     Stop(String),
 }
 
-/// Which interrupts end a piece of work.
+/// The interrupts that end a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hear {
-    /// Only a stop: a newer request for the same object is served by the run after this one.
+    /// Only a stop: the run after this one serves a newer request.
     StopOnly,
     All,
 }
@@ -29,21 +29,21 @@ impl Hear {
     }
 }
 
-/// Where a run hears of interrupts; the last one that was asked for counts.
+/// Receiver of interrupts; the last one counts.
 pub type Interrupts = watch::Receiver<Option<Interrupt>>;
 
-/// Returns a sender of interrupts and where they are heard.
+/// Returns a sender and a receiver of interrupts.
 pub fn channel() -> (watch::Sender<Option<Interrupt>>, Interrupts) {
     watch::channel(None)
 }
 
-/// Returns a place where nothing is ever heard.
+/// Returns a receiver without any interrupts.
 pub fn never() -> Interrupts {
     channel().1
 }
 
-/// Completes when the work is to end; never when nobody can ask any more. Every value is looked at as it comes: a stop
-/// that follows a newer request is heard, too.
+/// Completes when the work has to end, and never without a sender. It checks every value, so a stop after a newer
+/// request is noticed too.
 pub async fn interrupted(interrupts: &Interrupts, hear: Hear) -> Interrupt {
     let mut interrupts = interrupts.clone();
     if let Ok(asked) = interrupts.wait_for(|asked| hear.heeds(asked)).await
@@ -54,7 +54,7 @@ pub async fn interrupted(interrupts: &Interrupts, hear: Hear) -> Interrupt {
     std::future::pending().await
 }
 
-/// Returns the stop that was asked for.
+/// Returns the requested stop, if there is one.
 pub fn requested_stop(interrupts: &Interrupts) -> Option<Interrupt> {
     interrupts.borrow().clone().filter(|asked| matches!(asked, Interrupt::Stop(_)))
 }

@@ -1,8 +1,8 @@
-//! What was installed and worked, so that a run, or a person, can go back to it.
+//! Builds that worked, so that a run or a user can go back to them.
 //!
-//! The spec of every revision that became ready is kept as an `apps/v1` ControllerRevision, which is made for just that
-//! (<https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/>). The instance owns them:
-//! they go with it.
+//! The spec of every revision that became ready is stored as an `apps/v1` ControllerRevision, whose purpose this is
+//! (<https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/>). The instance
+//! owns them, so they are deleted with it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,25 +14,25 @@ use crate::cluster::{Cluster, ClusterError, DeleteOptions, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, fields};
 use crate::oci::Reference;
 
-/// How many are kept: as many as the history has entries.
+/// Number of kept builds: the maximum length of the history.
 const KEPT: usize = 5;
 const CONTROLLER_REVISION: ResourceType =
     ResourceType::namespaced("apps", "v1", "ControllerRevision", "controllerrevisions");
 
-/// One revision that was ready, and what it was built from.
+/// A revision that was ready, with its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptBuild {
     /// `v2.9.4@sha256:…`
     pub revision: String,
-    /// The spec, with the version that its range stood for and the digest that its artifact had.
+    /// The spec, with the selected version instead of the range and the digest of the artifact.
     pub spec: FluxInstanceSpec,
     /// When it last became ready.
     pub ready: Timestamp,
 }
 
 impl KeptBuild {
-    /// What an instance that is ready was built from.
+    /// Returns the build of a ready instance.
     pub(super) fn of(instance: &FluxInstance, revision: &str, artifact: Option<&str>) -> Self {
         let spec = pinned(&instance.spec, revision, artifact);
         KeptBuild { revision: revision.to_owned(), spec, ready: Timestamp::now() }
@@ -60,7 +60,7 @@ impl KeptBuild {
     }
 }
 
-/// The spec that builds this revision again: its range and its tag may stand for something else by now.
+/// Returns the spec that builds this revision again, because its range and its tag may mean something else later.
 fn pinned(spec: &FluxInstanceSpec, revision: &str, artifact: Option<&str>) -> FluxInstanceSpec {
     let mut spec = spec.clone();
     if let Some((version, _)) = revision.split_once('@') {
@@ -73,11 +73,11 @@ fn pinned(spec: &FluxInstanceSpec, revision: &str, artifact: Option<&str>) -> Fl
     spec
 }
 
-/// Keeps a build, and forgets the oldest beyond five.
+/// Stores a build and deletes the oldest ones beyond five.
 pub(super) async fn keep(cluster: &Cluster, instance: &FluxInstance, build: &KeptBuild) -> Result<(), ClusterError> {
     let object = build.object(instance);
     if cluster.create(&object, RECONCILER_FIELD_MANAGER).await?.is_none() {
-        // It was ready before; its data cannot have changed, the digest being its name.
+        // It was ready before. Its data is unchanged, because the digest is its name.
         let id = ObjectId::of(&object);
         let again = json!({"revision": build.ready.as_second()});
         cluster.merge_patch(&id, None, &again, RECONCILER_FIELD_MANAGER).await?;
@@ -90,10 +90,10 @@ pub(super) async fn keep(cluster: &Cluster, instance: &FluxInstance, build: &Kep
     Ok(())
 }
 
-/// Returns what is kept in a namespace, the newest first.
+/// Returns the kept builds in a namespace, the newest first.
 ///
 /// # Errors
-/// The API server cannot be asked.
+/// The API server does not answer.
 pub async fn kept_builds(cluster: &Cluster, namespace: &str) -> Result<Vec<KeptBuild>, ClusterError> {
     let stored = stored(cluster, namespace).await?;
     let read = |one: &Value| {
@@ -114,7 +114,7 @@ async fn stored(cluster: &Cluster, namespace: &str) -> Result<Vec<Value>, Cluste
     Ok(items)
 }
 
-/// Returns what a revision was built from: what is kept, else today's spec with the version of then.
+/// Returns the inputs of a revision: the kept build, or else today's spec with the version of that time.
 pub(super) async fn find(
     cluster: &Cluster,
     instance: &FluxInstance,

@@ -1,4 +1,4 @@
-//! What lives in the cluster of all a run is about, read with one list per kind.
+//! The live objects that matter to a run, read with one list per kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use crate::api::well_known::PART_OF_LABEL;
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, fields, storage_version};
 
-/// The live objects a run knows. Applied objects replace what was listed, so it stays true while the run goes on.
+/// The known live objects of a run. Applied objects replace listed ones, so the state stays current during the run.
 #[derive(Clone, Debug, Default)]
 pub struct LiveObjects {
     live: BTreeMap<ObjectId, Value>,
     absent: BTreeSet<ObjectId>,
 }
 
-/// One list to make: objects of one kind in one namespace.
+/// A list to read: objects of one kind in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Collection {
     group: String,
@@ -24,7 +24,7 @@ struct Collection {
     namespace: String,
 }
 
-/// Kinds a cluster holds many strangers of: they are listed by Flux's label, and what is not in the list is asked for by
+/// Kinds with many foreign objects: they are listed by Flux's label, and objects missing from the list are read by
 /// name.
 fn is_crowded(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding")
@@ -33,14 +33,14 @@ fn is_crowded(kind: &str) -> bool {
 fn selector(collection: &Collection, ids: &[&ObjectId]) -> ListOptions {
     match ids {
         _ if is_crowded(&collection.kind) => ListOptions::labelled(format!("{PART_OF_LABEL}=flux")),
-        // All Deployments are wanted: an operator may be among them.
+        // All Deployments are needed, because an operator may be among them.
         [one] if collection.kind != "Deployment" => ListOptions::named(&one.name),
         _ => ListOptions::default(),
     }
 }
 
-/// Lists a collection; a kind that the server does not serve at all has no objects. Where only the version of an old
-/// inventory is no longer served, the objects come at the version that is.
+/// Lists a collection; a kind that the server does not serve has no objects. If only the version in an old inventory is
+/// no longer served, the objects have the served version.
 async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) -> Result<Vec<Value>, ClusterError> {
     let Some(first) = ids.first() else { return Ok(vec![]) };
     let resource = match cluster.resource(first).await {
@@ -53,7 +53,8 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) ->
 }
 
 impl LiveObjects {
-    /// Lists the kinds of all `ids`, `concurrency` lists at a time. Of an object named in several versions the first counts.
+    /// Lists the kinds of all `ids`, with `concurrency` parallel lists. If an object appears in several versions, the
+    /// first one counts.
     pub async fn take(
         cluster: &Cluster,
         ids: impl IntoIterator<Item = &ObjectId>,
@@ -89,7 +90,7 @@ impl LiveObjects {
                 live_objects.absent.extend(missing.into_iter().cloned());
             }
         }
-        // What the label did not find is asked for by name.
+        // Objects without the label are read by name.
         let jobs: Vec<_> = unlabelled
             .into_iter()
             .map(|id| async move { Ok::<_, ClusterError>((id, cluster.read(id).await?)) }.boxed())
@@ -104,7 +105,7 @@ impl LiveObjects {
         Ok(live_objects)
     }
 
-    /// Lists the kinds of those `ids` of which nothing is known yet.
+    /// Lists the kinds of `ids` that are completely unknown.
     pub async fn add(
         &mut self,
         cluster: &Cluster,
@@ -119,17 +120,17 @@ impl LiveObjects {
         Ok(())
     }
 
-    /// Returns a live object as far as it was seen.
+    /// Returns a live object, if it was seen.
     pub fn get(&self, key: &ObjectId) -> Option<&Value> {
         self.live.get(key)
     }
 
-    /// Reports whether an object is known not to be there; what was merely not seen is not.
+    /// Whether an object certainly does not exist; an object that was not looked up may exist.
     pub fn is_absent(&self, key: &ObjectId) -> bool {
         self.absent.contains(key)
     }
 
-    /// Returns the object, asking the server when it was not seen and is not known to be absent.
+    /// Returns the object, and asks the server unless it was seen or certainly does not exist.
     pub async fn find(&mut self, cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, ClusterError> {
         let key = id.clone();
         if let Some(live) = self.live.get(&key) {
@@ -150,31 +151,31 @@ impl LiveObjects {
         }
     }
 
-    /// Records what the server last said of an object.
+    /// Records the server's latest version of an object.
     pub fn set(&mut self, live: Value) {
         let key = ObjectId::of(&live);
         self.absent.remove(&key);
         self.live.insert(key, live);
     }
 
-    /// Records that an object is gone, and returns it as it was seen last.
+    /// Records the deletion of an object, and returns its last version.
     pub fn remove(&mut self, key: &ObjectId) -> Option<Value> {
         self.absent.insert(key.clone());
         self.live.remove(key)
     }
 
-    /// Returns the seen objects of a kind.
+    /// Returns the known objects of a kind.
     pub fn of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.live.iter().filter(move |(key, _)| key.group == group && key.kind == kind).map(|(_, live)| live)
     }
 
-    /// Returns the Flux custom resource definitions that were seen, by name.
+    /// Returns the known Flux custom resource definitions, by name.
     pub fn definitions(&self) -> impl Iterator<Item = &Value> {
         self.of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
-    /// Returns the version under which a custom resource is stored now, by its definition; the id's own one for any other
-    /// kind. An inventory may name a version that an upgrade has dropped since.
+    /// Returns the id with the current storage version of a custom resource, from its definition; unchanged for any
+    /// other kind. An inventory may name a version that an upgrade has dropped since.
     pub fn stored_version(&self, id: &ObjectId) -> ObjectId {
         let version = self
             .definitions()

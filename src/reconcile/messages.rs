@@ -8,16 +8,16 @@ use super::progress::Action;
 use crate::format::go_duration;
 use crate::k8s::kstatus::Status;
 
-/// Returns a duration as the Ready message shows it: milliseconds below a second, whole seconds above.
+/// Formats a duration for the Ready message: milliseconds below a second, whole seconds above.
 pub(crate) fn rounded(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let unit: u128 = if nanos < 1_000_000_000 { 1_000_000 } else { 1_000_000_000 };
     let rounded = (nanos + unit / 2) / unit * unit;
-    // Both units fit: a run is shorter than the 584 years of 64 bits of nanoseconds.
+    // Both units fit, because a run is shorter than the 584 years of 64 bits of nanoseconds.
     go_text(Duration::from_nanos(u64::try_from(rounded).unwrap_or(u64::MAX)))
 }
 
-/// Returns a duration in full precision, as the history stores it.
+/// Formats a duration in full precision for the history.
 pub(crate) fn go_text(duration: Duration) -> String {
     go_duration::format(SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX))
 }
@@ -27,7 +27,7 @@ pub(crate) fn finished(duration: Duration) -> String {
     format!("Reconciliation finished in {}", rounded(duration))
 }
 
-/// Returns the text of the event that lists what a run changed: applied objects first, pruned ones after them.
+/// Returns the text of the event about a run's changes: applied objects first, then pruned ones.
 pub(crate) fn applied(version: &str, first_install: bool, changes: &[(String, Action)]) -> String {
     let verb = if first_install { "installed" } else { "updated" };
     let mut text = format!("Flux {version} {verb}");
@@ -37,15 +37,15 @@ pub(crate) fn applied(version: &str, first_install: bool, changes: &[(String, Ac
     text
 }
 
-/// What stands between the outcome and its cause in [`rolled_back`].
+/// Separates the result from its cause in [`rolled_back`].
 const UNTIL_CHANGED: &str = " until the spec or the artifact changes: ";
 
-/// Returns the text of a run that put another revision in place than the one that was asked for.
+/// Returns the text of a run that restored another revision than the requested one.
 pub(crate) fn rolled_back(failed: &str, restored: &str, detail: &str) -> String {
     format!("{failed} is not healthy and was rolled back to {restored}{UNTIL_CHANGED}{detail}")
 }
 
-/// Returns the detail that a text of [`rolled_back`] was made with; empty for another text.
+/// Returns the detail in a text of [`rolled_back`]; empty for another text.
 pub(crate) fn rollback_detail(message: &str) -> &str {
     message.split_once(UNTIL_CHANGED).map_or("", |(_, detail)| detail)
 }
@@ -58,19 +58,19 @@ pub(crate) fn attempted(revision: &str, previous: Option<&str>) -> String {
     }
 }
 
-/// Returns the text of the event about an old version.
+/// Returns the text of the event about an outdated version.
 pub(crate) fn outdated(version: &str, latest: &str) -> String {
     format!("Flux {version} is outdated, the latest stable version is {latest}")
 }
 
-/// One object that is not healthy.
+/// An unhealthy object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unhealthy {
     /// `Kind/namespace/name`.
     pub object: String,
-    /// The word of kstatus.
+    /// Its kstatus.
     pub health: String,
-    /// What the object or its pods say about it; empty when nothing is known.
+    /// The explanation by the object or its pods; may be empty.
     pub detail: String,
 }
 
@@ -80,7 +80,7 @@ impl Unhealthy {
     }
 }
 
-/// Returns the text of a failed health check: the objects sorted, then a line for each that says why.
+/// Returns the text of a failed health check: the sorted objects, then a line with the reason for each.
 pub(crate) fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
     let mut sorted = objects.to_vec();
     sorted.sort();

@@ -1,8 +1,8 @@
-//! Rewriting stored custom resources in the version their definition stores now.
+//! Rewrites stored custom resources in the current storage version of their definition.
 //!
-//! An API version can only be dropped when nothing is stored in it any more. After an upgrade every object is touched once,
-//! so that the API server stores it anew; then the definition may forget the old versions. Managed fields carry an API
-//! version, too: an entry of a dropped one would make the next apply fail.
+//! An API version can be dropped only when no object is stored in it. After an upgrade every object is touched once, so
+//! that the API server stores it again; then the definition may forget the old versions. Managed fields contain an API
+//! version too: an entry with a dropped one would make the next apply fail.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, storage_version};
 
-/// How often the objects of a kind are looked at for some that were stored in between.
+/// Limit for listing the objects of a kind again because some were stored in between.
 const ROUNDS: usize = 4;
 
-/// Why the objects of a definition are not all stored anew; its old versions stay on record then.
+/// Why not all objects of a definition were rewritten, so that its old versions stay on record.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
-    /// Not "no objects": an API server that has not heard of a new version answers so.
+    /// Does not mean "no objects": an API server that does not know a new version yet answers the same.
     #[error("version {0} is not served, though its definition says so")]
     NotServed(String),
     #[error("objects are stored faster than they are rewritten")]
@@ -30,16 +30,16 @@ pub(crate) enum MigrateError {
     Call(#[from] ClusterError),
 }
 
-/// What became of a migration.
+/// The result of a migration.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Names of the definitions whose objects are all stored anew.
+    /// Names of the definitions whose objects were all rewritten.
     pub migrated: Vec<String>,
     pub errors: Vec<(String, MigrateError)>,
 }
 
-/// Returns Flux's definitions whose objects have to be stored anew: all of them when `forced`, else those that are stored
-/// in more than the present storage version.
+/// Returns Flux's definitions whose objects have to be rewritten: all of them when `forced`, else those with stored
+/// versions other than the current storage version.
 pub(crate) fn due(live_objects: &LiveObjects, forced: bool) -> Vec<Value> {
     let of_flux = |crd: &&Value| {
         crd.pointer("/metadata/labels")
@@ -52,13 +52,13 @@ fn is_migrated(definition: &Value) -> bool {
     let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
     match (storage_version(definition), stored.map(Vec::as_slice)) {
         (Some(version), Some([only])) => *only == version,
-        // A definition that has stored nothing yet.
+        // A definition without stored objects.
         (_, None) => true,
         _ => false,
     }
 }
 
-/// Migrates definitions, one after the other.
+/// Migrates definitions one after the other.
 pub(crate) async fn definitions(
     cluster: &Cluster,
     due: &[Value],
@@ -87,8 +87,8 @@ async fn migrate(
     let name = ObjectId::of(definition).name;
     let api_version = resource.api_version();
     let mut rewritten: BTreeSet<String> = BTreeSet::new();
-    // What was created while the first ones were rewritten may have been stored by a server that did not know the new
-    // version yet: old versions are forgotten only when a list shows nothing that was not rewritten.
+    // Objects created in the meantime may have been stored by a server that did not know the new version yet. Old
+    // versions are forgotten only when a list contains nothing but rewritten objects.
     for _ in 0..ROUNDS {
         let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
         let list = list.filter(|list| list.version == version);
@@ -115,7 +115,7 @@ async fn migrate(
     Err(MigrateError::Unsettled)
 }
 
-/// Touches one object so that the API server writes it in the storage version.
+/// Touches an object so that the API server writes it in the storage version.
 async fn store_anew(cluster: &Cluster, object: Value, api_version: &str) -> Result<(), ClusterError> {
     let id = &ObjectId::of(&object);
     let write = |object: Value| async move {
@@ -127,7 +127,7 @@ async fn store_anew(cluster: &Cluster, object: Value, api_version: &str) -> Resu
     cluster.retry_on_conflict(id, object, write).await.map(drop)
 }
 
-/// Returns the patch that sets the API version of all managed fields, or `None` when they have it.
+/// Returns the patch that sets the API version of all managed fields, or `None` if it is already set.
 fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let is_old = |entry: &Value| entry.get("apiVersion").is_some_and(|version| version != api_version);
@@ -144,11 +144,11 @@ fn rewritten(object: &Value, api_version: &str) -> Option<Value> {
     ]))
 }
 
-/// Takes all but the storage version out of the definition's `status.storedVersions`.
+/// Removes all versions but the storage version from the definition's `status.storedVersions`.
 async fn forget_versions(cluster: &Cluster, definition: &Value, version: &str) -> Result<(), ClusterError> {
     let id = &ObjectId::of(definition);
     let write = |definition: Value| async move {
-        // Somebody changed what is stored: the objects have to be looked at again by the next run.
+        // The storage version has changed, so the next run has to check the objects again.
         if is_migrated(&definition) || storage_version(&definition).as_deref() != Some(version) {
             return Ok(());
         }
@@ -225,8 +225,8 @@ mod tests {
         definition
     }
 
-    /// An API server whose list number `n` has the objects that `listed` names, and what was written to it in order. Whoever
-    /// forgets versions meets a conflict, and then a definition that stores `stores`.
+    /// An API server whose list number `n` has the objects in `listed`, and the recorded writes. Forgetting versions
+    /// first meets a conflict, and then a definition with the storage version `stores`.
     fn server(listed: impl Fn(usize) -> Vec<String> + Send + Sync + 'static, stores: &str) -> (Cluster, Written) {
         let (lists, written) = (AtomicUsize::new(0), Written::default());
         let log = written.clone();
@@ -274,11 +274,11 @@ mod tests {
         let (cluster, written) = server(later, "v1");
         migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
         assert_eq!(*written.lock().unwrap(), ["a", "b", "status", "status"]);
-        // Somebody gave the definition another version to store: its objects have to be looked at again.
+        // The definition got another storage version, so its objects have to be checked again.
         let (cluster, written) = server(later, "v2");
         migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
         assert_eq!(*written.lock().unwrap(), ["a", "b", "status"]);
-        // Each list has another one.
+        // Each list contains a new object.
         let (cluster, written) = server(|list| vec![format!("o{list}")], "v1");
         let unsettled = migrate(&cluster, &bucket_definition(), 1, &Silent).await;
         assert!(matches!(unsettled, Err(MigrateError::Unsettled)), "{unsettled:?}");

@@ -1,17 +1,18 @@
-//! The proof that an object already holds what would be applied, without asking the API server for a dry run.
+//! Proves that an object already holds what would be applied, without a dry run at the API server.
 //!
-//! A server-side apply changes an object in two ways: fields of the applied manifest take its values, and fields that our
-//! entry in `metadata.managedFields` holds but the manifest lacks are removed. Both are no-ops when our entry holds
-//! exactly the manifest's fields and the live values are the manifest's. Whoever else changes a field that we own makes
-//! the API server take it out of our entry, so the first half of the proof also guards the normal forms of the second.
-//! Anything this module cannot prove goes to a dry run; it never has to be right about a difference. Pure.
+//! A server-side apply changes an object in two ways: fields of the manifest get its values, and fields in our entry of
+//! `metadata.managedFields` that the manifest lacks are removed. Both change nothing if our entry contains exactly the
+//! manifest's fields and the live values equal the manifest's. When another manager changes a field that we own, the
+//! API server removes it from our entry, so the first half of the proof also protects the normal forms of the second.
+//! Everything that cannot be proved here goes to a dry run, so this module never has to be right about a difference.
+//! Pure.
 
 use serde_json::{Map, Value, json};
 
 use crate::api::takeover;
 use crate::k8s::{Quantity, fields, is_quantity_field, managed_fields};
 
-/// Reports whether applying `desired` to `live` provably changes nothing.
+/// Whether applying `desired` to `live` provably changes nothing.
 pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
     if takeover::takeover_patch(live, extra_managers).is_some() || fields::is_being_deleted(live) {
         return false;
@@ -27,7 +28,7 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
     let api_version = fields::text(entry, "/apiVersion");
     let proof = Proof { custom: is_custom(api_version) };
     let (Some(desired), Some(live)) = (desired.as_object(), live.as_object()) else { return false };
-    // What names the object is in no set; `status` is never ours.
+    // The object's name is in no field set, and `status` is never ours.
     let mut metadata = desired.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     metadata.retain(|key, _| !matches!(key.as_str(), "name" | "namespace" | "creationTimestamp"));
     let metadata = Some(("metadata".to_owned(), Value::Object(metadata))).filter(|(_, left)| left != &json!({}));
@@ -36,7 +37,7 @@ pub fn holds(desired: &Value, live: &Value, extra_managers: &[String]) -> bool {
     proof.members(others.chain(metadata.as_ref().map(|(key, left)| (key, left))), Some(live), set, None)
 }
 
-/// Reports whether an API group belongs to a custom resource: its objects keep every value just as it was sent.
+/// Whether an API group belongs to a custom resource, which keeps every value exactly as sent.
 fn is_custom(api_version: &str) -> bool {
     let (group, _) = crate::k8s::split_api_version(api_version);
     !(group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io"))
@@ -47,7 +48,7 @@ struct Proof {
 }
 
 impl Proof {
-    /// A map that is merged member by member.
+    /// Compares a map that merges member by member.
     fn map(
         &self,
         desired: &Map<String, Value>,
@@ -66,7 +67,7 @@ impl Proof {
         parent: Option<&str>,
     ) -> bool {
         let owned = set.keys().filter(|key| *key != ".").count();
-        // Nulls are commands to the server ("leave unset"), not values; they are left to it.
+        // Nulls are instructions to the server ("leave unset"), not values, so the server decides.
         owned == desired.clone().count()
             && desired.all(|(key, wanted)| {
                 let Some(below) = set.get(&format!("f:{key}")).and_then(Value::as_object) else { return false };
@@ -86,8 +87,9 @@ impl Proof {
         if set.keys().all(|member| member == ".") {
             return match live {
                 Some(live) => self.same(desired, live, key, parent),
-                // The one empty value that typed kinds leave out whatever the field: a list. Others have a meaning where
-                // the field is a pointer (`{}` selects everything, `0` evicts at once), which only the server knows.
+                // An empty list is the only empty value that typed kinds always omit. Other empty values have a meaning
+                // where the field is a pointer (`{}` selects everything, `0` evicts at once), which only the server
+                // knows.
                 None => !self.custom && desired.as_array().is_some_and(Vec::is_empty),
             };
         }
@@ -98,8 +100,8 @@ impl Proof {
         }
     }
 
-    /// A list that is merged item by item: the same items in the same order and nobody else's among them, because where a
-    /// merge puts a stranger's items is the server's business.
+    /// Compares a list that merges item by item. Both must have the same items in the same order, without foreign ones,
+    /// because only the server knows where a merge puts foreign items.
     fn list(&self, desired: &[Value], live: &[Value], set: &Map<String, Value>, key: &str) -> bool {
         let members: Vec<(&String, &Value)> = set.iter().filter(|(name, _)| *name != ".").collect();
         members.len() == desired.len()
@@ -110,7 +112,7 @@ impl Proof {
                 if name.starts_with("v:") {
                     return wanted == found;
                 }
-                // An item that is owned as one piece, such as the reference to an image pull secret.
+                // An item that is owned as a whole, such as a reference to an image pull secret.
                 if below.as_object().is_some_and(|below| below.keys().all(|member| member == ".")) {
                     return self.same(wanted, found, key, None);
                 }
@@ -119,13 +121,13 @@ impl Proof {
                 else {
                     return false;
                 };
-                // The key fields of an item may be defaults of the server (`protocol: TCP`) that the manifest lacks; the
-                // set then names the item by them without owning them as fields.
+                // Key fields of an item may be server defaults (`protocol: TCP`) that the manifest lacks. The set then
+                // identifies the item by them without owning them as fields.
                 self.map(wanted, Some(found), below, Some(key))
             })
     }
 
-    /// A value that is owned as one piece. Nothing in it that the manifest has may be missing, be it ever so empty.
+    /// Compares a value that is owned as a whole. No part of the manifest may be missing from it, even an empty one.
     fn same(&self, desired: &Value, live: &Value, key: &str, parent: Option<&str>) -> bool {
         if desired == live {
             return true;
@@ -153,8 +155,8 @@ impl Proof {
     }
 }
 
-/// Defaults the API server adds inside values that are owned as one piece (`ObjectFieldSelector` and
-/// `ResourceFieldSelector` of the pod spec, ports of a NetworkPolicy, rules of RBAC).
+/// Defaults that the API server adds inside values owned as a whole (`ObjectFieldSelector` and `ResourceFieldSelector`
+/// of the pod spec, ports of a NetworkPolicy, rules of RBAC).
 fn is_default(parent: &str, key: &str, value: &Value) -> bool {
     match (parent, key) {
         ("fieldRef", "apiVersion") => value == "v1",
@@ -229,7 +231,7 @@ mod tests {
         assert!(holds(&desired(), &live(), &[]));
     }
 
-    /// Applies one edit to the live object and says why the proof has to fail.
+    /// Applies one edit to the live object and states why the proof must fail.
     #[track_caller]
     fn breaks(edit: impl Fn(&mut Value)) {
         let mut object = live();
@@ -287,7 +289,7 @@ mod tests {
         live["metadata"]["managedFields"] = json!([{"manager": "flux-operator", "operation": "Apply",
             "apiVersion": "networking.k8s.io/v1",
             "fieldsV1": {"f:spec": {"f:podSelector": {}, "f:ingress": {}, "f:egress": {}}}}]);
-        // An empty list is left out by every typed kind.
+        // Every typed kind omits an empty list.
         assert!(holds(&manifest(json!({"podSelector": {}})), &live, &[]));
         // Without the second member: pods of this namespace; with it: pods of all namespaces.
         assert!(!holds(&manifest(json!({"podSelector": {}, "namespaceSelector": {}})), &live, &[]));

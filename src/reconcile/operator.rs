@@ -1,7 +1,7 @@
-//! Whether somebody in the cluster looks at an instance: who asks for a reconciliation wants to know before waiting.
+//! Determines whether an operator reconciles an instance, before the user waits for it.
 //!
-//! An operator looks at the one instance called `flux` in its own namespace. Whether it is at work is what
-//! [`OperatorState`] says; an operator that runs outside the cluster has only the lease.
+//! An operator reconciles only the instance `flux` in its own namespace. [`OperatorState`] tells whether it works; an
+//! operator outside the cluster has only the lease.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,42 +16,43 @@ use crate::api::well_known::{INSTANCE_NAME, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 
-/// An operator that was found, by the namespace it looks at.
+/// An operator, by the namespace that it reconciles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     pub namespace: String,
     pub standing: Standing,
-    /// What shows its standing: its lease, or its Deployment.
+    /// The object that shows its state: its lease, or its Deployment.
     pub state: String,
 }
 
-/// How an operator stands.
+/// The state of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     Running,
-    /// A pod of this Deployment is ready, and does not renew the lease: it answers nobody, and could go on at any moment.
+    /// A pod of this Deployment is ready but does not renew the lease: it does not respond, and may continue at any
+    /// moment.
     Silent(ObjectId),
     Stopped,
 }
 
-/// What an instance may expect.
+/// Whether an operator reconciles an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OperatorCoverage {
-    /// A running operator looks at it.
+    /// A running operator reconciles it.
     Watched(Operator),
-    /// Operators look at the name `flux` only.
+    /// Operators reconcile only the name `flux`.
     OtherName,
-    /// The running operator looks at another namespace.
+    /// The running operator reconciles another namespace.
     OtherNamespace(Operator),
-    /// There is an operator, and it does not run, or stands still.
+    /// The operator does not run, or is stalled.
     NotRunning(Operator),
     NotInstalled,
-    /// The user may not look for operators.
+    /// The user may not read operators.
     Unknown(String),
 }
 
 impl OperatorCoverage {
-    /// Whether it is certain that nobody will look at the instance.
+    /// Whether it is certain that no operator reconciles the instance.
     pub fn is_nobody(&self) -> bool {
         !matches!(self, OperatorCoverage::Watched(_) | OperatorCoverage::Unknown(_))
     }
@@ -82,12 +83,12 @@ impl fmt::Display for OperatorCoverage {
     }
 }
 
-/// Looks for operators in the whole cluster, or only in the instance's namespace where the user may not see more.
+/// Looks for operators in the whole cluster, or only in the instance's namespace if the user may not read more.
 ///
-/// Three requests, at the same time.
+/// Makes three requests in parallel.
 ///
 /// # Errors
-/// The API server cannot be asked; a refusal is no error but [`OperatorCoverage::Unknown`].
+/// The API server does not answer; a refusal is not an error but [`OperatorCoverage::Unknown`].
 pub async fn find_coverage(
     cluster: &Cluster,
     namespace: &str,
@@ -105,7 +106,8 @@ pub async fn find_coverage(
     }
 }
 
-/// Returns the operator of a namespace when its pod is ready and it no longer renews its lease. Who may not look finds nobody.
+/// Returns the operator of a namespace if its pod is ready but no longer renews its lease. Returns `None` without the
+/// right to read.
 pub(super) async fn find_silent(cluster: &Cluster, namespace: &str, now: Timestamp) -> Option<Operator> {
     let operators = find_operators(cluster, Some(namespace), now).await;
     let operators = operators.inspect_err(|error| tracing::debug!("cannot look for an operator: {error}")).ok()?;
@@ -131,7 +133,7 @@ async fn find_operators(
 static LEASE_TYPE: ResourceType = LEASE;
 static DEPLOYMENT_TYPE: ResourceType = DEPLOYMENT;
 
-/// Pure: what leases and Deployments say about operators; `None`: nobody has looked for leases.
+/// Finds operators from leases and Deployments; `None` as leases means that they were not read. Pure.
 fn operators<'a>(
     leases: Option<&[Value]>,
     deployments: impl Iterator<Item = &'a Value>,
@@ -146,7 +148,7 @@ fn operators<'a>(
     }
     for lease in leases.unwrap_or_default() {
         let record = LeaseRecord::of(lease);
-        // A run from a terminal takes the lease as well; it is no operator.
+        // A run from a terminal takes the lease too, but is not an operator.
         if matches!(record.holder, Holder::Operator(_)) {
             found.entry(ObjectId::of(lease).namespace).or_default().1 = Some(record);
         }
@@ -196,10 +198,10 @@ fn operator(
     Some(Operator { namespace, standing, state })
 }
 
-/// Returns the operator of a namespace, running or not, among Deployments of that namespace that were read anyway.
+/// Returns the operator of a namespace, running or not, from Deployments in that namespace that were read anyway.
 pub fn operator_of<'a>(deployments: impl IntoIterator<Item = &'a Value>, namespace: &str) -> Option<Operator> {
     let own = |deployment: &&Value| ObjectId::of(deployment).namespace == namespace && is_operator(deployment);
-    // Without leases no time is looked at.
+    // Without leases no time is compared.
     operators(None, deployments.into_iter().filter(own), Timestamp::UNIX_EPOCH).into_iter().next()
 }
 
@@ -306,13 +308,13 @@ mod tests {
             lease/flux-system/flux-operator, which it takes when it works";
         assert_eq!(judged(&[], &[available(OLD)], "flux"), silent);
         assert_eq!(judged(&[lease("other", "host_1", FRESH)], &[available(OLD)], "flux"), silent);
-        // It is new, or a lease is there, be it released or of a run from a terminal.
+        // It is new, or a lease exists, which may be released or belong to a run from a terminal.
         let runs = "the operator in namespace flux-system looks at it";
         assert_eq!(judged(&[], &[available(FRESH)], "flux"), runs);
         for holder in ["", "flux-operator-ctl/host/1"] {
             assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), runs);
         }
-        // A run from a terminal goes by the Deployment alone, and is refused beside a ready pod as before.
+        // A run from a terminal checks only the Deployment, and is still refused beside a ready pod.
         assert!(operator_of([&available(OLD)], "flux-system").unwrap().is_running());
     }
 

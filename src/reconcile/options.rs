@@ -1,4 +1,4 @@
-//! How a plan is made and how a run works.
+//! Options of plans and runs.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::interrupt::{self, Interrupts};
 use crate::cluster::lease::LeaseOptions;
 use crate::k8s::ObjectId;
 
-/// How a plan is made.
+/// Options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// Requests at a time.
+    /// Number of concurrent requests.
     pub concurrency: usize,
-    /// Field managers to take over besides the usual ones.
+    /// Field managers to take over in addition to the usual ones.
     pub extra_managers: Vec<String>,
-    /// Patches without effect and images without digests are errors.
+    /// Whether patches without effect and images without digests are errors.
     pub strict: bool,
-    /// Whether a distribution from elsewhere may bring minors that this program does not know.
+    /// Whether a packaged distribution may contain minor versions that this program does not know.
     pub allow_unknown_minor: bool,
 }
 
@@ -29,35 +29,35 @@ impl Default for PlanOptions {
     }
 }
 
-/// What a run may lose without asking again; each allows what stands before it.
+/// Losses that a run may cause without asking again; each value includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Consent {
-    /// Nothing: no object is pruned and no version goes back.
+    /// No loss: no object is pruned and no version is downgraded.
     Nothing,
-    /// Objects that are pruned.
+    /// Pruned objects.
     #[default]
     Pruned,
-    /// Custom resources as well, which go away with their definitions.
+    /// Custom resources too, which are deleted with their definitions.
     CustomResources,
 }
 
-/// How a run works.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     pub plan: PlanOptions,
-    /// The lease to take; `None` when the caller holds it already, as the controller does.
+    /// The lease to take; `None` when the caller already holds it, as the controller does.
     pub lease: Option<LeaseOptions>,
-    /// Work although an operator is alive.
+    /// Whether to work although an operator is running.
     pub force: bool,
-    /// The patch that records on the instance that this run was asked for; [`run`](super::run()) sends it under the lease.
+    /// The patch that records the request for this run on the instance; [`run`](super::run()) sends it under the lease.
     pub request: Option<Value>,
-    /// Wait for health where the instance asks for it.
+    /// Whether to wait for health if the instance asks for it.
     pub wait: bool,
-    /// What may get lost; a run that would lose more is refused before it writes anything.
+    /// The accepted losses; a run that would cause more is refused before it writes anything.
     pub consent: Consent,
-    /// How many custom resources may go with each definition; `None`: however many there are.
+    /// Limit for the custom resources deleted with each definition; `None` means any number.
     pub agreed: Option<BTreeMap<ObjectId, usize>>,
-    /// When waiting ends at the latest; after the instance's `reconcileTimeout` it ends anyway.
+    /// The latest end of waiting; it also ends after the instance's `reconcileTimeout`.
     pub health_deadline: Option<Instant>,
     pub notifications: Option<Notifications>,
     pub interrupts: Interrupts,

@@ -1,4 +1,4 @@
-//! What comes of a run: ready, or why not, in the words of the status.
+//! The result of a run: ready, or the reason why not, in the words of the status.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::cluster::lease::LeaseError;
 use crate::fetch::{FetchError, FetchReason};
 use crate::k8s::ObjectId;
 
-/// A run that could not even record what became of it.
+/// A run that could not even record its result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
     #[error("cannot take lease/{namespace}/flux-operator")]
@@ -25,17 +25,17 @@ pub enum ReconcileError {
     OperatorAlive { operator: String },
     #[error("an operator stands still: {}", operator.state)]
     OperatorSilent { operator: Box<Operator> },
-    /// The cluster is not what the plan was made from.
+    /// The cluster differs from the state for which the plan was made.
     #[error("the cluster has moved since the plan was made: {}", list(objects))]
     Moved { objects: Vec<ObjectId> },
-    /// The instance is another one, or its spec has changed.
+    /// The instance was replaced, or its spec has changed.
     #[error("the plan was made for another state of {instance}")]
     PlanOutdated { instance: ObjectId },
     #[error("{instance} does not exist")]
     InstanceGone { instance: ObjectId },
     #[error("{instance} is another object now than when the run began")]
     InstanceReplaced { instance: ObjectId },
-    /// What is stored is not what the run was made for; starting over helps.
+    /// The stored instance is not the one for which the run was started; starting over helps.
     #[error("{instance} changed while the run was prepared")]
     InstanceMoved { instance: ObjectId },
     #[error("{instance} is suspended")]
@@ -44,20 +44,20 @@ pub enum ReconcileError {
     BeingDeleted { instance: ObjectId },
     #[error("cannot understand {instance}: {source}")]
     InstanceUnreadable { instance: ObjectId, source: serde_json::Error },
-    /// Nothing could be recorded, so nothing is done.
+    /// The status cannot be recorded, so nothing is done.
     #[error("the definition of {instance} has no status subresource")]
     StatusNotServed { instance: ObjectId },
     #[error("cannot install {instance}: {other} exists already, and a cluster has one installation of Flux")]
     SecondInstance { instance: ObjectId, other: ObjectId },
     #[error("{instance} cannot take over what {owner} owns: {}; delete one of the two instances", some(objects))]
     OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
-    /// Nobody has agreed to lose custom resources.
+    /// Deleting custom resources was not accepted.
     #[error("custom resources go away with their definitions: {}", lost_text(definitions))]
     CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
-    /// Nobody has agreed to lose anything; `downgrade` is from which version to which.
+    /// No loss was accepted; `downgrade` is the current and the new version.
     #[error("{instance} would {}", destructive_text(pruned, downgrade.as_ref()))]
     Destructive { instance: ObjectId, pruned: Vec<ObjectId>, downgrade: Option<(String, String)> },
-    /// It was asked to stop before it began.
+    /// The run was stopped before it began.
     #[error("stopped before anything was done: {0}")]
     Stopped(String),
     /// The FluxInstance definition was not accepted in time.
@@ -74,7 +74,7 @@ pub enum ReconcileError {
 }
 
 impl ReconcileError {
-    /// Reports whether another instance is in the way.
+    /// Whether another instance prevents the run.
     pub(super) fn is_about_another_instance(&self) -> bool {
         matches!(self, ReconcileError::SecondInstance { .. } | ReconcileError::OwnedByOther { .. })
     }
@@ -90,7 +90,7 @@ fn list(objects: &[ObjectId]) -> String {
     objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The first few, and how many more there are.
+/// Lists the first objects and the number of further ones.
 fn some(objects: &[ObjectId]) -> String {
     const SHOWN: usize = 5;
     match objects.get(..SHOWN) {
@@ -108,7 +108,7 @@ fn list_errors(errors: &[ApplyError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// A manifest the API server refuses.
+/// A manifest that the API server refuses.
 #[derive(Debug, thiserror::Error)]
 #[error("{object} {phase} failed {}", source.sentence())]
 pub struct ApplyError {
@@ -118,40 +118,40 @@ pub struct ApplyError {
     pub source: ClusterError,
 }
 
-/// Why a run did not get the instance ready.
+/// Why the instance is not ready after a run.
 #[derive(Debug)]
 pub enum Failure {
-    /// The distribution could not be had.
+    /// The distribution could not be fetched.
     Artifact(FetchError),
     Build(BuildError),
-    /// Manifests the API server refused, or could not be asked about.
+    /// The API server refused manifests, or did not answer.
     Apply(Vec<ApplyError>),
-    /// Objects that could not be deleted.
+    /// Objects could not be deleted.
     Prune(Vec<(ObjectId, ClusterError)>),
-    /// The time was up, or what is left will not recover.
+    /// The deadline has passed, or the remaining objects cannot recover.
     Unhealthy {
         timed_out: bool,
         objects: Vec<Unhealthy>,
     },
     Call(ClusterError),
-    /// What was to be installed is not healthy, and what was there before is in place again.
+    /// The new revision was unhealthy, and the previous one was restored.
     RolledBack {
         failed: String,
         restored: String,
-        /// Why it was not healthy.
+        /// Why the new revision was unhealthy.
         detail: String,
     },
     Interrupted(Interrupt),
-    /// The instance asks not to be reconciled.
+    /// The instance is suspended.
     Suspended,
 }
 
-/// Why a step does not go on.
+/// Why a step does not continue.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The run ends here, and says so in the status, an event and the history.
+    /// The run ends here, and reports it in the status, an event and the history.
     Failed(Failure),
-    /// The run must not write anything: it is somebody else's turn, or nothing may be done.
+    /// The run must not write anything: it is another reconciler's turn, or nothing may be done.
     Abort(ReconcileError),
 }
 
@@ -171,7 +171,7 @@ impl From<ReconcileError> for Stop {
     fn from(error: ReconcileError) -> Self {
         match error {
             ReconcileError::Call(error) => error.into(),
-            // A key that verifies nothing is a mistake of who asks, and no news about the instance.
+            // An invalid key is the caller's mistake and not a fact about the instance.
             ReconcileError::Artifact(error) if !matches!(error.reason, FetchReason::Unverifiable) => {
                 Stop::Failed(Failure::Artifact(error))
             }
@@ -182,13 +182,13 @@ impl From<ReconcileError> for Stop {
     }
 }
 
-/// The first pause after a run that failed for a reason that may pass; who fails again waits longer each time.
+/// First pause after a failure that may pass; later pauses are longer.
 const FIRST_RETRY: Duration = Duration::from_millis(750);
 
-/// What came of a run whose end is recorded in the status.
+/// The result of a run that was recorded in the status.
 #[derive(Debug)]
 pub struct Outcome {
-    /// `None`: the instance is Ready.
+    /// `None` when the instance is Ready.
     pub failure: Option<Failure>,
     /// Reason of the Ready condition.
     pub reason: String,
@@ -196,13 +196,13 @@ pub struct Outcome {
     pub message: String,
     pub version: Option<String>,
     pub revision: Option<String>,
-    /// What was created, configured, deleted or kept from deletion.
+    /// Objects that were created, configured, deleted or kept from deletion.
     pub changes: Vec<Change>,
     pub warnings: Vec<String>,
     /// Custom resource definitions whose objects were migrated.
     pub migrated: Vec<String>,
     pub duration: Duration,
-    /// When to look again although nothing has changed; `None`: not before somebody changes the instance.
+    /// Time until the next run without any change; `None` waits for a change of the instance.
     pub next: Option<Duration>,
 }
 
@@ -212,13 +212,14 @@ impl Outcome {
     }
 }
 
-/// Returns when to look again: after the instance's interval when it is ready, at once when a newer request ended the run.
+/// Returns the time until the next run: the instance's interval when it is ready, zero when a newer request ended the
+/// run.
 pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) -> Option<Duration> {
     match failure {
-        // What is in place is looked after; what failed is not tried again before it changes.
+        // The restored revision is reconciled as usual; the failed one is not tried again before it changes.
         None | Some(Failure::RolledBack { .. }) => interval,
         Some(Failure::Interrupted(Interrupt::Superseded(_))) => Some(Duration::ZERO),
-        // The same spec builds the same failure; who stops a run knows when the next one is due.
+        // The same spec fails in the same way, and the caller that stopped a run knows when the next one is due.
         Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(Interrupt::Stop(_))) => None,
         Some(_) => Some(FIRST_RETRY),
     }

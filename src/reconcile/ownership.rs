@@ -1,4 +1,4 @@
-//! One owner for every object: what belongs to another instance that exists is neither taken nor deleted.
+//! Every object has one owner: objects of another existing instance are neither taken over nor deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::api::well_known::{GROUP, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, VER
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 
-/// Returns the instance whose labels an object carries.
+/// Returns the instance in an object's owner labels.
 pub(crate) fn labelled_owner(live: &Value) -> Option<ObjectId> {
     let labels = live.pointer("/metadata/labels")?;
     let text = |key: &str| labels.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -22,11 +22,11 @@ fn instance_named(namespace: String, name: String) -> ObjectId {
     ObjectId { group: GROUP.into(), version: VERSION.into(), kind: "FluxInstance".into(), namespace, name }
 }
 
-/// Refuses to touch objects that carry the labels of another instance, if that instance exists. Labels of one that is gone
-/// hold nobody back: that is how an installation moves to another namespace.
+/// Refuses to change objects with the labels of another instance, if that instance exists. Labels of a deleted instance
+/// do not matter, so that an installation can move to another namespace.
 ///
 /// # Errors
-/// [`ReconcileError::OwnedByOther`], and whatever keeps the answer away.
+/// [`ReconcileError::OwnedByOther`], and any failure of the requests.
 pub(super) async fn refuse_foreign_objects(
     cluster: &Cluster,
     instance: &ObjectId,
@@ -46,12 +46,12 @@ pub(super) async fn refuse_foreign_objects(
     Ok(())
 }
 
-/// Refuses the first installation of an instance beside another one, in whatever namespace that is: both would write the
-/// same definitions and cluster roles.
+/// Refuses the first installation of an instance beside another one in any namespace, because both would write the same
+/// definitions and cluster roles.
 ///
 /// # Errors
-/// [`ReconcileError::SecondInstance`], and whatever keeps the answer away; who may not list instances everywhere is not
-/// refused here, but by the labels of what the other one has installed.
+/// [`ReconcileError::SecondInstance`], and any failure of the requests. Without the right to list instances everywhere,
+/// the owner labels of the other instance's objects prevent the installation later.
 pub async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
     let installed = instance.status.as_ref().is_some_and(|status| {
         status.last_applied_revision.is_some()
@@ -73,12 +73,12 @@ pub async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) 
 
 async fn other_instances(cluster: &Cluster, instance: &ObjectId) -> Result<Vec<Value>, ClusterError> {
     let resource = cluster.resource(instance).await?;
-    // Where the kind is not served no instance is.
+    // If the kind is not served, there are no instances.
     let all = cluster.list_all(&resource, None, &ListOptions::default()).await?.unwrap_or_default().items;
     Ok(all.into_iter().filter(|other| ObjectId::of(other) != *instance).collect())
 }
 
-/// Returns which other instance has which definition in its inventory.
+/// Returns the other instances that have the definitions in their inventory.
 pub(super) async fn definitions_of_others(
     cluster: &Cluster,
     instance: &ObjectId,

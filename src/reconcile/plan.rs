@@ -1,4 +1,4 @@
-//! What a run would do, as a value: printed by `plan`, saved to a file, carried out by `apply` and the controller.
+//! The plan of a run as a value: printed by `plan`, saved to a file, carried out by `apply` and the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::format::version_range::parse_version_lenient;
 use crate::k8s::managed_fields::{self, FieldOwner};
 use crate::k8s::{ObjectId, diff};
 
-/// What is to happen to an object.
+/// The planned action for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
@@ -29,56 +29,57 @@ pub enum Step {
     Configure,
     Unchanged,
     Prune,
-    /// It would be pruned, but something protects it.
+    /// It would be pruned, but is protected.
     Skip,
 }
 
-/// One object of the build and what is to happen to it.
+/// An object of the build with its planned action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedObject {
     pub object: ObjectId,
     pub step: Step,
-    /// Fields that change; empty for objects that are created.
+    /// Changed fields; empty for created objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FieldChange>,
-    /// Managers whose fields are taken over first, or leftovers of other tools are removed.
+    /// Whether fields of other managers are taken over first, or leftovers of other tools are removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_over: bool,
-    /// It cannot be compared before an earlier stage is done: its namespace or its kind is created or changed by this plan.
+    /// Whether it cannot be compared before an earlier stage is done, because this plan creates or changes its
+    /// namespace or kind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
-    /// Digest of the live object that a plan to look at was made from; absent when there was none.
+    /// Digest of the live object for which the plan was made; missing when it did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
-    /// The manifest that is applied.
+    /// The manifest to apply.
     pub desired: Value,
-    /// The live object, for diffs, where the server was asked about it; not part of a saved plan.
+    /// The live object for diffs, if it was read; not part of a saved plan.
     #[serde(skip)]
     pub live: Option<Value>,
-    /// What the server would make of it, for diffs; not part of a saved plan.
+    /// The server's result for diffs; not part of a saved plan.
     #[serde(skip)]
     pub result: Option<Value>,
 }
 
-/// One object that is no longer built.
+/// An object that is no longer built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedPrune {
     pub object: ObjectId,
     pub step: Step,
-    /// Why it stays, when it does.
+    /// Why it is kept, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub seen: String,
-    /// What goes away with a definition.
+    /// The custom resources deleted with a definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_resources: Option<CustomResources>,
     #[serde(skip)]
     pub live: Value,
 }
 
-/// API versions a custom resource definition stops serving.
+/// API versions that a custom resource definition stops serving.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemovedVersions {
@@ -89,23 +90,23 @@ pub struct RemovedVersions {
     pub stored: Vec<String>,
 }
 
-/// The instance a plan was made for.
+/// The instance for which a plan was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedInstance {
     pub namespace: String,
     pub name: String,
-    /// Empty when the object is not in the cluster yet.
+    /// Empty when the object does not exist yet.
     pub uid: String,
     pub generation: i64,
 }
 
-/// What a run would do.
+/// The planned changes of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub instance: PlannedInstance,
-    /// Nothing of it happens before the instance is resumed.
+    /// Whether nothing happens before the instance is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// For example `v2.9.4`.
@@ -114,11 +115,11 @@ pub struct Plan {
     pub revision: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_revision: Option<String>,
-    /// The newest version, when `version` is not it.
+    /// The newest version, unless it is `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<String>,
     pub images: Vec<ComponentImage>,
-    /// Digest of the artifact that the distribution came from.
+    /// Digest of the distribution's artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<String>,
     /// In apply order.
@@ -130,12 +131,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reports whether carrying the plan out would write anything but the status.
+    /// Whether carrying out the plan writes anything besides the status.
     pub fn has_changes(&self) -> bool {
         self.objects.iter().any(|object| object.step != Step::Unchanged) || !self.prune.is_empty()
     }
 
-    /// Reports whether objects are written whose kind this plan defines: these can only be written once it is served.
+    /// Whether objects are written whose kind this plan defines: they have to wait until it is served.
     pub fn needs_definitions(&self) -> bool {
         let defined: BTreeSet<(&str, &str)> =
             self.objects.iter().filter_map(|one| Some(defines(&one.desired)?.0)).collect();
@@ -145,24 +146,24 @@ impl Plan {
         kinds.any(|kind| defined.contains(&kind))
     }
 
-    /// Returns the definitions that take custom resources with them.
+    /// Returns the definitions whose deletion deletes custom resources.
     pub fn lost_custom_resources(&self) -> impl Iterator<Item = (&ObjectId, &CustomResources)> {
         self.prune.iter().filter_map(|one| Some((&one.object, one.custom_resources.as_ref()?)))
     }
 
-    /// Returns what is deleted.
+    /// Returns the deleted objects.
     pub fn pruned(&self) -> Vec<ObjectId> {
         self.prune.iter().filter(|one| one.step == Step::Prune).map(|one| one.object.clone()).collect()
     }
 
-    /// The version that runs and the older one that would, when it is older.
+    /// Returns the current and the planned version if the plan is a downgrade.
     pub fn downgrade(&self) -> Option<(String, String)> {
         let running = self.previous_revision.as_ref()?.split('@').next()?;
         let older = parse_version_lenient(&self.version)? < parse_version_lenient(running)?;
         older.then(|| (running.to_owned(), self.version.clone()))
     }
 
-    /// Returns how many objects get each step.
+    /// Returns the number of objects with each action.
     pub fn count(&self, step: Step) -> usize {
         self.objects.iter().filter(|object| object.step == step).count()
             + self.prune.iter().filter(|prune| prune.step == step).count()
@@ -179,7 +180,7 @@ impl Plan {
     }
 }
 
-/// Stages of an apply; each waits until the one before is in force.
+/// Stages of an apply; each waits until the objects of the previous one are in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApplyStage {
     Definitions,
@@ -187,7 +188,7 @@ pub enum ApplyStage {
     Objects,
 }
 
-/// Returns the stage an object is applied in.
+/// Returns the apply stage of an object.
 pub fn stage(object: &ObjectId) -> ApplyStage {
     match object.kind.as_str() {
         "CustomResourceDefinition" | "Namespace" | "ClusterRole" => ApplyStage::Definitions,
@@ -196,14 +197,14 @@ pub fn stage(object: &ObjectId) -> ApplyStage {
     }
 }
 
-/// Returns a digest of a live object that changes whenever somebody changes the object, but not with its status.
+/// Returns a digest of a live object that changes with every change except those of its status.
 pub fn fingerprint(live: &Value) -> String {
     let mut digest = Sha256::new();
     let mut add = |key: &str, value: &Value| {
         digest.update(key);
         digest.update(value.to_string());
     };
-    // Read alone or in a list, the same object has its version and kind in another order.
+    // The order of version and kind differs between an object read alone and one from a list.
     for (key, value) in members(Some(live), &["apiVersion", "kind", "metadata", "status"]) {
         add(key, value);
     }
@@ -222,13 +223,13 @@ fn members<'a>(object: Option<&'a Value>, without: &[&str]) -> impl Iterator<Ite
     members.filter(|(key, _)| !without.contains(&key.as_str()))
 }
 
-/// What is to happen to an object, before it is put beside its manifest.
+/// The planned action for an object, before it is combined with its manifest.
 pub struct Decision {
     pub step: Step,
     changes: Vec<FieldChange>,
     takes_over: bool,
     deferred: bool,
-    /// Absent where the server was not asked: then the object stays as it is known.
+    /// Missing if the server was not asked; then the known object stays valid.
     pub live: Option<Value>,
     result: Option<Value>,
 }
@@ -248,10 +249,10 @@ impl Decision {
     }
 }
 
-/// Compares one manifest with the cluster.
+/// Compares a manifest with the cluster.
 ///
 /// # Errors
-/// The server refuses the manifest, or cannot be asked.
+/// The server refuses the manifest, or does not answer.
 pub async fn decide(
     cluster: &Cluster,
     desired: &Value,
@@ -274,7 +275,7 @@ pub async fn decide(
         Some(live) => Some(live.clone()),
         None => cluster.read(&object).await.map_err(failed)?,
     };
-    // Deleted between the two calls.
+    // It was deleted between the two requests.
     let Some(live) = live else { return Ok(Decision::new(Step::Create, None)) };
     let result = takeover::without_surplus(&live, desired, &result, extra_managers);
     let changes = changes(&live, &result);
@@ -283,13 +284,12 @@ pub async fn decide(
     Ok(Decision { changes, takes_over, result: Some(result), ..Decision::new(step, Some(live)) })
 }
 
-/// Compares all manifests with the cluster, `concurrency` at a time; the result is in the order of `desired`.
+/// Compares all manifests with the cluster, `concurrency` at a time; the result has the order of `desired`.
 ///
-/// `trusted` objects need no dry run where they do not exist yet: there is nothing to compare, and their manifests are
-/// known to be valid.
+/// `trusted` objects that do not exist yet need no dry run: there is nothing to compare, and their manifests are valid.
 ///
 /// # Errors
-/// Every manifest the server refuses, in apply order.
+/// Every manifest that the server refuses, in apply order.
 pub async fn objects(
     cluster: &Cluster,
     live_objects: &LiveObjects,
@@ -304,7 +304,7 @@ pub async fn objects(
         .filter(|id| id.kind == "Namespace" && live_objects.is_absent(id))
         .map(|id| id.name.as_str())
         .collect();
-    // Custom resources are compared last: what happens to their definition decides whether they can be.
+    // Compare custom resources last, because the plan for their definition decides whether they can be compared.
     let custom: BTreeMap<(&str, &str), &str> = desired.iter().filter_map(defines).collect();
     let is_custom = |id: &ObjectId| custom.get(&(id.group.as_str(), id.kind.as_str())).copied();
     let mut decisions: BTreeMap<usize, Decision> = BTreeMap::new();
@@ -333,7 +333,7 @@ pub async fn objects(
                 }
                 let decided = decide(cluster, manifest, known, extra_managers).await;
                 let decided = match decided {
-                    // The old definition need not know what the new one allows.
+                    // The old definition may not know a field that the new one allows.
                     Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
                         let step = if known.is_some() { Step::Configure } else { Step::Create };
                         Ok(Decision::deferred(step, known.cloned()))
@@ -360,14 +360,14 @@ pub async fn objects(
     Ok(ids.into_iter().zip(desired).zip(decisions.into_values()).map(about).collect())
 }
 
-/// Returns group and kind of what a custom resource definition defines, with its name.
+/// Returns group and kind that a custom resource definition defines, with its name.
 fn defines(object: &Value) -> Option<((&str, &str), &str)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     (text("/kind")? == "CustomResourceDefinition").then_some(())?;
     Some(((text("/spec/group")?, text("/spec/names/kind")?), text("/metadata/name")?))
 }
 
-/// Decides what happens to the objects of the inventory that are no longer built, given in the order of deletion.
+/// Plans the deletion of inventory objects that are no longer built, given in the order of deletion.
 pub async fn prune(
     cluster: &Cluster,
     live_objects: &mut LiveObjects,
@@ -378,7 +378,7 @@ pub async fn prune(
     let mut planned = vec![];
     for id in stale {
         let id = live_objects.stored_version(&id);
-        // What is gone needs no pruning.
+        // An object that does not exist needs no pruning.
         let Some(live) = live_objects.find(cluster, &id).await? else { continue };
         let reason = protection(&live, owner);
         let step = if reason.is_some() { Step::Skip } else { Step::Prune };
@@ -400,7 +400,7 @@ fn takes_custom_resources(one: &PlannedPrune) -> bool {
     one.step == Step::Prune && one.object.kind == "CustomResourceDefinition"
 }
 
-/// Finds an object that is to stay although the definition of its kind is pruned; returned with the definition.
+/// Finds an object that must be kept although the definition of its kind is pruned; returns both.
 pub fn needed_definition<'a>(
     objects: &'a [PlannedObject],
     prune: &'a [PlannedPrune],
@@ -415,7 +415,7 @@ pub fn needed_definition<'a>(
     objects.iter().find_map(|one| Some((&one.object, goes(&one.object)?)))
 }
 
-/// Returns why an object must not be deleted by the instance `owner` (name, namespace), or `None` when it may.
+/// Returns why the instance `owner` (name, namespace) must not delete an object, or `None` if it may.
 pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
     if live.get("kind").is_some_and(|kind| kind == "Namespace") {
         return Some("a namespace may hold what is not Flux's".to_owned());
@@ -456,7 +456,7 @@ pub fn removed_versions(objects: &[PlannedObject]) -> Vec<RemovedVersions> {
         .collect()
 }
 
-/// Returns the objects that differ from what a saved plan was made from; empty when the cluster has not moved.
+/// Returns the objects that differ from the state for which a saved plan was made; empty if nothing changed.
 pub async fn moved(
     cluster: &Cluster,
     live_objects: &mut LiveObjects,
@@ -471,7 +471,7 @@ pub async fn moved(
             moved.push(id.clone());
         }
     }
-    // A definition stands still while what goes away with it grows.
+    // A definition can stay the same while the number of its objects grows.
     for one in plan.prune.iter().filter(|one| takes_custom_resources(one)) {
         if moved.contains(&one.object) {
             continue;
@@ -497,19 +497,19 @@ fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
     crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
 }
 
-/// One field that would change.
+/// A field that would change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
-    /// Written like `spec.template.spec.containers[name=manager].args`.
+    /// For example `spec.template.spec.containers[name=manager].args`.
     pub path: String,
-    /// Absent: the field is added.
+    /// Missing when the field is added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Value>,
-    /// Absent: the field is removed.
+    /// Missing when the field is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Value>,
-    /// Who set the live value, when it was not us.
+    /// The manager that set the live value, if it was not us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<FieldOwner>,
 }
@@ -520,7 +520,7 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// Returns the fields in which the result of a dry run differs from the live object, with those who set them.
+/// Returns the fields in which a dry run's result differs from the live object, with their managers.
 pub fn changes(live: &Value, result: &Value) -> Vec<FieldChange> {
     let (from, to) = (diff::comparable(live), diff::comparable(result));
     let change = |one: diff::Difference| FieldChange {

@@ -1,4 +1,4 @@
-//! What has to be there before an instance can be: its definition and its namespace.
+//! Prerequisites of an instance: its definition and its namespace.
 
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::k8s::ObjectId;
 
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Creates the FluxInstance definition and the namespace when they are missing; what is there is not touched.
+/// Creates the FluxInstance definition and the namespace if they are missing; existing ones are not changed.
 ///
 /// # Errors
 /// The API server refuses, or the definition is not accepted.
@@ -25,14 +25,14 @@ pub async fn prepare(cluster: &Cluster, namespace: &str, progress: &dyn Progress
     make_definition(cluster, progress).await
 }
 
-/// Creates the namespace when it is missing, and returns it then.
+/// Creates the namespace if it is missing, and returns it in that case.
 pub(super) async fn make_namespace(
     cluster: &Cluster,
     namespace: &str,
     progress: &dyn Progress,
 ) -> Result<Option<Value>, ReconcileError> {
-    // The label is the API server's own. Without any field the apply would own nothing, and the next one would find the
-    // namespace in the hands of nobody.
+    // The API server sets this label itself. An apply without any field would own nothing, and the next one would find
+    // a namespace without an owner.
     let labels = json!({"kubernetes.io/metadata.name": namespace});
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}});
     if cluster.read(&ObjectId::of(&object)).await?.is_some() {
@@ -41,7 +41,7 @@ pub(super) async fn make_namespace(
     make(cluster, &object, progress).await.map(Some)
 }
 
-/// Creates the FluxInstance definition when it is missing, and waits until it is served.
+/// Creates the FluxInstance definition if it is missing, and waits until it is served.
 pub(super) async fn make_definition(cluster: &Cluster, progress: &dyn Progress) -> Result<(), ReconcileError> {
     let definition = crd::flux_instance();
     let id = ObjectId::of(&definition);

@@ -1,4 +1,4 @@
-//! What a run tells while it works, as values: a terminal, plain lines, JSON lines and a log are renderings of them.
+//! Progress of a run as values, to be rendered as a terminal view, plain lines, JSON lines or a log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::format::go_duration;
 use crate::k8s::ObjectId;
 use crate::k8s::kstatus::Status;
 
-/// Receives what a run tells. Called from the run itself: it must return at once.
+/// Receives the progress of a run. It is called from the run itself and must return at once.
 pub trait Progress: Send + Sync {
     fn report(&self, update: Update);
 }
 
-/// Tells nobody.
+/// Ignores progress.
 pub struct Silent;
 
 impl Progress for Silent {
     fn report(&self, _: Update) {}
 }
 
-/// Any function is a listener.
+/// Any function can receive progress.
 impl<F: Fn(Update) + Send + Sync> Progress for F {
     fn report(&self, update: Update) {
         self(update);
     }
 }
 
-/// A part of a run, in the order they happen.
+/// A part of a run, in chronological order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
@@ -38,15 +38,15 @@ pub enum Stage {
     Fetch,
     Build,
     Plan,
-    /// Custom resource definitions, namespaces and cluster roles: what everything else needs.
+    /// Custom resource definitions, namespaces and cluster roles, on which everything else depends.
     ApplyDefinitions,
-    /// Kinds that others refer to by class name.
+    /// Kinds that others reference by class name.
     ApplyClasses,
     ApplyObjects,
     Prune,
     Health,
     Migrate,
-    /// Uninstall: the controllers go first, so that nothing fights the rest.
+    /// Uninstall: the controllers are deleted first, so that they do not work against the rest.
     DeleteControllers,
     ClearFinalizers,
     DeleteObjects,
@@ -54,7 +54,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Returns the sentence the instance shows as its Reconciling message while the stage runs.
+    /// Returns the message of the Reconciling condition during the stage.
     pub fn message(self) -> &'static str {
         match self {
             Stage::Lease => "Taking the lease",
@@ -75,7 +75,7 @@ impl Stage {
     }
 }
 
-/// What happened to one object.
+/// The change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
@@ -87,7 +87,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the word events use.
+    /// Returns the word used in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Action::Created => "created",
@@ -99,47 +99,47 @@ impl Action {
     }
 }
 
-/// One object of a run and what became of it.
+/// An object of a run with its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub object: ObjectId,
     pub action: Action,
 }
 
-/// One thing a run tells. Objects are named `Kind/namespace/name`.
+/// A progress report. Objects are named `Kind/namespace/name`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Update {
-    /// A stage began; `objects` is how many it is about, 0 when that is not known.
+    /// A stage began; `objects` is the number of its objects, 0 if unknown.
     StageBegan {
         stage: Stage,
         objects: usize,
     },
-    /// The instance itself was applied with the run.
+    /// The run stored the instance itself.
     InstanceStored {
         object: String,
         action: Action,
     },
-    /// The request that this run answers is written on the instance.
+    /// The request for this run was stored on the instance.
     RequestStored {
         object: String,
     },
-    /// One object is done in the present stage.
+    /// An object of the current stage is done.
     Object {
         object: String,
         action: Action,
     },
-    /// The lease is somebody else's for now.
+    /// Another process holds the lease.
     WaitingForLease {
         holder: String,
     },
-    /// An object is waited for; `message` says what is missing. Told when either changes.
+    /// The run waits for an object; `message` tells what is missing. Reported when either changes.
     Waiting {
         object: String,
         health: Status,
         message: String,
     },
-    /// An object that was waited for is there, or is gone where its end was waited for.
+    /// An awaited object is ready, or is deleted if that was awaited.
     Ready {
         object: String,
     },
@@ -149,7 +149,7 @@ pub enum Update {
         done: usize,
         total: usize,
     },
-    /// An API call is tried again: `GET /api/v1/…`, why, and after which pause.
+    /// An API call is retried: `GET /api/v1/…`, the reason, and the pause before.
     Retrying {
         what: String,
         reason: String,
@@ -166,16 +166,16 @@ pub enum Update {
     },
 }
 
-/// As Go writes it: `1.5s`.
+/// In Go's notation: `1.5s`.
 fn write_duration<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     let duration = jiff::SignedDuration::try_from(*duration).unwrap_or(jiff::SignedDuration::MAX);
     serializer.serialize_str(&go_duration::format(duration))
 }
 
-/// Does work with a cluster whose retries are told with the rest of the run.
+/// Runs work with a cluster whose retries are reported with the rest of the run.
 pub async fn report_retries<T>(cluster: &Cluster, progress: &dyn Progress, work: impl AsyncFnOnce(&Cluster) -> T) -> T {
     let (sender, mut retries) = mpsc::unbounded_channel();
-    // The run is over when nobody listens.
+    // If the receiver is gone, the run is over.
     let cluster = cluster.observed(Arc::new(move |retry: &Retry| drop(sender.send(retry.clone()))));
     let mut work = Box::pin(work(&cluster));
     loop {

@@ -1,10 +1,10 @@
-//! Deleting what is not wanted any more, so that everything Flux deployed stays.
+//! Deletes objects that are no longer wanted, and keeps everything that Flux deployed.
 //!
 //! ```text
 //! controllers, and wait for their pods -> finalizers of custom resources -> everything else -> definitions are gone
 //! ```
-//! A controller that still ran would see its objects go and clean up what they deployed; a finalizer nobody clears would
-//! hold a definition for ever.
+//! A running controller would notice the deletion of its objects and delete what they deployed. A finalizer that no
+//! controller clears would keep a definition for ever.
 
 use futures::{FutureExt, StreamExt};
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER
 use crate::cluster::{Cluster, ClusterError, Propagation, WriteOptions};
 use crate::k8s::{ObjectId, fields};
 
-/// An object that cannot go because of finalizers that are not Flux's.
+/// An object that cannot be deleted because of finalizers that are not Flux's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
@@ -31,30 +31,31 @@ pub struct Held {
     pub finalizers: Vec<String>,
 }
 
-/// How a removal works.
+/// Options of a removal.
 #[derive(Clone, Copy)]
 pub(super) struct RemovalOptions<'a> {
-    /// Name and namespace of the instance whose labels an object must carry to be deleted.
+    /// Name and namespace of the instance whose labels an object must have to be deleted.
     pub owner: (&'a str, &'a str),
-    /// Whether everything goes: then each part is a stage of its own, and what others hold is deleted all the same.
+    /// Whether everything is removed: then each part is a stage of its own, and objects with foreign finalizers are
+    /// deleted anyway.
     pub uninstalls: bool,
-    /// How long is waited for what is deleted to be gone.
+    /// Limit for waiting until the deleted objects are gone.
     pub deadline: Instant,
 }
 
-/// What became of a removal.
+/// The result of a removal.
 #[derive(Debug, Default)]
 pub(super) struct Removed {
     /// In the order of deletion.
     pub changes: Vec<Change>,
-    /// Objects that could not be deleted; they stay owed.
+    /// Objects that could not be deleted; they still have to be.
     pub errors: Vec<(ObjectId, ClusterError)>,
-    /// Custom resources whose finalizers are somebody else's.
+    /// Custom resources with foreign finalizers.
     pub held: Vec<Held>,
-    /// What was still there when the time was up.
+    /// Objects that still existed at the deadline.
     pub remaining: Vec<Unhealthy>,
     pub interrupt: Option<Interrupt>,
-    /// Objects that were not deleted, or are not gone yet.
+    /// Objects that were not deleted, or still exist.
     pub left: Vec<ObjectId>,
 }
 
@@ -67,7 +68,7 @@ impl Removed {
 /// Deletes objects, given in the order of deletion.
 ///
 /// # Errors
-/// The API server cannot be asked; what could not be deleted is in the result.
+/// The API server does not answer; objects that could not be deleted are part of the result.
 pub(super) async fn remove(
     context: RunContext<'_>,
     live: &mut LiveObjects,
@@ -85,14 +86,14 @@ pub(super) async fn remove(
     let mut removed = Removed::default();
     if !controllers.is_empty() {
         begin_stage(context, options, Stage::DeleteControllers, controllers.len());
-        // In the foreground a Deployment is there until its pods are gone.
+        // With foreground deletion, a Deployment exists until its pods are gone.
         let propagation = if waits { Propagation::Foreground } else { Propagation::Background };
         let deleted = delete_all(context, live, &controllers, options, propagation, &mut removed).await;
         if waits && removed.interrupt.is_none() {
             wait_until_gone(context, deleted, options.deadline, &mut removed).await?;
         }
     }
-    // With controllers still at work nothing else is safe to touch.
+    // While controllers are running, deleting anything else is not safe.
     if removed.is_stuck() {
         removed.left.extend(others.iter().map(|one| one.object.clone()));
         return Ok(removed);
@@ -104,7 +105,8 @@ pub(super) async fn remove(
     let held_definitions: Vec<ObjectId> =
         definitions.iter().filter(|one| is_held(one, &removed.held)).map(ObjectId::of).collect();
     if !options.uninstalls {
-        // A definition that others hold would be Terminating until they let go: it is left alone, and stays owed.
+        // A definition with objects that have foreign finalizers would stay Terminating. It is kept, and still has to
+        // be deleted.
         others.retain(|one| !held_definitions.contains(&one.object));
         removed.left.extend(held_definitions.iter().cloned());
     }
@@ -121,7 +123,7 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
-/// A run has one stage for all of it.
+/// A regular run has one stage for everything.
 fn begin_stage(context: RunContext<'_>, options: RemovalOptions<'_>, stage: Stage, objects: usize) {
     if options.uninstalls {
         context.progress.report(Update::StageBegan { stage, objects });
@@ -132,13 +134,13 @@ fn is_definition(id: &ObjectId) -> bool {
     id.kind == "CustomResourceDefinition"
 }
 
-/// Reports whether an object is a custom resource of Flux.
+/// Whether an object is a custom resource of Flux.
 pub(super) fn is_of_flux(id: &ObjectId) -> bool {
     id.group.ends_with(".fluxcd.io")
 }
 
-/// Deletes one kind after the other, objects of a kind side by side, and returns what is deleted now as
-/// it goes.
+/// Deletes one kind after the other, with the objects of a kind in parallel, and returns the objects that are being
+/// deleted.
 async fn delete_all(
     context: RunContext<'_>,
     live: &mut LiveObjects,
@@ -181,7 +183,7 @@ async fn delete_all(
     deleted
 }
 
-/// Returns an object whose deletion was accepted; of one that was not seen, what its id says.
+/// Returns an object whose deletion was accepted; if it was not seen, one made from its id.
 fn leaving(seen: Option<Value>, id: &ObjectId) -> Value {
     let named = || {
         let metadata = json!({"name": id.name, "namespace": id.namespace()});
@@ -192,7 +194,7 @@ fn leaving(seen: Option<Value>, id: &ObjectId) -> Value {
     object
 }
 
-/// Deletes one object exactly as it was looked at; when it has changed since, looks again.
+/// Deletes exactly the object that was read; if it has changed since, reads it again.
 async fn delete(
     cluster: &Cluster,
     planned: &PlannedPrune,
@@ -215,14 +217,14 @@ async fn delete(
         if plan::protection(&live, owner).is_some() {
             return Ok(Action::Skipped);
         }
-        // What is on its way out already is not deleted again: that would change nothing.
+        // An object that is already being deleted is not deleted again, because that would change nothing.
         if !fields::is_being_deleted(&live) {
             cluster.delete_exactly(&suspended(cluster, &live).await?, propagation).await?;
         }
         Ok(Action::Deleted)
     };
     let Some(action) = cluster.retry_on_conflict(id, live, delete).await? else { return Ok(Action::Deleted) };
-    // Its controller may not run any more; while it does, it clears the finalizer as well.
+    // Its controller may not run any more; a running one clears the finalizer too.
     if action == Action::Deleted
         && is_of_flux(id)
         && let Some(now) = cluster.read(id).await?
@@ -232,11 +234,11 @@ async fn delete(
     Ok(action)
 }
 
-/// Suspends an object whose controller would take away what it has deployed when it goes: Flux's controllers leave that
-/// alone for suspended objects. Any other object is returned as it is.
+/// Suspends an object whose controller would otherwise delete what it deployed: Flux's controllers keep that for
+/// suspended objects. Returns any other object unchanged.
 ///
-/// It is applied whole, as ours: should the deletion not follow and the object be wanted again, the next apply takes the
-/// suspension back.
+/// It is applied as a whole with our field manager, so that the next apply reverts the suspension if the object is not
+/// deleted but wanted again.
 async fn suspended(cluster: &Cluster, live: &Value) -> Result<Value, ClusterError> {
     let id = ObjectId::of(live);
     let cleans_up = matches!(id.kind.as_str(), "Kustomization" | "HelmRelease") && is_of_flux(&id);
@@ -264,7 +266,7 @@ async fn wait_until_gone(
     }
     let objects: Vec<ObjectId> = deleted.iter().map(ObjectId::of).collect();
     let objects = objects.as_slice();
-    // Its watches list what is still there: nothing has to be read for it.
+    // Its watches list the remaining objects, so nothing has to be read first.
     let mut live = LiveObjects::default();
     deleted.into_iter().for_each(|object| live.set(object));
     match health::wait(context, &mut live, objects, Goal::Gone, deadline, Hear::StopOnly).await? {
@@ -281,7 +283,7 @@ async fn wait_until_gone(
     Ok(())
 }
 
-/// Returns the live definitions among what is deleted.
+/// Returns the live definitions among the deleted objects.
 pub(super) fn definitions_of<'a>(
     deletes: impl Iterator<Item = &'a PlannedPrune>,
     live: &'a LiveObjects,
@@ -306,7 +308,7 @@ fn is_held(definition: &Value, held: &[Held]) -> bool {
     held.iter().any(|one| one.object.kind == resource.kind && one.object.group == resource.group)
 }
 
-/// Takes Flux's finalizer off every custom resource of the definitions, and returns those that others hold back.
+/// Removes Flux's finalizer from every custom resource of the definitions, and returns those with foreign finalizers.
 async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, ClusterError> {
     let mut all_held = vec![];
     for definition in definitions {
@@ -326,7 +328,7 @@ async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Res
     Ok(all_held)
 }
 
-/// Takes one finalizer off an object, leaving all others.
+/// Removes one finalizer from an object and keeps the others.
 pub(super) async fn without_finalizer(cluster: &Cluster, object: Value, name: &str) -> Result<ObjectId, ClusterError> {
     let id = ObjectId::of(&object);
     cluster.clear_finalizer(object, name, RECONCILER_FIELD_MANAGER).await?;

@@ -4,8 +4,8 @@
 //! lease -> instance -> fetch -> build -> live objects -> plan -> (the instance is stored)
 //!       -> apply (definitions, classes, objects) -> prune -> wait -> migrate -> status
 //! ```
-//! What a run works on is read under the lease. Until the plan is made nothing is written; whatever refuses a run before
-//! that leaves the cluster as it was.
+//! The inputs of a run are read under the lease. Nothing is written before the plan is complete, so a refused run
+//! leaves the cluster unchanged.
 
 use futures::FutureExt;
 use serde_json::Value;
@@ -38,17 +38,17 @@ mod steps;
 use lease::is_namespace_missing;
 pub(super) use lease::under_lease;
 
-/// How often an apply starts over because the instance changed while its plan was made.
+/// Limit for restarting an apply because the instance changed while it was planned.
 const STARTS: usize = 3;
 
-/// Reconciles an instance of the cluster: builds, plans and carries the plan out, with the status on the object.
+/// Reconciles a stored instance: builds, plans and carries the plan out, with the status on the object.
 ///
-/// Dropping the future at any point leaves a state that the next run completes; the inventory in the status then already
+/// Dropping the future at any point leaves a state that the next run completes; the inventory in the status already
 /// names everything that may have been created.
 ///
 /// # Errors
-/// Another reconciler is at work, the run is refused before anything is written, or the API server cannot be reached to
-/// record the outcome.
+/// Another reconciler is working, the run is refused before anything is written, or the API server cannot be reached to
+/// record the result.
 pub async fn run(
     cluster: &Cluster,
     id: &ObjectId,
@@ -70,9 +70,9 @@ pub async fn run(
     }
 }
 
-/// Records one more run of an instance about which nothing has moved since everything was looked at: nothing is built, and
-/// nothing but the status is asked or written. `None`: its status does not say that the last run succeeded, or something
-/// was asked for since; then only [`run`] will do.
+/// Records another run of an instance of which nothing has changed since the last full run: it builds nothing, and only
+/// writes the status. Returns `None` if the last run did not succeed or something was requested since; then use
+/// [`run`].
 ///
 /// # Errors
 /// The status cannot be written.
@@ -85,7 +85,7 @@ pub async fn confirm(cluster: &Cluster, instance: &FluxInstance) -> Result<Optio
     run.end(Ok(())).await.map(Some)
 }
 
-/// The revision that is in force, when the status says that nothing is left to do for it.
+/// Returns the current revision if the status says that nothing is left to do for it.
 fn confirmed_revision(instance: &FluxInstance) -> Option<String> {
     let status = instance.status.as_ref()?;
     let ready = conditions::get(&status.conditions, condition::READY)?;
@@ -98,10 +98,10 @@ fn confirmed_revision(instance: &FluxInstance) -> Option<String> {
     status.last_applied_revision.clone().filter(|_| is_settled)
 }
 
-/// Marks an instance as looked after: it gets the finalizer and its first conditions.
+/// Marks an instance as managed: adds the finalizer and its first conditions.
 ///
 /// # Errors
-/// The instance is gone or another one, or the API server refuses.
+/// The instance was deleted or replaced, or the API server refuses.
 pub async fn adopt(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
     let mut writer = StatusWriter::open(instance);
     writer.add_finalizer(cluster, FINALIZER).await?;
@@ -113,11 +113,11 @@ pub async fn adopt(cluster: &Cluster, instance: &FluxInstance) -> Result<(), Rec
     writer.write(cluster).await
 }
 
-/// Applies an instance as its author wrote it and reconciles it. Its definition and its namespace are made where they are
-/// missing. Nothing is written, the instance neither, before it is certain that the run is not refused.
+/// Applies an instance as its author wrote it, and reconciles it. Creates its definition and its namespace if they are
+/// missing. Nothing is written, not even the instance, before it is certain that the run is not refused.
 ///
 /// # Errors
-/// As [`run`], and when other field managers have fields of the manifest, unless `force_conflicts`.
+/// As [`run`], and when other field managers own fields of the manifest, unless `force_conflicts`.
 pub async fn apply_instance(
     cluster: &Cluster,
     manifest: &Manifest,
@@ -135,7 +135,7 @@ pub async fn apply_instance(
     let mut starts = 1;
     loop {
         match under_lease(cluster, namespace, options, progress, |cluster| attempt(cluster).boxed()).await {
-            // A lease lives in the namespace, and so does the instance.
+            // A lease needs its namespace, and so does the instance.
             Err(error) if starts == 1 && is_namespace_missing(&error) => {
                 ownership::refuse_second_instance(cluster, &manifest.instance).await?;
                 make_namespace(cluster, namespace, progress).await?;
@@ -147,11 +147,11 @@ pub async fn apply_instance(
     }
 }
 
-/// Carries out a plan that was made earlier, exactly; a cluster that has moved since is refused, and nothing is written then,
-/// the instance of the plan neither.
+/// Carries out exactly a plan that was made earlier. If the cluster has changed since, it is refused, and nothing is
+/// written, not even the plan's instance.
 ///
 /// # Errors
-/// As [`run`], and when the instance or any object of the plan is not what the plan was made from.
+/// As [`run`], and when the instance or any object of the plan differs from the state for which the plan was made.
 pub async fn execute(
     cluster: &Cluster,
     saved: &SavedPlan,
@@ -164,8 +164,8 @@ pub async fn execute(
     let namespace =
         plan.objects.iter().position(|one| one.object.kind == "Namespace" && one.object.name == id.namespace);
     if let Some(object) = namespace.and_then(|at| plan.objects.get_mut(at)).filter(|object| object.seen.is_none()) {
-        // Without its namespace there is no lease yet, so the plan is checked twice: before the namespace is made, and
-        // under the lease. That it is there then is ours.
+        // Without the namespace there is no lease yet, so the plan is checked twice: before the namespace is created,
+        // and under the lease. The second check ignores the namespace that we created.
         check_plan(cluster, saved, &saved.plan, force_conflicts, options).await?;
         object.seen = make_namespace(cluster, &id.namespace, progress).await?.as_ref().map(fingerprint);
     }
@@ -186,7 +186,7 @@ fn planned_instance(plan: &Plan) -> ObjectId {
     instance_id(&instance)
 }
 
-/// What a saved plan meets in the cluster.
+/// A saved plan compared with the cluster.
 struct Checked {
     instance: FluxInstance,
     live: Option<Value>,
@@ -194,7 +194,7 @@ struct Checked {
     operator: bool,
 }
 
-/// Refuses a plan whose instance or objects are not what they were. Writes nothing.
+/// Refuses a plan whose instance or objects have changed. Writes nothing.
 async fn check_plan(
     cluster: &Cluster,
     saved: &SavedPlan,
@@ -235,7 +235,7 @@ async fn check_plan(
     let mut objects = LiveObjects::take(cluster, &objects_to_read(&instance, ids), options.plan.concurrency).await?;
     let operator = check_operator(&instance, &objects, options)?;
     let moved = plan::moved(cluster, &mut objects, plan).await?;
-    // What was not to be touched may have moved too: then the plan is no longer the whole truth.
+    // An object that the plan keeps may have changed too; then the plan is no longer complete.
     if !moved.is_empty() {
         return Err(ReconcileError::Moved { objects: moved });
     }
@@ -244,10 +244,10 @@ async fn check_plan(
     Ok(Checked { instance, live, objects, operator })
 }
 
-/// Returns whether an operator is installed, and refuses to work beside a live one.
+/// Returns whether an operator is installed, and refuses to work beside a running one.
 fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOptions) -> Result<bool, ReconcileError> {
     let operator = super::operator::operator_of(live.of_kind("apps", "Deployment"), instance.namespace_or_default());
-    // Without a lease of our own to take, the operator is us.
+    // Without a lease to take, this process is the operator.
     if let Some(operator) = operator.as_ref().filter(|operator| operator.is_running())
         && options.lease.is_some()
         && !options.force
@@ -257,12 +257,12 @@ fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOpti
     Ok(operator.is_some())
 }
 
-/// What is written to the instance before the work begins, once it is certain that the run is not refused.
+/// The write to the instance before the work begins, once it is certain that the run is not refused.
 enum Unstored<'a> {
     /// The instance as its author wrote it.
     Written {
         written: &'a Value,
-        /// The one in the cluster, if there is one.
+        /// The stored instance, if it exists.
         live: Option<Value>,
         force_conflicts: bool,
     },
@@ -270,7 +270,7 @@ enum Unstored<'a> {
     Request(&'a Value),
 }
 
-/// One run: what it works with and what it has done so far.
+/// A run: its inputs and its results so far.
 struct Run<'a> {
     cluster: &'a Cluster,
     options: &'a RunOptions,
@@ -283,13 +283,13 @@ struct Run<'a> {
     changes: Vec<Change>,
     warnings: Vec<String>,
     migrated: Vec<String>,
-    /// Entries of the inventory that nobody can read; they stay.
+    /// Entries of the inventory that cannot be parsed; they are kept.
     unreadable: Vec<InventoryEntry>,
     version: Option<String>,
     revision: Option<String>,
-    /// Why the artifact that was used last is used once more.
+    /// Why the last artifact is used again.
     artifact_warning: Option<String>,
-    /// What stands in the status as attempted although something else is being put in place.
+    /// The attempted revision in the status, although another one is being restored.
     rejected: Option<String>,
 }
 
@@ -325,7 +325,7 @@ impl<'a> Run<'a> {
         if self.instance.is_suspended() {
             return self.leave_suspended().await;
         }
-        // The ways below are boxed: together they are more than the stack of a thread takes.
+        // These futures are boxed because together they exceed the stack of a thread.
         let ended = match Box::pin(self.build_and_carry_out(distributions)).await {
             Err(Stop::Failed(Failure::Unhealthy { timed_out, objects })) => {
                 let failure = Failure::Unhealthy { timed_out, objects };
@@ -357,7 +357,7 @@ impl<'a> Run<'a> {
         Box::pin(self.carry_out_build(built, live)).await
     }
 
-    /// Compares a build with what lives, and carries the difference out.
+    /// Compares a build with the live objects, and carries out the differences.
     async fn carry_out_build(&mut self, built: Build, mut live: LiveObjects) -> Result<(), Stop> {
         self.version = Some(built.version.name.clone());
         self.revision = Some(built.revision.to_string());
@@ -374,7 +374,7 @@ impl<'a> Run<'a> {
         Box::pin(self.carry_out(planned?, live, operator)).await
     }
 
-    /// Writes to the instance what is still to be written.
+    /// Does the pending write to the instance.
     async fn store_instance(&mut self) -> Result<(), Stop> {
         let stored = match &self.unstored {
             None => return Ok(()),

@@ -17,18 +17,18 @@ use crate::api::{FluxInstance, Reconciled, RunStatus, inventory};
 use crate::cluster::Cluster;
 use crate::k8s::{ObjectId, fields};
 
-/// The message of a run that is under way.
+/// The Ready message during a run.
 pub const IN_PROGRESS: &str = "Reconciliation in progress";
 
 /// The status of the object a run works on: what is stored, and what the next write will store.
 pub struct StatusWriter<K: Reconciled = FluxInstance> {
     id: ObjectId,
     uid: Option<String>,
-    /// Of the object when it was last read or written; every write is guarded by it.
+    /// Resource version of the last read or write; it guards every write.
     version: Option<String>,
     generation: Option<i64>,
     requested_at: Option<String>,
-    /// Somebody has deleted it since it was read; finalizers hold it.
+    /// Whether it was deleted since it was read; finalizers keep it.
     is_leaving: bool,
     stored: Value,
     pub status: K::Status,
@@ -56,8 +56,8 @@ impl<K: Reconciled> StatusWriter<K> {
         Moment { now: Timestamp::now(), generation: self.generation }
     }
 
-    /// Says that work goes on: Reconciling carries the stage's message, Ready the fixed one, so that its time does not
-    /// move with every stage.
+    /// Marks progress: Reconciling has the stage's message. Ready has a fixed one, so that its time does not change
+    /// with every stage.
     pub fn progressing(&mut self, stage: &str) {
         let moment = self.moment();
         let conditions = self.status.conditions();
@@ -65,7 +65,7 @@ impl<K: Reconciled> StatusWriter<K> {
         conditions::set(conditions, condition::RECONCILING, ConditionStatus::True, reason::PROGRESSING, stage, moment);
     }
 
-    /// Says that the run failed and will be tried again.
+    /// Marks a failure that will be retried.
     pub fn failed(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         let conditions = self.status.conditions();
@@ -81,26 +81,26 @@ impl<K: Reconciled> StatusWriter<K> {
         conditions::mark_failed(conditions, reason, message.trim_end(), moment);
     }
 
-    /// Says that trying again is of no use until the spec changes.
+    /// Marks a failure that only a change of the spec can fix.
     pub fn stalled(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
         conditions::mark_stalled(self.status.conditions(), reason, message.trim_end(), moment);
     }
 
-    /// Says that the run succeeded.
+    /// Marks success.
     pub fn ready(&mut self, message: &str) {
         let moment = self.moment();
         conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_SUCCEEDED, message, moment);
     }
 
-    /// Says that the instance is known, and not worked on before somebody resumes it.
+    /// Marks a new instance that is suspended.
     pub fn initialized_suspended(&mut self) {
         let message = "Initialized with reconciliation suspended";
         let moment = self.moment();
         conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_DISABLED, message, moment);
     }
 
-    /// Records that the request of the reading has been handled.
+    /// Records that the request at the time of the read was handled.
     pub fn handle_request(&mut self) {
         if let Some(token) = &self.requested_at {
             *self.status.last_handled_reconcile_at() = Some(token.clone());
@@ -129,13 +129,13 @@ impl<K: Reconciled> StatusWriter<K> {
         }
     }
 
-    /// Writes what changed since the last write; nothing when nothing did.
+    /// Writes the changes since the last write, if there are any.
     ///
-    /// The write is guarded by the resource version. Where somebody changed the object in between it is looked at again:
-    /// what they wrote is not forgotten.
+    /// The resource version guards the write. If someone changed the object in between, it is read again and their
+    /// changes are kept.
     ///
     /// # Errors
-    /// The instance is gone or another one, its definition has no status, or the API server cannot be asked.
+    /// The instance was deleted or replaced, its definition has no status, or the API server does not answer.
     pub async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
         let id = &self.id.clone();
         let writer = &Mutex::new(&mut *self);
@@ -158,7 +158,7 @@ impl<K: Reconciled> StatusWriter<K> {
         match cluster.retry_on_conflict(id, None, write).await {
             Ok(Some(written)) => written,
             Err(error) if !error.is_api_missing() => Err(error.into()),
-            // The object itself may be there all the same.
+            // The object itself may still exist.
             Ok(None) | Err(_) => {
                 self.look_again(cluster).await?;
                 Err(ReconcileError::StatusNotServed { instance: id.clone() })
@@ -166,7 +166,7 @@ impl<K: Reconciled> StatusWriter<K> {
         }
     }
 
-    /// Adds a finalizer, beside those that others have put there.
+    /// Adds a finalizer and keeps those of others.
     ///
     /// # Errors
     /// As [`StatusWriter::write`].
@@ -187,7 +187,7 @@ impl<K: Reconciled> StatusWriter<K> {
         self.look_again(cluster).await
     }
 
-    /// Refuses to go on with an instance that is on its way out by the last write.
+    /// Refuses to continue if the last write showed that the instance is being deleted.
     ///
     /// # Errors
     /// [`ReconcileError::BeingDeleted`].
@@ -203,13 +203,13 @@ impl<K: Reconciled> StatusWriter<K> {
         cluster.read(&self.id).await?.ok_or_else(gone)
     }
 
-    /// Reads the object anew after somebody changed it.
+    /// Reads the object again after someone changed it.
     async fn look_again(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
         let live = self.read(cluster).await?;
         self.take_in(live)
     }
 
-    /// Takes in what somebody else wrote.
+    /// Merges changes of others.
     fn take_in(&mut self, live: Value) -> Result<(), ReconcileError> {
         let version = fields::resource_version(&live);
         let live: K = serde_json::from_value(live)
@@ -280,9 +280,9 @@ pub fn instance_id(instance: &FluxInstance) -> ObjectId {
     instance.id()
 }
 
-/// Reports whether the instance asks for a forced run that has not been completed yet.
+/// Whether the instance asks for a forced run that is not complete yet.
 ///
-/// The request is a pair of equal tokens; a run that failed leaves it standing.
+/// The request is a pair of equal tokens; a failed run leaves it in place.
 pub fn is_forced(instance: &FluxInstance) -> bool {
     let Some(forced) = instance.annotation(FORCE_AT_ANNOTATION).filter(|token| !token.is_empty()) else { return false };
     let handled = instance.status.as_ref().and_then(|status| status.last_handled_force_at.as_deref());

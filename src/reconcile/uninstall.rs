@@ -1,9 +1,10 @@
-//! Taking Flux out of a cluster again, leaving what it deployed.
+//! Removes Flux from a cluster and keeps what it deployed.
 //!
 //! ```text
 //! controllers -> finalizers of Flux's custom resources -> everything else -> definitions -> the instance
 //! ```
-//! The instance goes last: until then its inventory says what is left to do, so a run that was cut off is simply run again.
+//! The instance is deleted last. Until then its inventory lists the remaining work, so an interrupted run is simply
+//! repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,19 +32,19 @@ use crate::cluster::lease::LeaseOptions;
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::ObjectId;
 
-/// How an uninstall works.
+/// Options of an uninstallation.
 #[derive(Clone, Debug)]
 pub struct UninstallOptions {
     /// The lease to take; `None` when the caller holds it.
     pub lease: Option<LeaseOptions>,
-    /// Work although an operator is alive.
+    /// Whether to work although an operator is running.
     pub force: bool,
-    /// Leave Flux's definitions and all objects of their kinds.
+    /// Whether to keep Flux's definitions and all objects of their kinds.
     pub keep_crds: bool,
-    /// Leave everything when the instance is suspended: what the deletion of a suspended instance means.
+    /// Whether to keep everything if the instance is suspended, as for the deletion of a suspended instance.
     pub respect_suspension: bool,
     pub concurrency: usize,
-    /// How long the run waits, all in all, for what it deletes to be gone.
+    /// Limit for waiting until the deleted objects are gone.
     pub timeout: Duration,
     pub interrupts: Interrupts,
 }
@@ -62,7 +63,7 @@ impl Default for UninstallOptions {
     }
 }
 
-/// An object that stays, and why.
+/// An object that is kept, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
@@ -70,7 +71,7 @@ pub struct Kept {
     pub reason: String,
 }
 
-/// What an uninstall would do.
+/// The planned changes of an uninstallation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UninstallPlan {
@@ -79,14 +80,14 @@ pub struct UninstallPlan {
     /// In the order of deletion.
     pub deletes: Vec<ObjectId>,
     pub keeps: Vec<Kept>,
-    /// How many custom resources of which kind go away with their definitions; kinds without any are left out.
+    /// Number of custom resources by kind that are deleted with their definitions, without kinds that have none.
     pub custom_resources: BTreeMap<String, usize>,
-    /// Custom resources that will not go because of somebody else's finalizers.
+    /// Custom resources that cannot be deleted because of foreign finalizers.
     pub held: Vec<Held>,
 }
 
 impl UninstallPlan {
-    /// Returns how many objects of each kind are deleted.
+    /// Returns the number of deleted objects by kind.
     pub fn counts(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for object in &self.deletes {
@@ -96,17 +97,17 @@ impl UninstallPlan {
     }
 }
 
-/// What an uninstall did.
+/// The result of an uninstallation.
 #[derive(Debug, Default)]
 pub struct Uninstalled {
     pub deleted: Vec<ObjectId>,
     pub kept: Vec<Kept>,
     pub held: Vec<Held>,
-    /// What was still there when the time was up.
+    /// Objects that still existed at the deadline.
     pub remaining: Vec<Unhealthy>,
     pub errors: Vec<(ObjectId, ClusterError)>,
     pub interrupt: Option<Interrupt>,
-    /// The instance itself is gone; it stays while anything is left to do.
+    /// Whether the instance itself was deleted; it is kept while work remains.
     pub instance_gone: bool,
     pub duration: Duration,
 }
@@ -117,7 +118,7 @@ impl Uninstalled {
     }
 }
 
-/// What is to be deleted, with everything it takes.
+/// The objects to delete, with everything needed for it.
 struct Preparation {
     deletes: Vec<PlannedPrune>,
     keeps: Vec<Kept>,
@@ -133,7 +134,7 @@ async fn prepare_uninstall(
     let id = instance_id(instance);
     let (owned, unreadable) = read_inventory(instance);
     let mut to_read = owned.clone();
-    // Whether an operator lives is told by its Deployment, read with the rest.
+    // The Deployment shows whether an operator is running; it is read with the rest.
     to_read.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
@@ -144,7 +145,7 @@ async fn prepare_uninstall(
     let mut live = LiveObjects::take(cluster, &to_read, options.concurrency).await?;
     let operator = super::operator::operator_of(live.of_kind("apps", "Deployment"), &id.namespace);
     let operator_alive = operator.filter(|operator| operator.is_running()).map(|operator| operator.state);
-    // As the reference does when a suspended instance is deleted.
+    // The reference does the same when a suspended instance is deleted.
     let leaves_all = options.respect_suspension && instance.is_suspended();
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
@@ -166,10 +167,10 @@ async fn prepare_uninstall(
     Ok(Preparation { deletes, keeps, live, operator_alive })
 }
 
-/// Lists what an uninstall would delete and what would stay. Writes nothing.
+/// Lists the objects to delete and to keep. Writes nothing.
 ///
 /// # Errors
-/// The API server cannot be asked.
+/// The API server does not answer.
 pub async fn uninstall_plan(
     cluster: &Cluster,
     instance: &FluxInstance,
@@ -194,15 +195,16 @@ pub async fn uninstall_plan(
     Ok(plan)
 }
 
-/// Uninstalls Flux as [`uninstall_plan`] lists it, then deletes the instance. The definition of instances stays.
+/// Uninstalls Flux as in [`uninstall_plan`], then deletes the instance. The definition of instances is kept.
 ///
-/// `seen` is the instance as the plan was made from it. The one in the cluster is read again under the lease; another one,
-/// or one whose spec or inventory changed since, is refused: its plan would be another.
+/// `seen` is the instance for which the plan was made. The stored one is read again under the lease. If it was
+/// replaced, or its spec or inventory has changed, the uninstallation is refused because its plan would differ.
 ///
-/// Dropping the future at any point leaves an instance whose next uninstall goes on from there.
+/// Dropping the future at any point leaves an instance from which the next uninstallation continues.
 ///
 /// # Errors
-/// Another reconciler is at work, or the API server cannot be asked. What could not be deleted is in the result.
+/// Another reconciler is working, or the API server does not answer. Objects that could not be deleted are part of the
+/// result.
 pub async fn uninstall(
     cluster: &Cluster,
     seen: &FluxInstance,
@@ -213,7 +215,7 @@ pub async fn uninstall(
     let id = instance_id(seen);
     let lease =
         RunOptions { lease: options.lease.clone(), interrupts: options.interrupts.clone(), ..RunOptions::default() };
-    // What was shown and agreed to was read before the lease was ours.
+    // The confirmed plan was read before we held the lease.
     let work = async |cluster: Cluster| {
         let live = cluster.read(&id).await?.ok_or_else(|| ReconcileError::InstanceGone { instance: id.clone() })?;
         let instance = FluxInstance::from_object(live)
@@ -269,7 +271,7 @@ async fn run_uninstall(
     done.interrupt = removed.interrupt;
     done.held = removed.held;
     let is_done = done.interrupt.is_none() && done.remaining.is_empty() && done.errors.is_empty();
-    // Whoever repeats an uninstall that did not end needs the inventory, so the instance goes last.
+    // Repeating an incomplete uninstallation needs the inventory, so delete the instance last.
     if is_done && done.held.is_empty() {
         done.held = delete_instance(cluster, instance).await?;
         done.instance_gone = done.held.is_empty();
@@ -277,7 +279,7 @@ async fn run_uninstall(
     Ok(done)
 }
 
-/// Deletes exactly this instance and clears our finalizer; returns what others hold it with.
+/// Deletes exactly this instance and clears our finalizer; returns the remaining finalizers.
 async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<Vec<Held>, ReconcileError> {
     let id = instance_id(instance);
     let is_another = |live: &serde_json::Value| {
@@ -286,7 +288,7 @@ async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<V
     let Some(live) = cluster.read(&id).await? else { return Ok(vec![]) };
     let is_another = &is_another;
     let delete = |live: serde_json::Value| async move {
-        // One that has taken the name is told below.
+        // A new instance with the same name is reported below.
         if !is_another(&live) && live.pointer("/metadata/deletionTimestamp").is_none() {
             cluster.delete_exactly(&live, Propagation::Background).await?;
         }

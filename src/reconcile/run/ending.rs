@@ -1,4 +1,4 @@
-//! How a run ends: one write with conditions, tokens, history and inventory, and the event that says the same.
+//! The end of a run: one write with conditions, tokens, history and inventory, and an event with the same content.
 
 use super::{Run, Unstored};
 use crate::api::well_known::{condition, reason};
@@ -10,9 +10,9 @@ use crate::reconcile::progress::{Stage, Update};
 use crate::reconcile::status::instance_id;
 
 impl Run<'_> {
-    /// A suspended instance is left as it is, but whoever asked for a run learns that it was heard.
+    /// Leaves a suspended instance as it is, but confirms a request for a run.
     pub(super) async fn leave_suspended(mut self) -> Result<Outcome, ReconcileError> {
-        // A request is not written on it: nobody works on it.
+        // A request is not stored, because no run will serve it.
         if let Some(Unstored::Written { .. }) = self.unstored
             && let Err(stop) = self.store_instance().await
         {
@@ -27,15 +27,15 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Records how the run ended, unless it was not to write anything.
+    /// Records how the run ended, unless it must not write anything.
     pub(super) async fn end(mut self, ended: Result<(), Stop>) -> Result<Outcome, ReconcileError> {
         let failure = match ended {
             Ok(()) => None,
             Err(Stop::Failed(failure)) => Some(failure),
             Err(Stop::Abort(error)) => {
-                // Who gave the command hears it; who looks at the instance reads it there.
+                // The user who ran the command sees the error; a user who looks at the instance finds it there.
                 if self.unstored.is_none() && error.is_about_another_instance() {
-                    // The refusal is the answer, also where it cannot be written down.
+                    // The refusal is the answer, even if it cannot be recorded.
                     let _ = self.record_refusal(&error).await;
                 }
                 self.announcer.finish().await;
@@ -47,11 +47,12 @@ impl Run<'_> {
             Some(failure) => explain(failure, &instance_id(&self.instance)),
         };
         if self.unstored.is_some() {
-            // Stopped before anything was done: there is nothing to record.
+            // Stopped before anything was done, so there is nothing to record.
             if let Some(Failure::Interrupted(_)) = failure {
                 return Ok(self.outcome(failure, reason, message));
             }
-            // A manifest that cannot be built is refused as a plan of it is: what works is not replaced by what cannot.
+            // A manifest that cannot be built is refused like its plan: a working instance is not replaced by a broken
+            // one.
             let failure = match (failure, &self.unstored) {
                 (Some(Failure::Build(error)), Some(Unstored::Written { .. })) => {
                     return Err(ReconcileError::Build(error));
@@ -70,8 +71,8 @@ impl Run<'_> {
         self.record(failure, reason, message).await
     }
 
-    /// Says in the status and by an event that another instance is in the way: nothing was done, and trying again is of use once
-    /// that is gone.
+    /// Reports in the status and by an event that another instance prevents the run. Nothing was done, and a retry
+    /// helps once that instance is deleted.
     async fn record_refusal(&mut self, error: &ReconcileError) -> Result<(), ReconcileError> {
         let message = format!("reconciliation failed: {error}");
         let ready = conditions::get(&self.writer.status.conditions, condition::READY);
@@ -96,7 +97,7 @@ impl Run<'_> {
                 self.writer.handle_request();
                 self.event(false, reason, message.clone(), true);
             }
-            // The request was not served: the run that comes next does.
+            // The request was not served; the next run does that.
             Some(Failure::Interrupted(interrupt)) => {
                 self.writer.failed(reason, &message);
                 let text = match interrupt {
@@ -129,7 +130,7 @@ impl Run<'_> {
         }
     }
 
-    /// Puts the attempt on top of the history.
+    /// Records the attempt at the top of the history.
     pub(super) fn record_attempt(&mut self, failure: Option<&Failure>) {
         let duration = self.begun.elapsed();
         let digest = self.revision.as_deref().and_then(|revision| revision.split_once('@')).map(|(_, digest)| digest);
@@ -139,7 +140,7 @@ impl Run<'_> {
             }
             // Nothing was built, so there is no digest to record.
             (Some(Failure::Artifact(_)), _) | (_, None) => {}
-            // The run that follows at once is the attempt (spec, semantics §3.7).
+            // The run that follows at once counts as the attempt (spec, semantics §3.7).
             (Some(Failure::Interrupted(Interrupt::Superseded(_))), _) => {}
             (_, Some(digest)) => {
                 let version = self.version.clone();

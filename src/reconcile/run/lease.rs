@@ -14,11 +14,11 @@ use crate::reconcile::options::RunOptions;
 use crate::reconcile::outcome::ReconcileError;
 use crate::reconcile::progress::{Progress, Stage, Update};
 
-/// Does the work under the lease that the options name, and drops it when the lease is lost. The work is handed a cluster to
-/// which nothing is written once the lease is over: a process that stood still (Ctrl-Z) may go on before it notices.
+/// Does work under the lease in the options, and drops it when the lease is lost. The work gets a cluster that refuses
+/// writes once the lease is over, because a frozen process (Ctrl-Z) may continue before it notices.
 ///
 /// # Errors
-/// Somebody else holds the lease, or it was lost; and those of the work.
+/// Another process holds the lease, or it was lost; errors of the work.
 pub(in crate::reconcile) async fn under_lease<'w, T>(
     cluster: &Cluster,
     namespace: &str,
@@ -41,7 +41,7 @@ pub(in crate::reconcile) async fn under_lease<'w, T>(
     result
 }
 
-/// Takes the lease, telling who is waited for.
+/// Takes the lease, and reports the holder while waiting.
 async fn take_lease(
     cluster: &Cluster,
     namespace: &str,
@@ -55,7 +55,8 @@ async fn take_lease(
         progress.report(Update::WaitingForLease { holder: holder.to_owned() });
         in_the_way.notify_one();
     };
-    // Who no longer renews a lease loses it; an operator whose pod is ready could go on at any moment, so it keeps it.
+    // A holder that stops renewing loses the lease. An operator with a ready pod keeps it, because it could continue at
+    // any moment.
     let silent = async {
         in_the_way.notified().await;
         operator::find_silent(cluster, namespace, Timestamp::now()).boxed().await
@@ -76,7 +77,7 @@ async fn take_lease(
     })
 }
 
-/// Reports whether a lease could not be taken because its namespace is not there.
+/// Whether a lease could not be taken because its namespace does not exist.
 pub(super) fn is_namespace_missing(error: &ReconcileError) -> bool {
     matches!(error, ReconcileError::Lease { source: LeaseError::Call(call), .. } if call.is_not_found())
 }

@@ -1,4 +1,4 @@
-//! Back to what worked, when an upgrade is not healthy and the instance asks for it.
+//! Rolls back to the last working revision when an upgrade is unhealthy and the instance asks for a rollback.
 
 use super::Run;
 use crate::api::conditions;
@@ -12,7 +12,7 @@ use crate::reconcile::outcome::{Failure, Stop, explain};
 use crate::reconcile::status::{instance_id, is_forced};
 
 impl Run<'_> {
-    /// Goes back when the instance asks for it and something else was in place before; the failure otherwise.
+    /// Rolls back if the instance asks for it and another revision was in place before; otherwise returns the failure.
     pub(super) async fn roll_back_if_asked(
         &mut self,
         distributions: &dyn Distributions,
@@ -23,7 +23,7 @@ impl Run<'_> {
         if before.is_none() || !self.instance.rolls_back() {
             return Err(failure.into());
         }
-        // What failed is in the history, whatever comes of the way back.
+        // The failed revision is in the history, whatever the rollback does.
         let (why, message) = explain(&failure, &instance_id(&self.instance));
         self.writer.failed(why, &message);
         self.record_attempt(Some(&failure));
@@ -31,7 +31,8 @@ impl Run<'_> {
         Box::pin(self.restore(distributions, failed, detail)).await
     }
 
-    /// Why this revision was rolled back before and is not to be tried again: nothing has changed since, and nobody insists.
+    /// Returns why this revision was rolled back before and must not be retried: nothing has changed since, and no
+    /// force was requested.
     pub(super) fn rejection_of(&self, revision: &str) -> Option<String> {
         let status = &self.writer.status;
         let ready = conditions::get(&status.conditions, condition::READY)?;
@@ -43,7 +44,7 @@ impl Run<'_> {
         is_rejected.then(|| messages::rollback_detail(&ready.message).to_owned())
     }
 
-    /// Puts the revision in place that was ready last; that this is not what the spec asks for is how the run ends.
+    /// Restores the last ready revision. The run ends as rolled back, because the spec asks for another revision.
     pub(super) async fn restore(
         &mut self,
         distributions: &dyn Distributions,

@@ -1,4 +1,4 @@
-//! The steps that change the cluster. Each ends with `Err` when the run ends there.
+//! The steps that change the cluster. Each returns `Err` when the run ends there.
 
 use tokio::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use crate::reconcile::progress::{Action, Stage, Update};
 use crate::reconcile::prune::{self, RemovalOptions};
 use crate::reconcile::status::{IN_PROGRESS, instance_id, is_forced};
 
-/// How long definitions, namespaces and roles may take to be in force.
+/// Limit for definitions, namespaces and roles to be in force.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
@@ -52,8 +52,8 @@ impl Run<'_> {
         let is_new = matches!(self.unstored, Some(Unstored::Written { live: None, .. }));
         self.store_instance().await?;
         if is_new {
-            // Two that begin at once do not see each other while neither is stored. Both look again once they are: one of
-            // them goes on at most.
+            // Two first installations that start together cannot see each other before they are stored. Each checks
+            // again afterwards, so at most one of them continues.
             ownership::refuse_second_instance(self.cluster, &self.instance).await?;
         }
         self.warnings.extend(plan.warnings.iter().cloned());
@@ -68,13 +68,13 @@ impl Run<'_> {
         let waits = self.options.wait && self.instance.spec.waits();
         let settled = !waits || ids.iter().all(|id| is_current(&live, id));
         if plan.has_changes() || !settled {
-            // Whatever happens from here on, everything that may exist is on record.
+            // From here on, everything that may exist is in the inventory.
             let owed = self.writer.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
             self.writer.status.inventory = Some(inventory::merge(inventory::of(&ids), &owed));
             self.writer.progressing(IN_PROGRESS);
             self.writer.write(self.cluster).await?;
             if operator {
-                // An operator that finds the object later must be asked before it goes away.
+                // An operator that takes the object over later must be able to clean up before it is deleted.
                 self.writer.add_finalizer(self.cluster, FINALIZER).await?;
             }
             self.writer.refuse_leaving()?;
@@ -119,13 +119,13 @@ impl Run<'_> {
         self.writer.status.last_attempted_revision = Some(plan.revision.clone());
     }
 
-    /// Applies and prunes; what was done is announced at once, whatever comes after it.
+    /// Applies and prunes; reports the changes at once, regardless of later steps.
     async fn change(&mut self, plan: &Plan, live: &mut LiveObjects, ids: &[ObjectId]) -> Result<(), Stop> {
         let first_install = self.writer.status.last_applied_revision.is_none();
         self.apply_stages(plan, live).await?;
         let pruned = self.prune(plan, live, ids).await;
         self.writer.status.components = plan.images.clone();
-        // A first apply that failed has installed nothing yet.
+        // A failed first apply has not installed anything yet.
         if pruned.is_ok() && self.changes.iter().any(|change| change.action != Action::Unchanged) {
             let changes: Vec<(String, Action)> =
                 self.changes.iter().map(|change| (change.object.to_string(), change.action)).collect();
@@ -137,7 +137,7 @@ impl Run<'_> {
     }
 
     async fn apply_stages(&mut self, plan: &Plan, live: &mut LiveObjects) -> Result<(), Stop> {
-        // Definitions, namespaces, roles and classes that were changed and are not known to be in force yet.
+        // Changed definitions, namespaces, roles and classes that may not be in force yet.
         let mut fresh = vec![];
         for (stage, name) in [
             (ApplyStage::Definitions, Stage::ApplyDefinitions),
@@ -152,7 +152,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the stage into the status while the stage works; a status that cannot be written stops nothing.
+    /// Writes the stage into the status in parallel; a failed write does not stop the run.
     async fn tell_stage(&mut self, stage: Stage) {
         self.writer.progressing(stage.message());
         if let Err(error) = self.writer.write(self.cluster).await {
@@ -190,7 +190,7 @@ impl Run<'_> {
         applied.interrupt.map_or(Ok(()), |interrupt| Err(Failure::Interrupted(interrupt).into()))
     }
 
-    /// Waits until what later stages build on is there: definitions served, namespaces active.
+    /// Waits for the prerequisites of later stages: definitions are served, namespaces are active.
     async fn wait_for_stage(&mut self, live: &mut LiveObjects, fresh: Vec<ObjectId>) -> Result<(), Stop> {
         let deadline = Instant::now() + STAGE_TIMEOUT;
         health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly).await?.into_result()
@@ -205,7 +205,7 @@ impl Run<'_> {
             let options = RemovalOptions { owner, uninstalls: false, deadline: self.health_deadline() };
             let work = prune::remove(self.context(), live, &plan.prune, options);
             let (removed, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
-            // What an error cut off stays on record as a whole.
+            // After an error the whole list stays on record.
             let removed = removed?;
             self.changes.extend(removed.changes);
             owed.extend(removed.left.iter().map(InventoryEntry::from));
@@ -226,12 +226,12 @@ impl Run<'_> {
                 Ok(())
             };
         }
-        // What could not be deleted is still ours to delete.
+        // Objects that could not be deleted still have to be deleted.
         self.writer.status.inventory = Some(inventory::merge(inventory::of(ids), &owed));
         ended.map_err(Stop::Failed)
     }
 
-    /// Returns when waiting for health ends: after the instance's own time-out, or earlier where the caller says so.
+    /// Returns the end of waiting for health: the instance's own time-out, or earlier if the caller asks for it.
     fn health_deadline(&self) -> Instant {
         let own = Instant::now() + self.instance.timeout();
         self.options.health_deadline.map_or(own, |limit| own.min(limit))
@@ -247,7 +247,7 @@ impl Run<'_> {
         waited?.into_result()
     }
 
-    /// Rewrites stored objects where an upgrade asks for it. What fails here is a warning: Flux works, and the next minor
+    /// Rewrites stored objects if the upgrade requires it. A failure is only a warning: Flux works, and the next minor
     /// upgrade tries again.
     async fn migrate(&mut self, plan: &Plan, live: &mut LiveObjects) {
         if !self.instance.spec.migrates_resources() {
@@ -270,7 +270,7 @@ impl Run<'_> {
         }
     }
 
-    /// Records a Kubernetes event; with `revision` only where the reference carries one.
+    /// Records a Kubernetes event; with `revision` only if the reference has one.
     pub(super) fn event(&mut self, warning: bool, reason: &'static str, message: String, with_revision: bool) {
         let event = self.make_event(warning, reason, message, with_revision);
         self.announcer.event(event);
