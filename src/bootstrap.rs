@@ -26,7 +26,7 @@ pub mod git;
 mod installation;
 mod keep;
 
-pub use changes::{Accepted, Difference};
+pub use changes::{Accepted, UnexpressedDifference};
 
 /// The proposed instance for an installation, and the changes of applying it.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Proposal {
     /// Changes that do not affect Flux, by kind and number of objects.
     pub accepted: Vec<(Accepted, usize)>,
     /// Differences that an instance cannot express: fields that would change, and objects that would be created.
-    pub unexpressed: Vec<Difference>,
+    pub unexpressed: Vec<UnexpressedDifference>,
     /// Objects of the installation that are not part of the instance, and would no longer be managed.
     pub left_alone: Vec<ObjectId>,
     /// The Kustomization that applies Flux itself from Git, and its path there; `None` after a plain `flux install`.

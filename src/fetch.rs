@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use crate::distribution::{Distribution, DistributionError};
 use crate::format::tarball::Limits;
 use crate::oci::{
-    self, Digest, Layout, Manifest, OciError, Place, PublicKey, Reason, Reference, ReferenceError, Registries,
+    self, Digest, ImageLocation, Layout, Manifest, OciError, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
 
 pub use pack::{
@@ -273,7 +273,7 @@ impl Fetcher {
             }
         }
         let registries = self.registries.as_ref().ok_or(FetchReason::Offline)?;
-        let remote = Place::Repository(registries.clone(), reference.repository.clone());
+        let remote = ImageLocation::Repository(registries.clone(), reference.repository.clone());
         let Some(cache) = &self.cache else { return unpack(origin, &remote, digest).await };
         match cache.put(&remote, digest).await {
             Ok(local) => match unpack(origin, &local, digest).await {
@@ -303,10 +303,10 @@ async fn from_layout(source: &Source, layout: Layout, name: &str) -> Result<Dist
     // Beside images, the packed distribution has this name.
     let is_packed = name.is_empty() && layout.names()?.iter().any(|(name, _)| name == PACKED_NAME);
     let digest = layout.manifest(if is_packed { PACKED_NAME } else { name })?.digest;
-    unpack(&source.to_string(), &Place::Layout(layout), &digest).await
+    unpack(&source.to_string(), &ImageLocation::Layout(layout), &digest).await
 }
 
-async fn unpack(origin: &str, place: &Place, digest: &Digest) -> Result<Distribution, FetchReason> {
+async fn unpack(origin: &str, place: &ImageLocation, digest: &Digest) -> Result<Distribution, FetchReason> {
     let manifest = oci::artifact_manifest(place, &digest.to_string()).await?;
     let files = oci::artifact_files(place, &manifest, &Limits::DISTRIBUTION).await?;
     Ok(Distribution::from_files(origin, files)?.with_digest(digest.to_string()))
@@ -332,10 +332,10 @@ pub struct ArtifactCache {
 }
 
 impl ArtifactCache {
-    fn get(&self, digest: &Digest) -> Option<Place> {
+    fn get(&self, digest: &Digest) -> Option<ImageLocation> {
         let layout = Layout::open(&self.folder).ok()?;
         match layout.manifest(&digest.to_string()) {
-            Ok(_) => Some(Place::Layout(layout)),
+            Ok(_) => Some(ImageLocation::Layout(layout)),
             Err(error) => {
                 // A damaged file would be taken for a complete one.
                 if !matches!(error.reason, Reason::NotFound { .. }) {
@@ -346,12 +346,12 @@ impl ArtifactCache {
         }
     }
 
-    async fn put(&self, remote: &Place, digest: &Digest) -> Result<Place, OciError> {
+    async fn put(&self, remote: &ImageLocation, digest: &Digest) -> Result<ImageLocation, OciError> {
         let unusable = |error: OciError| {
             let reason = Reason::File { path: self.folder.display().to_string(), problem: error.reason.to_string() };
             OciError { attempted: error.attempted, reason }
         };
-        let local = Place::Layout(Layout::create(&self.folder).map_err(unusable)?);
+        let local = ImageLocation::Layout(Layout::create(&self.folder).map_err(unusable)?);
         // A mirror may contain more than is read here, and a registry may claim any size.
         oci::copy_artifact(remote, &digest.to_string(), &local, Limits::DISTRIBUTION.compressed_bytes).await?;
         Ok(local)
@@ -502,7 +502,7 @@ mod tests {
         let cache = ArtifactCache { folder: folder.to_owned(), max_bytes: DEFAULT_CACHE_BYTES };
         let embedded = Distribution::embedded();
         let files = embedded.files(&embedded.versions().pop().unwrap()).unwrap();
-        let layout = Place::Layout(Layout::create(folder).unwrap());
+        let layout = ImageLocation::Layout(Layout::create(folder).unwrap());
         let digest = oci::put_artifact(&layout, "x", &files, &Default::default()).await.unwrap().digest;
         let fetcher = Fetcher { registries: None, cache: Some(cache.clone()), memory: None, key: None };
         (cache, digest, fetcher)
@@ -553,7 +553,7 @@ mod tests {
         let layout = Layout::open(from.path()).unwrap();
         let mut text: serde_json::Value =
             serde_json::from_slice(&layout.manifest(&digest.to_string()).unwrap().bytes).unwrap();
-        let remote = Place::Layout(layout.clone());
+        let remote = ImageLocation::Layout(layout.clone());
         let put = |text: &serde_json::Value| {
             let bytes = text.to_string();
             let digest = Digest::of(bytes.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use flux_operator::k8s::crd_fields::{Field, FieldView};
+use flux_operator::k8s::crd_fields::{FieldView, SchemaField};
 use serde_json::Value;
 
 /// Prints the explanation for a person, wrapped at `width` columns; with `recursive` all fields below as a tree.
@@ -30,11 +30,11 @@ pub fn field_text(view: &FieldView, width: usize, recursive: bool) -> String {
     text
 }
 
-fn required_mark(field: &Field) -> &'static str {
+fn required_mark(field: &SchemaField) -> &'static str {
     if field.required { " -required-" } else { "" }
 }
 
-fn entry(text: &mut String, field: &Field, width: usize) {
+fn entry(text: &mut String, field: &SchemaField, width: usize) {
     let _ = writeln!(text, "  {} <{}>{}", field.name, field.type_name, required_mark(field));
     if !field.description.is_empty() {
         text.push_str(&wrap(&field.description, "      ", width));
@@ -44,14 +44,14 @@ fn entry(text: &mut String, field: &Field, width: usize) {
     }
 }
 
-fn tree(text: &mut String, fields: &[Field], indent: usize) {
+fn tree(text: &mut String, fields: &[SchemaField], indent: usize) {
     for field in fields {
         let _ = writeln!(text, "{:indent$}{} <{}>{}", "", field.name, field.type_name, required_mark(field));
         tree(text, &field.fields, indent + 2);
     }
 }
 
-fn facts(field: &Field) -> Vec<String> {
+fn facts(field: &SchemaField) -> Vec<String> {
     let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut facts = Vec::new();
     if !field.values.is_empty() {

@@ -1,7 +1,7 @@
 //! What to do about an error, in the words of this command line: the library says what failed and why.
 
 use flux_operator::build::BuildError;
-use flux_operator::cluster::{Access, Reason};
+use flux_operator::cluster::{DeniedAccess, Reason};
 
 /// What to do about a failed request, one sentence each.
 pub fn of_cluster(reason: &Reason) -> Vec<String> {
@@ -48,7 +48,7 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
     }
 }
 
-fn may_i(access: &Access) -> Option<String> {
+fn may_i(access: &DeniedAccess) -> Option<String> {
     let (verb, resource) = (access.verb.as_ref()?, access.resource.as_ref()?);
     let place = access.namespace.as_ref().map_or("--all-namespaces".to_owned(), |n| format!("-n {n}"));
     Some(format!("check with `kubectl auth can-i {verb} {resource} {place}`, or ask for a role that allows it"))
@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn hints_name_what_was_refused_and_what_to_give() {
-        let access = Access {
+        let access = DeniedAccess {
             verb: Some("patch".into()),
             resource: Some("secrets".into()),
             namespace: Some("apps".into()),
-            ..Access::default()
+            ..DeniedAccess::default()
         };
         assert!(of_cluster(&Reason::Forbidden { access })[0].contains("kubectl auth can-i patch secrets -n apps"));
-        let other = Access { message: "a webhook refused it".into(), ..Access::default() };
+        let other = DeniedAccess { message: "a webhook refused it".into(), ..DeniedAccess::default() };
         assert!(of_cluster(&Reason::Forbidden { access: other }).is_empty());
         assert_eq!(
             of_cluster(&Reason::FieldConflict { fields: vec![] }),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{Access, ClusterError, Reason};
+use flux_operator::cluster::{ClusterError, DeniedAccess, Reason};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
@@ -106,7 +106,7 @@ fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
     let mut denied: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for reason in refused {
         match reason {
-            Reason::Forbidden { access: Access { user, verb, resource: Some(resource), namespace, .. } } => {
+            Reason::Forbidden { access: DeniedAccess { user, verb, resource: Some(resource), namespace, .. } } => {
                 denied.entry((user, verb, namespace)).or_default().insert(resource);
             }
             other => {
@@ -117,7 +117,7 @@ fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
     for ((user, verb, namespace), resources) in denied {
         let resource = Some(resources.into_iter().collect::<Vec<_>>().join(", "));
         let (user, verb, namespace) = (user.clone(), verb.clone(), namespace.clone());
-        others.insert(Access { user, verb, resource, namespace, message: String::new() }.to_string());
+        others.insert(DeniedAccess { user, verb, resource, namespace, message: String::new() }.to_string());
     }
     others
 }
@@ -577,10 +577,13 @@ mod tests {
             let some = |text: &str| Some(text.to_owned());
             let (user, verb, resource) = (some("jane"), some(verb), some(resource));
             let namespace = namespace.map(str::to_owned);
-            Reason::Forbidden { access: Access { user, verb, resource, namespace, message: "the server's".into() } }
+            Reason::Forbidden {
+                access: DeniedAccess { user, verb, resource, namespace, message: "the server's".into() },
+            }
         };
-        let unclear =
-            || Reason::Forbidden { access: Access { message: "a webhook says no".into(), ..Access::default() } };
+        let unclear = || Reason::Forbidden {
+            access: DeniedAccess { message: "a webhook says no".into(), ..DeniedAccess::default() },
+        };
         let refused = [
             denied("list", "pods", None),
             denied("list", "buckets.source.toolkit.fluxcd.io", None),

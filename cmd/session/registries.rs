@@ -8,7 +8,8 @@ use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{self, ArtifactCache, DEFAULT_CACHE_BYTES, FetchError, FetchReason, Fetcher, Source};
 use flux_operator::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use flux_operator::oci::{
-    Access, ClientIdentity, Credentials, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess, Repository,
+    Access, ClientIdentity, OciError, PublicKey, Reason, Reference, Registries, RegistryAccess, RegistryCredentials,
+    Repository,
 };
 
 use crate::session::Deadline;
@@ -44,7 +45,7 @@ impl RegistryArgs {
     /// How servers are reached.
     pub async fn access(&self, shell: &Shell) -> Result<Access, CliError> {
         let search_path = std::env::var_os(environment::PATH);
-        let mut access = Access::new(Credentials::DockerFiles { paths: docker_config_files(), search_path });
+        let mut access = Access::new(RegistryCredentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
         // What is for all registries first: the settings of one begin with it.
         for of_one in [false, true] {

@@ -7,7 +7,7 @@ use flux_operator::fetch::{FetchReason, Source};
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::output_folder::write_below;
 use flux_operator::format::tarball::{self, Files, Limits};
-use flux_operator::oci::{self, Digest, Layout, OciError, Place, Reference};
+use flux_operator::oci::{self, Digest, ImageLocation, Layout, OciError, Reference};
 
 use crate::session::registries::{NOTHING_TO_VERIFY, READ_LIMIT, RegistryArgs, in_time, read_key, registry_error};
 use crate::terminal::{CliError, Exit, Shell};
@@ -115,12 +115,12 @@ impl PullArgs {
                     if let Some(key) = &key {
                         oci::verify_signature(&registries, repository, &digest, key).await.map_err(failed)?;
                     }
-                    (Place::Repository(registries, repository.clone()), digest)
+                    (ImageLocation::Repository(registries, repository.clone()), digest)
                 }
                 Source::Layout(folder, name) if key.is_none() => {
                     let layout = Layout::open(folder).map_err(failed)?;
                     let digest = layout.manifest(name).map_err(failed)?.digest;
-                    (Place::Layout(layout), digest)
+                    (ImageLocation::Layout(layout), digest)
                 }
                 _ => {
                     return Err(CliError::usage(FetchReason::Unverifiable.to_string()).hint(NOTHING_TO_VERIFY));

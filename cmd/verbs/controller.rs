@@ -11,7 +11,7 @@ use flux_operator::controller::{
 };
 use flux_operator::fetch::{Fetcher, Memory};
 use flux_operator::inspect::report::platform;
-use flux_operator::oci::Credentials;
+use flux_operator::oci::RegistryCredentials;
 use tokio::sync::watch;
 
 use crate::flows::operator::VERSION;
@@ -263,7 +263,7 @@ async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> 
         None => NotificationPolicy::Installed,
     };
     // A pod has no docker configuration: what the instance names as pull secret, or nothing.
-    let registries = args.registries.open(shell).await?.with_credentials(Credentials::Anonymous);
+    let registries = args.registries.open(shell).await?.with_credentials(RegistryCredentials::Anonymous);
     let key = read_key(args.verify_key.as_deref(), shell).await?;
     let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key };
     Ok(ControllerOptions {

@@ -10,7 +10,7 @@ use flux_operator::api::{Component, ComponentImage, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{
-    ByteCounter, Copied, Copier, Layout, Place, Reference, ReferenceError, Registries, Repository,
+    ByteCounter, Copied, Copier, ImageLocation, Layout, Reference, ReferenceError, Registries, Repository,
 };
 
 use crate::output::listing::{Row, listing};
@@ -85,10 +85,10 @@ const BLOBS_AT_ONCE: usize = 8;
 /// One image on its way from one place to another.
 struct MirrorImage {
     component: String,
-    from: Place,
+    from: ImageLocation,
     /// What it is asked for by: its digest, where the distribution knows it, else its tag or name.
     name: String,
-    to: Place,
+    to: ImageLocation,
     /// What it is called there.
     tag: String,
     /// The same for people.
@@ -149,10 +149,10 @@ impl MirrorImage {
         let (place, tag) = match from {
             Sources::Registries(registries) => {
                 let repository = image.repository.parse().map_err(unnameable)?;
-                (Place::Repository(registries.clone(), repository), image.tag.clone())
+                (ImageLocation::Repository(registries.clone(), repository), image.tag.clone())
             }
             Sources::Packed(layout, _) => {
-                (Place::Layout(layout.clone()), format!("{}:{}", image.repository, image.tag))
+                (ImageLocation::Layout(layout.clone()), format!("{}:{}", image.repository, image.tag))
             }
         };
         Ok(MirrorImage {
@@ -160,7 +160,7 @@ impl MirrorImage {
             from: place,
             name: image.digest.clone().unwrap_or(tag),
             target: format!("{repository}:{}", image.tag),
-            to: Place::Repository(from.registries().clone(), repository),
+            to: ImageLocation::Repository(from.registries().clone(), repository),
             tag: image.tag.clone(),
         })
     }
@@ -171,9 +171,9 @@ impl MirrorImage {
         let name = format!("{}:{}", image.repository, image.tag);
         Ok(MirrorImage {
             component: image.component.clone(),
-            from: Place::Repository(registries.clone(), repository),
+            from: ImageLocation::Repository(registries.clone(), repository),
             name: image.digest.clone().unwrap_or_else(|| image.tag.clone()),
-            to: Place::Layout(layout.clone()),
+            to: ImageLocation::Layout(layout.clone()),
             target: name.clone(),
             tag: name,
         })

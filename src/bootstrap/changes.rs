@@ -33,7 +33,7 @@ pub enum Accepted {
 /// A change that affects Flux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Difference {
+pub struct UnexpressedDifference {
     pub object: ObjectId,
     /// The field; empty for an object that would be created.
     pub path: String,
@@ -55,17 +55,17 @@ const DEFAULT_FLAGS: &[&str] = &["--feature-gates=ObjectLevelWorkloadIdentity=fa
 const OPERATOR_KINDS: &[&str] = &["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
 /// Splits the changes of a plan into harmless kinds, with the number of objects, and differences.
-pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<Difference>) {
+pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<UnexpressedDifference>) {
     let mut accepted: BTreeMap<Accepted, BTreeSet<&ObjectId>> = BTreeMap::new();
     let mut others = vec![];
     for one in &plan.objects {
         if one.step == Step::Create {
-            others.push(Difference { object: one.object.clone(), path: String::new() });
+            others.push(UnexpressedDifference { object: one.object.clone(), path: String::new() });
         }
         for (path, sort) in changes_of(one) {
             match sort {
                 Some(sort) => drop(accepted.entry(sort).or_default().insert(&one.object)),
-                None => others.push(Difference { object: one.object.clone(), path }),
+                None => others.push(UnexpressedDifference { object: one.object.clone(), path }),
             }
         }
     }

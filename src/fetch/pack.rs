@@ -20,7 +20,7 @@ use crate::distribution::{Distribution, DistributionError, FluxVersion, ImageRef
 use crate::format::image::split_image;
 use crate::format::tarball::{Files, Limits};
 use crate::format::yaml;
-use crate::oci::{self, Checked, Digest, Layout, Manifest, OciError, Place, Reason};
+use crate::oci::{self, Digest, ImageLocation, Layout, Manifest, OciError, Reason, VerifiedLayout};
 
 /// The name of the artifact in the layout.
 pub const PACKED_NAME: &str = "flux-distribution";
@@ -54,7 +54,7 @@ pub async fn pack(
     let checksums: String = files.iter().map(|(path, file)| checksum_line(path, &file.bytes)).collect();
     files.insert(CHECKSUMS.to_owned(), checksums.into_bytes().into());
     let annotations = [("org.opencontainers.image.version".to_owned(), version.name.clone())].into();
-    Ok(oci::put_artifact(&Place::Layout(layout.clone()), PACKED_NAME, &files, &annotations).await?)
+    Ok(oci::put_artifact(&ImageLocation::Layout(layout.clone()), PACKED_NAME, &files, &annotations).await?)
 }
 
 fn checksum_line(path: &str, bytes: &[u8]) -> String {
@@ -87,7 +87,7 @@ fn image_of(line: &str) -> Option<ImageReference> {
 }
 
 async fn packed_files(layout: &Layout) -> Result<(Manifest, Files), OciError> {
-    let place = Place::Layout(layout.clone());
+    let place = ImageLocation::Layout(layout.clone());
     let manifest = oci::artifact_manifest(&place, PACKED_NAME).await?;
     let files = oci::artifact_files(&place, &manifest, &Limits::DISTRIBUTION).await?;
     Ok((manifest, files))
@@ -97,7 +97,7 @@ async fn packed_files(layout: &Layout) -> Result<(Manifest, Files), OciError> {
 #[derive(Debug)]
 pub struct PackedContent {
     pub distribution: Distribution,
-    pub layout: Checked,
+    pub layout: VerifiedLayout,
     /// The included images; the other images of the list must come from elsewhere.
     pub images: BTreeSet<String>,
     pub missing_images: BTreeSet<String>,
@@ -241,7 +241,7 @@ mod tests {
         let packed = async |versions: &[&FluxVersion]| {
             let folder = tempfile::tempdir().unwrap();
             let layout = Layout::create(folder.path()).unwrap();
-            let place = Place::Layout(layout.clone());
+            let place = ImageLocation::Layout(layout.clone());
             for version in versions {
                 // Stands for an image.
                 oci::put_artifact(&place, &version.name, &Files::new(), &BTreeMap::new()).await.unwrap();

@@ -8,7 +8,8 @@ use flux_operator::fetch::{ArtifactCache, FetchReason, Fetcher, Memory, Source};
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{Files, Limits, read_folder};
 use flux_operator::oci::{
-    self, Copier, Credentials, Descriptor, Layout, Manifest, MediaType, Place, Platform, Reason, Reference, Registries,
+    self, Copier, Descriptor, ImageLocation, Layout, Manifest, MediaType, Platform, Reason, Reference, Registries,
+    RegistryCredentials,
 };
 use hyper::body::Bytes;
 use serde_json::json;
@@ -37,13 +38,13 @@ fn files(pairs: &[(&str, &str)]) -> Files {
     pairs.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec().into())).collect()
 }
 
-fn place(client: &Registries, host: &str, path: &str) -> Place {
-    Place::Repository(client.clone(), repository(host, path))
+fn place(client: &Registries, host: &str, path: &str) -> ImageLocation {
+    ImageLocation::Repository(client.clone(), repository(host, path))
 }
 
 async fn an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "manifests").with_tag("v1").unwrap();
     let content = files(&[("a.yaml", "kind: A\n"), ("b/c.yaml", "kind: C\n")]);
     let annotations =
@@ -108,7 +109,7 @@ async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
     assert_eq!(revision(&fetched), revision(&Distribution::embedded()));
 
     let folder = tempfile::tempdir().unwrap();
-    let layout = Place::Layout(Layout::create(folder.path()).unwrap());
+    let layout = ImageLocation::Layout(Layout::create(folder.path()).unwrap());
     Copier::new(4).copy(&place(&client, &host, "flux/manifests"), "latest", &layout, Some("v1"), None).await.unwrap();
     for name in ["", ":v1"] {
         let source: Source = format!("oci-layout:{}{name}", folder.path().display()).parse().unwrap();
@@ -136,7 +137,7 @@ async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
 async fn the_cache_saves_requests_and_survives_damage() {
     let registry = Registry::start().await.unwrap();
     let faulty = FaultyRegistry::start(registry.port(), |_, _| Mishap::None).await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&faulty.host(), "flux").with_tag("latest").unwrap();
     let pushed = push_distribution(&client, &repository(&registry.host(), "flux").with_tag("latest").unwrap()).await;
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +172,7 @@ async fn the_cache_saves_requests_and_survives_damage() {
 
 async fn what_is_in_use_stays_in_a_cache_that_is_full() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let folder = tempfile::tempdir().unwrap();
     let blobs = folder.path().join("blobs/sha256");
     let files = || std::fs::read_dir(&blobs).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -212,7 +213,7 @@ async fn what_is_in_use_stays_in_a_cache_that_is_full() {
 async fn what_is_remembered_is_not_pulled_again() {
     let registry = Registry::start().await.unwrap();
     let counted = FaultyRegistry::start(registry.port(), |_, _| Mishap::None).await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = |path: &str| repository(&counted.host(), path).with_tag("latest").unwrap();
     let mut digest = None;
     for path in ["one", "two", "three"] {
@@ -241,7 +242,7 @@ async fn what_is_remembered_is_not_pulled_again() {
 
 async fn a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
     let first = push_distribution(&client, &reference).await;
     let second = push_files(&client, &reference, &[("flux/v2.9.3/rbac.yaml", "")]).await;
@@ -280,7 +281,7 @@ async fn a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to() 
 
 async fn a_distribution_that_drips_is_given_up_after_its_time() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     push_distribution(&client, &repository(&registry.host(), "flux").with_tag("latest").unwrap()).await;
     let dripping = FaultyRegistry::start(registry.port(), |_, passed: &Passed| {
         if passed.line.contains("/blobs/") { Mishap::Drip } else { Mishap::None }
@@ -298,7 +299,7 @@ async fn a_distribution_that_drips_is_given_up_after_its_time() {
 
 async fn a_distribution_that_is_signed_by_nobody_is_refused() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();
     push_distribution(&client, &reference).await;
     let key = oci::PublicKey::parse(include_bytes!("../../crates/oci/src/samples/cosign.pub")).unwrap();
@@ -335,7 +336,7 @@ pub(crate) async fn push_multi(client: &Registries, reference: &Reference, share
 
 async fn an_image_is_copied_whole_between_registries_and_layouts() {
     let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let source = repository(&from.host(), "fluxcd/app").with_tag("v1").unwrap();
     let index = push_multi(&client, &source, &noise(300_000)).await;
     let (origin, target) = (place(&client, &from.host(), "fluxcd/app"), place(&client, &to.host(), "mirror/app"));
@@ -354,7 +355,7 @@ async fn an_image_is_copied_whole_between_registries_and_layouts() {
     assert_eq!((again.bytes, again.was_complete), (0, true));
 
     let folder = tempfile::tempdir().unwrap();
-    let layout = Place::Layout(Layout::create(folder.path()).unwrap());
+    let layout = ImageLocation::Layout(Layout::create(folder.path()).unwrap());
     let name = "ghcr.io/fluxcd/app:v1";
     Copier::new(4).copy(&origin, &index.digest.to_string(), &layout, Some(name), None).await.unwrap();
     assert_eq!(Layout::open(folder.path()).unwrap().names().unwrap()[0].0, name);
@@ -373,7 +374,7 @@ async fn an_image_is_copied_whole_between_registries_and_layouts() {
 
 /// What one registry stores goes to the next; judges that are none of ours see the same digests.
 async fn every_registry_is_written_to_and_read_from() {
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let mut last: Option<Registry> = None;
     for implementation in Implementation::here() {
         let options = RegistryOptions { implementation, ..RegistryOptions::default() };
@@ -412,11 +413,12 @@ async fn every_registry_is_written_to_and_read_from() {
 
 async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
     let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let source = repository(&from.host(), "app").with_tag("v1").unwrap();
     let index = push_multi(&client, &source, b"shared").await;
     let origin = place(&client, &from.host(), "app");
-    let copy = async |from: &Place, to: &Place| Copier::new(2).copy(from, "v1", to, Some("v1"), None).await;
+    let copy =
+        async |from: &ImageLocation, to: &ImageLocation| Copier::new(2).copy(from, "v1", to, Some("v1"), None).await;
     // Everything from there on is cut, on the way to either registry: as if the process or the network had died.
     for (is_source, mishap) in
         [(false, Mishap::Cut), (false, Mishap::CutAnswer), (true, Mishap::Cut), (true, Mishap::CutAnswer)]
@@ -460,7 +462,7 @@ async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
 
 async fn blobs_that_images_share_are_mounted() {
     let (from, to) = (Registry::start().await.unwrap(), Registry::start().await.unwrap());
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let counted = FaultyRegistry::start(to.port(), |_, _: &Passed| Mishap::None).await.unwrap();
     let shared = noise(200_000);
     let copier = Copier::new(4);

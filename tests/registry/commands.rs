@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::{Credentials, Digest, Place, Repository};
+use flux_operator::oci::{Digest, ImageLocation, RegistryCredentials, Repository};
 
 use super::artifacts::{push_distribution, push_multi};
 use super::cosign::{Cosign, Form};
@@ -178,7 +178,7 @@ async fn images_are_mirrored_and_checked() {
     for component in [Component::SourceController, Component::KustomizeController] {
         let tag = embedded.tag(&newest, component).unwrap();
         let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
-        push_multi(&client(Credentials::Anonymous), &reference, b"shared").await;
+        push_multi(&client(RegistryCredentials::Anonymous), &reference, b"shared").await;
     }
     let (source, target) = (format!("{}/src", from.host()), format!("{}/mirror", to.host()));
     let both = ["--registry", &source, "--components", "source-controller,kustomize-controller"];
@@ -255,7 +255,7 @@ async fn a_mirror_that_is_killed_goes_on_where_it_was() {
     let embedded = Distribution::embedded();
     let newest = embedded.versions().pop().unwrap();
     let components = [Component::SourceController, Component::KustomizeController, Component::HelmController];
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     // Every blob of the images, with the repository that it goes to.
     let mut blobs = Vec::new();
     for component in components {
@@ -264,7 +264,7 @@ async fn a_mirror_that_is_killed_goes_on_where_it_was() {
         // Different ones: nothing can be mounted.
         let content = [component.as_str().as_bytes(), &noise(24 << 20)].concat();
         let index = push_multi(&client, &reference, &content).await;
-        let place = Place::Repository(client.clone(), reference.repository);
+        let place = ImageLocation::Repository(client.clone(), reference.repository);
         for platform in index.manifests().unwrap() {
             let image = place.manifest(&platform.digest.to_string()).await.unwrap();
             let there = repository(&to.host(), &format!("mirror/{component}"));
@@ -338,11 +338,11 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
     for component in [Component::SourceController, Component::KustomizeController] {
         let tag = embedded.tag(&newest, component).unwrap();
         let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
-        let index = push_multi(&client(Credentials::Anonymous), &reference, &noise(3 << 20)).await;
+        let index = push_multi(&client(RegistryCredentials::Anonymous), &reference, &noise(3 << 20)).await;
         digests.push((format!("{component}:{tag}"), index.digest.to_string()));
     }
     let operator = repository(&from.host(), "team/operator").with_tag("v7").unwrap();
-    let index = push_multi(&client(Credentials::Anonymous), &operator, &noise(1 << 20)).await;
+    let index = push_multi(&client(RegistryCredentials::Anonymous), &operator, &noise(1 << 20)).await;
     digests.push(("flux-operator:v7".to_owned(), index.digest.to_string()));
     let operator = operator.url().replace("oci://", "");
     let source = format!("{}/src", from.host());
@@ -434,7 +434,7 @@ async fn a_version_goes_through_an_air_gap_in_one_file() {
 async fn a_pull_wants_the_signature_that_the_key_verifies() {
     let registry = Registry::start().await.unwrap();
     let (host, home) = (registry.host(), tempfile::tempdir().unwrap());
-    let (home, client) = (home.path(), client(Credentials::Anonymous));
+    let (home, client) = (home.path(), client(RegistryCredentials::Anonymous));
     let reference = repository(&host, "flux").with_tag("latest").unwrap();
     let pushed = push_distribution(&client, &reference).await;
     let (signed, cosign) = (reference.at(pushed.digest.clone()), Cosign::new().await);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flux_operator::oci::{BlobSource, Credentials, Descriptor, DockerConfig, Manifest, Reason, Registries};
+use flux_operator::oci::{BlobSource, Descriptor, DockerConfig, Manifest, Reason, Registries, RegistryCredentials};
 use hyper::body::Bytes;
 use serde_json::json;
 
@@ -46,8 +46,12 @@ async fn a_registry_that_asks_to_slow_down_is_asked_again_after_the_time_it_name
     let faulty =
         through(&registry, |n, _| if n == 1 { answer(429, &[("retry-after", "1")]) } else { Mishap::None }).await;
     let begin = Instant::now();
-    let pushed =
-        push(&client(Credentials::Anonymous), &repository(&faulty.host(), "a").with_tag("x").unwrap(), b"hello").await;
+    let pushed = push(
+        &client(RegistryCredentials::Anonymous),
+        &repository(&faulty.host(), "a").with_tag("x").unwrap(),
+        b"hello",
+    )
+    .await;
     assert!(begin.elapsed() >= Duration::from_secs(1));
     assert_eq!(pushed.content.layers.len(), 1);
 }
@@ -57,7 +61,7 @@ async fn a_pause_that_is_too_long_is_an_error_at_once() {
     for (pause, requests) in [("3600", 1), ("0", 5)] {
         let faulty = through(&registry, move |_, _| answer(429, &[("retry-after", pause)])).await;
         let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
-        let error = client(Credentials::Anonymous).manifest(&reference).await.unwrap_err();
+        let error = client(RegistryCredentials::Anonymous).manifest(&reference).await.unwrap_err();
         assert!(matches!(error.reason, Reason::TooManyRequests { .. }), "{error:?}");
         assert_eq!(faulty.passed().len(), requests);
     }
@@ -65,7 +69,7 @@ async fn a_pause_that_is_too_long_is_an_error_at_once() {
 
 async fn answers_that_pass_are_repeated_and_others_are_not() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let pushed = push(&client, &repository(&registry.host(), "a").with_tag("x").unwrap(), b"hello").await;
     let faulty = through(&registry, |n, _| if n < 3 { answer(503, &[]) } else { Mishap::None }).await;
     let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
@@ -84,7 +88,7 @@ async fn answers_that_pass_are_repeated_and_others_are_not() {
 async fn a_request_that_is_cut_anywhere_does_no_harm() {
     let registry = Registry::start().await.unwrap();
     let work = async |host: &str, path: &str| {
-        let client = client(Credentials::Anonymous);
+        let client = client(RegistryCredentials::Anonymous);
         let reference = repository(host, path).with_tag("x").unwrap();
         let pushed = push(&client, &reference, path.as_bytes()).await;
         let read = client.manifest(&reference).await.unwrap();
@@ -115,7 +119,7 @@ async fn large(registry: &Registry, client: &Registries) -> (Descriptor, Vec<u8>
 
 async fn a_blob_that_breaks_off_is_resumed_where_it_stopped() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let (descriptor, content) = large(&registry, &client).await;
     let faulty = through(&registry, |n, _| if n < 3 { Mishap::Truncate(100_000) } else { Mishap::None }).await;
     let read = client.read_blob(&repository(&faulty.host(), "a"), &descriptor, 1 << 20).await.unwrap();
@@ -130,7 +134,7 @@ async fn a_blob_that_breaks_off_is_resumed_where_it_stopped() {
 
 async fn a_blob_is_resumed_without_ranges_too() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let (descriptor, content) = large(&registry, &client).await;
     let decide = |n, _: &Passed| match n {
         0 => Mishap::Truncate(123_457),
@@ -143,7 +147,7 @@ async fn a_blob_is_resumed_without_ranges_too() {
 
 async fn a_blob_that_is_not_what_its_digest_says_is_refused() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let (descriptor, _) = large(&registry, &client).await;
     let faulty = through(&registry, |_, _| Mishap::Corrupt).await;
     let file = registry.folder().join("out");
@@ -164,7 +168,7 @@ async fn a_blob_that_is_not_what_its_digest_says_is_refused() {
 
 async fn a_manifest_that_is_not_what_its_digest_says_is_refused() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let pushed = push(&client, &repository(&registry.host(), "a").with_tag("x").unwrap(), b"hello").await;
     let other = [&pushed.bytes[..], b" "].concat();
     let faulty = through(&registry, move |_, _| Mishap::Replace(other.clone())).await;
@@ -185,19 +189,19 @@ async fn bodies_without_end_are_not_read() {
     let large = "x".repeat(5 << 20);
     let faulty = through(&registry, move |_, _| Mishap::Answer(200, vec![], large.clone())).await;
     let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
-    let error = client(Credentials::Anonymous).manifest(&reference).await.unwrap_err();
+    let error = client(RegistryCredentials::Anonymous).manifest(&reference).await.unwrap_err();
     assert_eq!(error.reason, Reason::TooLarge { what: reference.url(), limit: 4 << 20 });
     let large = "x".repeat(1 << 20);
     let faulty = through(&registry, move |_, _| Mishap::Answer(418, vec![], large.clone())).await;
     let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
-    let error = client(Credentials::Anonymous).manifest(&reference).await.unwrap_err();
+    let error = client(RegistryCredentials::Anonymous).manifest(&reference).await.unwrap_err();
     assert!(matches!(error.reason, Reason::Server { code: 418, .. }), "{error:?}");
 }
 
 async fn a_registry_that_falls_silent_is_given_up() {
     let registry = Registry::start().await.unwrap();
-    let (descriptor, content) = large(&registry, &client(Credentials::Anonymous)).await;
-    let mut access = access(Credentials::Anonymous);
+    let (descriptor, content) = large(&registry, &client(RegistryCredentials::Anonymous)).await;
+    let mut access = access(RegistryCredentials::Anonymous);
     access.stall_timeout = Duration::from_millis(300);
     let client = Registries::new(access);
     let faulty = through(&registry, |n, _| if n == 0 { Mishap::Stall } else { Mishap::None }).await;
@@ -212,7 +216,7 @@ async fn a_registry_that_falls_silent_is_given_up() {
 
 async fn a_tag_that_moves_does_not_mix_two_artifacts() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "a").with_tag("x").unwrap();
     let first = push(&client, &reference, b"first").await;
     let resolved = client.resolve(&reference).await.unwrap();
@@ -225,7 +229,7 @@ async fn a_tag_that_moves_does_not_mix_two_artifacts() {
 
 async fn a_redirect_to_another_server_gets_no_credentials() {
     let registry = Registry::start().await.unwrap();
-    let open = client(Credentials::Anonymous);
+    let open = client(RegistryCredentials::Anonymous);
     let (descriptor, content) = large(&registry, &open).await;
     let storage = Arc::new(through(&registry, |_, _| Mishap::None).await);
     let host = storage.host();
@@ -252,11 +256,11 @@ async fn redirects_do_not_go_on_for_ever() {
     })
     .await;
     let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
-    let error = client(Credentials::Anonymous).manifest(&reference).await.unwrap_err();
+    let error = client(RegistryCredentials::Anonymous).manifest(&reference).await.unwrap_err();
     assert!(error.reason.to_string().contains("more than 10 redirects"), "{error:?}");
     let faulty = through(&registry, |_, _| answer(302, &[("location", "file:///etc/passwd")])).await;
     let reference = repository(&faulty.host(), "a").with_tag("x").unwrap();
-    let error = client(Credentials::Anonymous).manifest(&reference).await.unwrap_err();
+    let error = client(RegistryCredentials::Anonymous).manifest(&reference).await.unwrap_err();
     assert!(error.reason.to_string().contains("what is no address"), "{error:?}");
 }
 
@@ -292,9 +296,12 @@ async fn credentials_are_not_sent_to_a_token_server_without_tls() {
 
 async fn an_identity_token_is_exchanged_for_a_token() {
     let registry = Registry::start().await.unwrap();
-    let pushed =
-        push(&client(Credentials::Anonymous), &repository(&registry.host(), "a").with_tag("x").unwrap(), b"hello")
-            .await;
+    let pushed = push(
+        &client(RegistryCredentials::Anonymous),
+        &repository(&registry.host(), "a").with_tag("x").unwrap(),
+        b"hello",
+    )
+    .await;
     let faulty_host = Arc::new(Mutex::new(String::new()));
     let host = faulty_host.clone();
     let faulty = through(&registry, move |_, passed: &Passed| {
@@ -309,7 +316,7 @@ async fn an_identity_token_is_exchanged_for_a_token() {
     *faulty_host.lock().unwrap() = faulty.host();
     let config = json!({"auths": {faulty.host(): {"username": USER, "identitytoken": "long"}}}).to_string();
     let config = DockerConfig::parse("test", config.as_bytes()).unwrap();
-    let client = client(Credentials::Docker(config));
+    let client = client(RegistryCredentials::Docker(config));
     let read: Manifest = client.manifest(&repository(&faulty.host(), "a").with_tag("x").unwrap()).await.unwrap();
     assert_eq!(read.digest, pushed.digest);
 }
@@ -324,7 +331,7 @@ async fn pages_that_never_end_are_an_error() {
         )
     })
     .await;
-    let error = client(Credentials::Anonymous).tags(&repository(&faulty.host(), "a")).await.unwrap_err();
+    let error = client(RegistryCredentials::Anonymous).tags(&repository(&faulty.host(), "a")).await.unwrap_err();
     assert!(error.reason.to_string().contains("does not end"), "{error:?}");
     let distinct: HashSet<_> = faulty.passed().into_iter().map(|passed| passed.line).collect();
     assert_eq!(distinct.len(), 2);

@@ -23,7 +23,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use flux_operator::oci::{
-    Access, BlobSource, Credentials, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries, Repository,
+    Access, BlobSource, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries, RegistryCredentials,
+    Repository,
 };
 use hyper::body::Bytes;
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -80,11 +81,11 @@ fn main() -> ExitCode {
 }
 
 /// A client that repeats quickly and waits briefly.
-fn client(credentials: Credentials) -> Registries {
+fn client(credentials: RegistryCredentials) -> Registries {
     Registries::new(access(credentials))
 }
 
-fn access(credentials: Credentials) -> Access {
+fn access(credentials: RegistryCredentials) -> Access {
     let mut access = Access::new(credentials);
     access.retry_pause = Duration::from_millis(5);
     access.stall_timeout = Duration::from_secs(20);
@@ -92,9 +93,9 @@ fn access(credentials: Credentials) -> Access {
 }
 
 /// The registry's one user, as docker's configuration has it.
-fn login(host: &str, password: &str) -> Credentials {
+fn login(host: &str, password: &str) -> RegistryCredentials {
     let config = json!({"auths": {host: {"username": registry::USER, "password": password}}});
-    Credentials::Docker(DockerConfig::parse("test", config.to_string().as_bytes()).unwrap())
+    RegistryCredentials::Docker(DockerConfig::parse("test", config.to_string().as_bytes()).unwrap())
 }
 
 fn repository(host: &str, path: &str) -> Repository {

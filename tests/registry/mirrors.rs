@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
-use flux_operator::oci::{Credentials, Layout, Manifest, Place};
+use flux_operator::oci::{ImageLocation, Layout, Manifest, RegistryCredentials};
 use rexpect::session::spawn_command;
 use serde_json::json;
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ impl World {
             let reference = repository(&from.host(), &format!("src/{component}")).with_tag(&tag).unwrap();
             // Two different layers: nothing can be mounted.
             let content = [component.as_str().as_bytes(), &noise(size)].concat();
-            let index = push_multi(&client(Credentials::Anonymous), &reference, &content).await;
+            let index = push_multi(&client(RegistryCredentials::Anonymous), &reference, &content).await;
             known.push(json!({"name": component.as_str(), "newTag": tag, "digest": index.digest.to_string()}));
             images.push(index);
         }
@@ -120,7 +120,7 @@ async fn a_check_names_the_digests_that_are_missing() {
     assert_eq!(wide.stdout, format!("{host}/mirror/{kustomize}@{}\n", digests[1]));
     // The right tag on something else is not what is looked for.
     let other = repository(&host, &format!("mirror/{kustomize}")).with_tag(&tag(kustomize)).unwrap();
-    push_multi(&client(Credentials::Anonymous), &other, b"other").await;
+    push_multi(&client(RegistryCredentials::Anonymous), &other, b"other").await;
     assert_eq!(states().await, expected(["present", "missing"]));
     world.call("mirror", &host, &[]).await.exits(0);
     assert_eq!(states().await, expected(["present", "present"]));
@@ -132,8 +132,8 @@ async fn a_check_asks_for_every_platform_and_layer() {
     let world = World::new(1000).await;
     let host = world.to.host();
     world.call("mirror", &host, &[]).await.exits(0);
-    let client = client(Credentials::Anonymous);
-    let place = Place::Repository(client, repository(&host, &format!("mirror/{}", COMPONENTS[1])));
+    let client = client(RegistryCredentials::Anonymous);
+    let place = ImageLocation::Repository(client, repository(&host, &format!("mirror/{}", COMPONENTS[1])));
     let index = &world.images[1];
     let platform = place.manifest(&index.manifests().unwrap()[1].digest.to_string()).await.unwrap();
     let layer = &platform.content.layers[1].digest;
@@ -169,7 +169,7 @@ async fn what_an_instance_pulls_is_looked_for_where_it_pulls_it() {
         write(world.home(), file, &(INSTANCE.split("spec:").next().unwrap().to_owned() + &spec));
     }
     let operator = repository(&from, "team/operator").with_tag("v7").unwrap();
-    push_multi(&client(Credentials::Anonymous), &operator, b"operator").await;
+    push_multi(&client(RegistryCredentials::Anonymous), &operator, b"operator").await;
     let operator = operator.to_string();
     let along = ["--include-artifact", "--operator-image", &operator];
     let mirror = format!("{host}/mirror");
@@ -209,7 +209,7 @@ async fn a_tag_that_moved_after_its_digest_was_recorded_changes_nothing() {
     let source = format!("{}/src", world.from.host());
     for (component, image) in COMPONENTS.into_iter().zip(&world.images) {
         let reference = repository(&world.from.host(), &format!("src/{component}")).with_tag(&tag(component)).unwrap();
-        let moved = push_multi(&client(Credentials::Anonymous), &reference, b"moved").await;
+        let moved = push_multi(&client(RegistryCredentials::Anonymous), &reference, b"moved").await;
         assert_ne!(moved.digest, image.digest);
     }
     world.call("mirror", &world.to.host(), &[]).await.exits(0);
@@ -296,7 +296,7 @@ async fn the_operator_and_the_manifests_are_copied_along() {
     let world = World::new(1000).await;
     let host = world.to.host();
     let operator = repository(&world.from.host(), "team/operator").with_tag("v7").unwrap();
-    let index = push_multi(&client(Credentials::Anonymous), &operator, b"operator").await;
+    let index = push_multi(&client(RegistryCredentials::Anonymous), &operator, b"operator").await;
     let operator = operator.to_string();
     let more = ["--include-artifact", "--operator-image", &operator, "--verify", "-o", "name"];
     let copied = world.call("mirror", &host, &more).await.exits(0);
@@ -339,8 +339,9 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
     let world = World::new(1000).await;
     let host = world.to.host();
     world.call("mirror", &host, &["--verify", "--include-artifact"]).await.exits(0);
-    let place =
-        |name: &str| Place::Repository(client(Credentials::Anonymous), repository(&host, &format!("mirror/{name}")));
+    let place = |name: &str| {
+        ImageLocation::Repository(client(RegistryCredentials::Anonymous), repository(&host, &format!("mirror/{name}")))
+    };
     let artifact = place("flux-operator-manifests").manifest(VERSION).await.unwrap();
     let place = place(COMPONENTS[1].as_str());
     let index = &world.images[1];
@@ -375,7 +376,7 @@ async fn a_verification_sends_what_the_mirror_has_lost() {
     let host = world.to.host();
     world.call("mirror", &host, &[]).await.exits(0);
     let named = repository(&host, &format!("mirror/{}", COMPONENTS[1]));
-    let place = Place::Repository(client(Credentials::Anonymous), named.clone());
+    let place = ImageLocation::Repository(client(RegistryCredentials::Anonymous), named.clone());
     let platforms = world.images[1].manifests().unwrap();
     let layer = place.manifest(&platforms[1].digest.to_string()).await.unwrap().content.layers[1].digest.to_string();
     let platform = platforms[0].digest.to_string();

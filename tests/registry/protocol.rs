@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flux_operator::format::proxy::ProxyEnvironment;
 use flux_operator::oci::{
-    self, Access, BlobSource, ByteCounter, ClientIdentity, Credentials, Descriptor, Digest, Login, Manifest, MediaType,
-    Place, Platform, PublicKey, Reason, Reference, Registries, RegistryAccess, verify_signature,
+    self, Access, BlobSource, ByteCounter, ClientIdentity, Descriptor, Digest, ImageLocation, Login, Manifest,
+    MediaType, Platform, PublicKey, Reason, Reference, Registries, RegistryAccess, RegistryCredentials,
+    verify_signature,
 };
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ tests![
 
 async fn what_is_pushed_is_read_by_the_judges_and_by_us() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "team/app").with_tag("v1").unwrap();
     let pushed = push(&client, &reference, b"hello").await;
 
@@ -78,9 +79,9 @@ async fn what_a_judge_pushes_is_read() {
     let text = format!("{}/made/by-crane:x", registry.host());
     registry.judge("crane", &["append", "--oci-empty-base", "-f", &file.display().to_string(), "-t", &text]).unwrap();
 
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let reference: Reference = text.parse().unwrap();
-    let place = Place::Repository(client.clone(), reference.repository.clone());
+    let place = ImageLocation::Repository(client.clone(), reference.repository.clone());
     let manifest = oci::artifact_manifest(&place, "x").await.unwrap();
     let [layer] = &manifest.content.layers[..] else { panic!("{manifest:?}") };
     let bytes = client.read_blob(&reference.repository, layer, 1 << 20).await.unwrap();
@@ -91,7 +92,7 @@ async fn what_a_judge_pushes_is_read() {
 
 async fn an_index_leads_to_the_image_of_a_platform() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let repository = repository(&registry.host(), "multi");
     let mut entries = Vec::new();
     for architecture in ["arm64", "amd64"] {
@@ -106,7 +107,7 @@ async fn an_index_leads_to_the_image_of_a_platform() {
     client.push_manifest(&reference, &index).await.unwrap();
     assert_eq!(registry.judge("crane", &["digest", &reference.to_string()]).unwrap().trim(), index.digest.to_string());
 
-    let place = Place::Repository(client.clone(), repository.clone());
+    let place = ImageLocation::Repository(client.clone(), repository.clone());
     let digests = async |name: &str, platform: &Platform| -> Vec<Digest> {
         let path = place.path_to_image(name, platform).await.unwrap();
         path.into_iter().map(|manifest| manifest.digest).collect()
@@ -137,7 +138,7 @@ async fn an_index_leads_to_the_image_of_a_platform() {
 
 async fn a_large_blob_is_sent_from_a_file_and_saved_to_one() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let repository = repository(&registry.host(), "large");
     let content = noise(5_000_001);
     let (from, to) = (registry.folder().join("from"), registry.folder().join("to"));
@@ -165,7 +166,7 @@ async fn a_large_blob_is_sent_from_a_file_and_saved_to_one() {
 
 async fn tags_are_listed_over_pages() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let repository = repository(&registry.host(), "many");
     let manifest = push(&client, &repository.with_tag("t0000").unwrap(), b"x").await;
     // More than the thousand of a page.
@@ -189,7 +190,7 @@ async fn a_password_opens_a_registry_and_a_wrong_one_does_not() {
     let pushed = push(&client(login(&host, PASSWORD)), &reference, b"hello").await;
     assert_eq!(registry.judge("crane", &["digest", &reference.to_string()]).unwrap().trim(), pushed.digest.to_string());
 
-    let anonymous = client(Credentials::Anonymous).resolve(&reference).await.unwrap_err();
+    let anonymous = client(RegistryCredentials::Anonymous).resolve(&reference).await.unwrap_err();
     assert_eq!(anonymous.reason, Reason::Unauthorized { registry: host.clone(), anonymous: true });
     let wrong = client(login(&host, "wrong")).manifest(&reference).await.unwrap_err();
     assert_eq!(wrong.reason, Reason::Unauthorized { registry: host, anonymous: false });
@@ -208,7 +209,7 @@ async fn tokens_are_fetched_once_for_each_scope() {
     assert_eq!(registry.token_requests(), [scope("pull,push"), scope("pull")]);
 
     // Everybody gets a token to read here, and nobody without a password one to write.
-    let anonymous = super::client(Credentials::Anonymous);
+    let anonymous = super::client(RegistryCredentials::Anonymous);
     assert_eq!(anonymous.resolve(&reference).await.unwrap().digest, pushed.digest);
     let other = image(pushed.blobs().next().unwrap(), &[]);
     let error = anonymous.push_manifest(&reference, &other).await.unwrap_err();
@@ -241,7 +242,7 @@ async fn a_blob_is_mounted_from_another_repository_under_token_authentication() 
 
 async fn what_refers_to_a_manifest_is_listed_for_us_and_for_regctl() {
     let registry = Registry::start().await.unwrap();
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let repository = repository(&registry.host(), "signed");
     let subject = push(&client, &repository.with_tag("v1").unwrap(), b"x").await;
     assert!(client.referrers(&repository, &subject.digest).await.unwrap().is_empty());
@@ -268,7 +269,7 @@ async fn what_refers_to_a_manifest_is_listed_for_us_and_for_regctl() {
 
 async fn a_signature_is_found_in_both_forms_and_its_absence_is_an_error() {
     let (registry, cosign) = (Registry::start().await.unwrap(), Cosign::new().await);
-    let client = client(Credentials::Anonymous);
+    let client = client(RegistryCredentials::Anonymous);
     let key = |name: &str| PublicKey::parse(&std::fs::read(cosign.make_key(name)).unwrap()).unwrap();
     let (ours, theirs) = (key("ours"), key("theirs"));
     for form in [Form::Tag, Form::Bundle] {
@@ -295,7 +296,7 @@ async fn a_signature_is_found_in_both_forms_and_its_absence_is_an_error() {
 }
 
 fn told(host: &str, settings: RegistryAccess) -> Access {
-    let mut access = access(Credentials::Anonymous);
+    let mut access = access(RegistryCredentials::Anonymous);
     access.registries.insert(host.to_owned(), settings);
     access
 }
@@ -319,7 +320,7 @@ async fn tls_needs_the_right_authority() {
         assert!(matches!(error.reason, Reason::Tls { .. }), "{error:?}");
     }
     // Plain http, as is usual on loopback, is not what this one speaks.
-    let plain = super::client(Credentials::Anonymous).resolve(&reference).await.unwrap_err();
+    let plain = super::client(RegistryCredentials::Anonymous).resolve(&reference).await.unwrap_err();
     assert!(matches!(plain.reason, Reason::Server { code: 400, .. }), "{plain:?}");
 }
 
@@ -344,7 +345,7 @@ async fn a_client_certificate_is_shown_where_it_is_asked_for() {
 async fn a_proxy_is_asked_for_every_registry_but_those_on_loopback() {
     let registry = Registry::start().await.unwrap();
     let proxy = ConnectProxy::start().await.unwrap();
-    let mut access = access(Credentials::Anonymous);
+    let mut access = access(RegistryCredentials::Anonymous);
     access.proxy = ProxyEnvironment {
         https_proxy: Some(proxy.url()),
         http_proxy: Some(proxy.url()),

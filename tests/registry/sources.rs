@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::{Files, read_folder, write_tarball};
-use flux_operator::oci::{Credentials, Digest, Manifest, Reference};
+use flux_operator::oci::{Digest, Manifest, Reference, RegistryCredentials};
 use serde_json::{Value, json};
 
 use super::artifacts::push_distribution;
@@ -47,7 +47,7 @@ async fn home() -> (tempfile::TempDir, String) {
 
 async fn pushed(registry: &Registry, path: &str) -> (Reference, Manifest) {
     let reference = repository(&registry.host(), path).with_tag("latest").unwrap();
-    let manifest = push_distribution(&client(Credentials::Anonymous), &reference).await;
+    let manifest = push_distribution(&client(RegistryCredentials::Anonymous), &reference).await;
     (reference, manifest)
 }
 

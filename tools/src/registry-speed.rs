@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 use flux_operator::api::Component;
 use flux_operator::distribution::Distribution;
 use flux_operator::oci::{
-    Access, BlobSource, Credentials, Descriptor, Manifest, MediaType, Platform, Reference, Registries, Repository,
+    Access, BlobSource, Descriptor, Manifest, MediaType, Platform, Reference, Registries, RegistryCredentials,
+    Repository,
 };
 use hyper::body::Bytes;
 use measure::{Once, median};
@@ -134,7 +135,7 @@ async fn builds(program: &Program, registry: &Registry, runs: usize) -> Fallible
 async fn mirrors(program: &Program, from: &Registry, to: &Registry) -> Fallible<()> {
     let embedded = Distribution::embedded();
     let newest = embedded.versions().pop().ok_or("no version")?;
-    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let client = Registries::new(Access::new(RegistryCredentials::Anonymous));
     let mut images = Vec::new();
     for (number, component) in Component::ALL.into_iter().enumerate() {
         let tag = embedded.tag(&newest, component)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
-use flux_operator_resourceset::offline::{Files, build, document_stream};
+use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream};
 use flux_operator_resourceset::{BuildError, BuildErrorKind, Built, InputName, Limits, Options};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Some(namespace) => namespace.to_owned(),
         None => context_namespace(shell).unwrap_or_else(|| "default".to_owned()),
     };
-    let files = Files {
+    let files = ManifestFiles {
         manifest: &manifest,
         inputs: inputs.as_deref(),
         providers: providers.as_deref(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::fetch::{self, FetchReason, PACKED_NAME};
-use flux_operator::oci::{self, Copier, Layout, OciError, Place, Reason, Repository};
+use flux_operator::oci::{self, Copier, ImageLocation, Layout, OciError, Reason, Repository};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
@@ -198,7 +198,7 @@ async fn mirror(
 
 /// Whether the destination has a manifest. What would end the copy ends the dry run, too; a registry that denies to read what it does
 /// not have yet may still take it.
-async fn is_there(to: &Place, reference: &str) -> Result<bool, CliError> {
+async fn is_there(to: &ImageLocation, reference: &str) -> Result<bool, CliError> {
     match to.manifest(reference).await {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.reason, Reason::NotFound { .. } | Reason::Denied { .. }) => Ok(false),
@@ -223,7 +223,7 @@ async fn mirror_artifact(
     version: &FluxVersion,
 ) -> Result<MirrorView, CliError> {
     let repository = Repository::below(destination, ARTIFACT).map_err(unnameable)?;
-    let target = Place::Repository(from.registries().clone(), repository.clone());
+    let target = ImageLocation::Repository(from.registries().clone(), repository.clone());
     let view = |digest: String, state| MirrorView {
         component: ARTIFACT.to_owned(),
         image: format!("{repository}:{version}"),
@@ -237,7 +237,7 @@ async fn mirror_artifact(
     }
     let (digest, state) = match from {
         Sources::Packed(layout, _) => {
-            let layout = Place::Layout(layout.clone());
+            let layout = ImageLocation::Layout(layout.clone());
             let copier = Copier::new(BLOBS_AT_ONCE).repairing(args.verify);
             let copied = copier.copy(&layout, PACKED_NAME, &target, Some(&version.name), None).await;
             let copied = copied.map_err(|error| registry_error(&error))?;

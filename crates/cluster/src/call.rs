@@ -31,7 +31,7 @@ pub(super) fn object_path(resource: &ResourceType, namespace: Option<&str>, name
 }
 
 /// A request as values.
-pub(super) struct Call<'a> {
+pub(super) struct ApiCall<'a> {
     pub method: Method,
     /// Including the query.
     pub path: String,
@@ -40,13 +40,13 @@ pub(super) struct Call<'a> {
     pub repeat: Repeat,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ApiCall<'a> {
     pub(super) fn get(path: String) -> Self {
-        Call { method: Method::GET, path, accept: None, body: None, repeat: Repeat::default() }
+        ApiCall { method: Method::GET, path, accept: None, body: None, repeat: Repeat::default() }
     }
 
     pub(super) fn with_body(method: Method, path: String, content_type: &'static str, body: &'a Value) -> Self {
-        Call { method, path, accept: None, body: Some((content_type, body)), repeat: Repeat::default() }
+        ApiCall { method, path, accept: None, body: Some((content_type, body)), repeat: Repeat::default() }
     }
 
     pub(super) fn request(&self) -> kube::Result<http::Request<Vec<u8>>> {
@@ -66,12 +66,12 @@ impl Cluster {
     /// Sends a request and returns the text of its answer.
     ///
     /// kube's own method logs answers that it cannot parse, including any secret in them.
-    pub(super) async fn answer_text(&self, call: Call<'_>) -> kube::Result<Vec<u8>> {
+    pub(super) async fn answer_text(&self, call: ApiCall<'_>) -> kube::Result<Vec<u8>> {
         self.exchange(call.request()?).await
     }
 
     /// Sends a request and reads its answer.
-    pub(super) async fn answer(&self, call: Call<'_>) -> kube::Result<Value> {
+    pub(super) async fn answer(&self, call: ApiCall<'_>) -> kube::Result<Value> {
         serde_json::from_slice(&self.answer_text(call).await?).map_err(kube::Error::SerdeError)
     }
 

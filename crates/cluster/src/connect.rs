@@ -19,10 +19,10 @@ use super::credential_plugin::{self, PluginTerminal, PluginToken};
 use super::diagnose;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
-use super::kubeconfig::{self, KubeconfigSource, Overrides, Target};
+use super::kubeconfig::{self, ConnectionTarget, KubeconfigSource, Overrides};
 use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, WriteObserver, bounded};
-use super::served::Served;
+use super::served::DiscoveryCache;
 use crate::format::error::innermost;
 use crate::format::file::{MAX_CONFIG_BYTES, read_at_most};
 use crate::format::proxy::{self, ProxyEnvironment};
@@ -98,7 +98,7 @@ pub struct Cluster {
     pub namespace: Option<String>,
     pub request_timeout: Duration,
     identity: Arc<Identity>,
-    pub(super) served: Arc<Served>,
+    pub(super) served: Arc<DiscoveryCache>,
 }
 
 /// Details of the credentials that can explain a 401.
@@ -125,7 +125,7 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     open(target, &options, &endpoint).await.map_err(|reason| wrong(endpoint, reason))
 }
 
-fn target(options: &ConnectOptions) -> Result<Target, Reason> {
+fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
     let config: Kubeconfig = kubeconfig::read(&options.kubeconfig)?;
     if let Some(target) = kubeconfig::choose(config, &options.overrides)? {
         return Ok(target);
@@ -139,14 +139,14 @@ fn target(options: &ConnectOptions) -> Result<Target, Reason> {
 }
 
 /// Source: <https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>.
-fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<Target, Reason> {
+fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<ConnectionTarget, Reason> {
     // An IPv6 address needs brackets in a URL.
     let host = if pod.host.contains(':') { format!("[{}]", pod.host) } else { pod.host.clone() };
     let file = |name: &str| pod.service_account.join(name).to_string_lossy().into_owned();
     let namespace = std::fs::read_to_string(pod.service_account.join("namespace")).ok();
     let mut user = AuthInfo { token_file: Some(file("token")), ..AuthInfo::default() };
     kubeconfig::override_user(&mut user, overrides);
-    Ok(Target {
+    Ok(ConnectionTarget {
         context: None,
         namespace: namespace.map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()),
         cluster: ClusterInfo {
@@ -158,8 +158,8 @@ fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<Target, Reason> 
     })
 }
 
-async fn open(target: Target, options: &ConnectOptions, endpoint: &Endpoint) -> Result<Cluster, Reason> {
-    let Target { context: _, namespace, cluster, mut user } = target;
+async fn open(target: ConnectionTarget, options: &ConnectOptions, endpoint: &Endpoint) -> Result<Cluster, Reason> {
+    let ConnectionTarget { context: _, namespace, cluster, mut user } = target;
     let (server, mut in_url) = split_credentials(cluster.server.as_deref().unwrap_or_default());
     let url = server_url(&server)?;
     if url.scheme_str() != Some("https") {

@@ -214,17 +214,17 @@ pub(super) struct PluginToken {
 
 #[derive(Default)]
 struct TokenState {
-    current: Option<Token>,
-    renewal: Option<Shared<BoxFuture<'static, Result<Token, Reason>>>>,
+    current: Option<CachedToken>,
+    renewal: Option<Shared<BoxFuture<'static, Result<CachedToken, Reason>>>>,
 }
 
 #[derive(Clone)]
-struct Token {
+struct CachedToken {
     header: HeaderValue,
     expires: Option<Timestamp>,
 }
 
-impl Token {
+impl CachedToken {
     fn lasts(&self, margin: Duration) -> bool {
         self.expires.is_none_or(|end| Timestamp::now() + margin < end)
     }
@@ -273,7 +273,7 @@ impl PluginToken {
         Ok(token.header)
     }
 
-    fn renew(&self) -> Shared<BoxFuture<'static, Result<Token, Reason>>> {
+    fn renew(&self) -> Shared<BoxFuture<'static, Result<CachedToken, Reason>>> {
         let (plugin, terminal) = (self.plugin.clone(), self.terminal);
         let task = tokio::spawn(async move { header(&plugin, &run(&plugin, terminal).await?) });
         async move { task.await.unwrap_or_else(|error| Err(Reason::Other(error.to_string()))) }.boxed().shared()
@@ -294,7 +294,7 @@ impl PluginToken {
     }
 }
 
-fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Token, Reason> {
+fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<CachedToken, Reason> {
     let failed = |problem: &str| Reason::CredentialPlugin {
         command: plugin.command.clone().unwrap_or_default(),
         problem: problem.to_owned(),
@@ -303,7 +303,7 @@ fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Token,
     let token = credentials.token.as_ref().ok_or_else(|| failed("gave no token this time"))?;
     let header =
         bearer(token.expose_secret()).ok_or_else(|| failed("gave a token with characters no header may hold"))?;
-    Ok(Token { header, expires: credentials.expires })
+    Ok(CachedToken { header, expires: credentials.expires })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
-use super::error::{Access, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
+use super::error::{ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
 use super::lease_guard::LeaseIsOver;
 use super::retry::MAX_ATTEMPTS;
 use super::transport::{TimedOut, chain};
@@ -142,7 +142,7 @@ fn missing_api(object: Option<&ObjectId>) -> String {
 
 /// Parses `secrets is forbidden: User "eve" cannot create resource "secrets" in API group "" in the namespace "x"`, the
 /// authorizer's sentence since Kubernetes 1.12.
-fn access_of(message: &str) -> Access {
+fn access_of(message: &str) -> DeniedAccess {
     let quoted = |marker: &str| {
         let (_, rest) = message.split_once(marker)?;
         rest.split_once('"').map(|(text, _)| text.to_owned())
@@ -153,7 +153,7 @@ fn access_of(message: &str) -> Access {
         Some(group) => format!("{resource}.{group}"),
         None => resource,
     });
-    Access {
+    DeniedAccess {
         user: quoted("User \""),
         verb,
         resource,

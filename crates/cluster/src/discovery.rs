@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResource, APIResourceList};
 use kube::discovery::{Discovery, Scope};
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::{self, ResourceType};
 use crate::k8s::split_api_version;
@@ -26,7 +26,7 @@ impl Cluster {
         let attempted = format!("find the kind {word}");
         let (name, group) = word.split_once('.').map_or((word, None), |(name, group)| (name, Some(group)));
         // Only the plain resource lists have short names, so read those for each group.
-        let groups = self.answer_text(Call::get("/apis".to_owned())).await;
+        let groups = self.answer_text(ApiCall::get("/apis".to_owned())).await;
         let groups: Result<APIGroupList, _> =
             groups.and_then(|text| serde_json::from_slice(&text).map_err(kube::Error::SerdeError));
         let groups = groups.map_err(|e| self.explain_no_list(&e, attempted.clone()))?;
@@ -102,7 +102,7 @@ impl Cluster {
     pub async fn served_among(&self, versions: Vec<ResourceType>) -> Vec<ResourceType> {
         let Some(group) = versions.first().map(|version| version.group.clone()) else { return versions };
         let answer = async {
-            let text = self.answer_text(Call::get(format!("/apis/{group}"))).await?;
+            let text = self.answer_text(ApiCall::get(format!("/apis/{group}"))).await?;
             serde_json::from_slice::<APIGroup>(&text).map_err(kube::Error::SerdeError)
         };
         match answer.await {
@@ -130,7 +130,7 @@ impl Cluster {
             None => {
                 let root = if group_version.contains('/') { "/apis" } else { "/api" };
                 let answer = async {
-                    let text = self.answer_text(Call::get(format!("{root}/{group_version}"))).await?;
+                    let text = self.answer_text(ApiCall::get(format!("{root}/{group_version}"))).await?;
                     serde_json::from_slice(&text).map_err(kube::Error::SerdeError)
                 };
                 let answer: kube::Result<APIResourceList> = answer.await;

@@ -94,7 +94,7 @@ pub enum Reason {
     ExpiredToken { at: Timestamp },
     /// 403.
     #[error("{access}")]
-    Forbidden { access: Access },
+    Forbidden { access: DeniedAccess },
     /// 404 of an object, or of its namespace.
     #[error("{} not found", .object.lower_case())]
     NotFound { object: ObjectId },
@@ -129,7 +129,7 @@ pub enum Reason {
 
 /// A denied access, as described by the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct DeniedAccess {
     pub user: Option<String>,
     pub verb: Option<String>,
     /// Plural, with the group unless it is the core group: `deployments.apps`.
@@ -139,7 +139,7 @@ pub struct Access {
     pub message: String,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for DeniedAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.user, &self.verb, &self.resource) {
             (Some(user), Some(verb), Some(resource)) => {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::ApiCall;
 use super::{Cluster, ClusterError, Endpoint, diagnose, http_client};
 use crate::api::well_known::{OPERATOR_NAME, RECONCILER_FIELD_MANAGER, REVISION_ANNOTATION};
 use crate::format::tls::{self, ServerTrust};
@@ -93,7 +93,7 @@ impl Cluster {
     }
 
     async fn post(&self, path: String, body: &Value) -> Result<(), ClusterError> {
-        let answer = self.answer_text(Call::with_body(http::Method::POST, path, "application/json", body)).await;
+        let answer = self.answer_text(ApiCall::with_body(http::Method::POST, path, "application/json", body)).await;
         answer.map(drop).map_err(|e| self.explain(&e, "reach notification-controller", None))
     }
 

@@ -36,7 +36,7 @@ use tower_http::decompression::DecompressionLayer;
 /// Certificates, credentials or the proxy cannot be used.
 pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client> {
     let way = way(config, &tls)?;
-    let http = OneConnection { connector: https(config, tls, way)?, client: Arc::default() };
+    let http = SingleConnectionClient { connector: https(config, tls, way)?, client: Arc::default() };
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(DecompressionLayer::new().gzip(!config.disable_compression))
@@ -49,10 +49,10 @@ pub(super) fn client(config: &Config, tls: ClientConfig) -> kube::Result<Client>
 
 /// Opens connections to a server, directly or through a proxy. A single boxed type keeps a second HTTP stack out of the
 /// program.
-type Way = BoxCloneSyncService<Uri, Stream, BoxError>;
+type ProxyRoute = BoxCloneSyncService<Uri, Stream, BoxError>;
 
 /// Returns the direct route, or the route through the configured proxy.
-fn way(config: &Config, tls: &ClientConfig) -> kube::Result<Way> {
+fn way(config: &Config, tls: &ClientConfig) -> kube::Result<ProxyRoute> {
     let connector = tcp_connector();
     let Some(proxy) = &config.proxy_url else { return Ok(boxed(connector)) };
     match proxy.scheme_str() {
@@ -70,7 +70,7 @@ fn way(config: &Config, tls: &ClientConfig) -> kube::Result<Way> {
     }
 }
 
-fn boxed<C>(connector: C) -> Way
+fn boxed<C>(connector: C) -> ProxyRoute
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Transport + 'static,
@@ -104,7 +104,7 @@ fn signed_in<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
 }
 
 /// Adds TLS, and HTTP/2 where the server supports it.
-fn https(config: &Config, tls: ClientConfig, connector: Way) -> kube::Result<HttpsConnector<Way>> {
+fn https(config: &Config, tls: ClientConfig, connector: ProxyRoute) -> kube::Result<HttpsConnector<ProxyRoute>> {
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let builder = match &config.tls_server_name {
         None => builder,
@@ -123,20 +123,21 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// A client that opens its first connection before it chooses the protocol. With HTTP/2, all requests share this
 /// connection, and concurrent first requests wait for one handshake instead of making one each.
 #[derive(Clone)]
-struct OneConnection {
-    connector: HttpsConnector<Way>,
+struct SingleConnectionClient {
+    connector: HttpsConnector<ProxyRoute>,
     client: Arc<OnceCell<HttpClient>>,
 }
 
-type HttpClient = legacy::Client<Reusing, Body>;
+type HttpClient = legacy::Client<FirstConnectionReuse, Body>;
 
-impl OneConnection {
+impl SingleConnectionClient {
     /// Returns a client on the first connection, and whether that connection succeeded.
     async fn connect(&self, server: Uri) -> (HttpClient, bool) {
         let first = self.connector.clone().call(server).await;
         let speaks_http2 = first.as_ref().is_ok_and(|stream| stream.connected().is_negotiated_h2());
         let is_usable = first.is_ok();
-        let connector = Reusing { connector: self.connector.clone(), first: Arc::new(Mutex::new(Some(first))) };
+        let connector =
+            FirstConnectionReuse { connector: self.connector.clone(), first: Arc::new(Mutex::new(Some(first))) };
         let client = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -162,7 +163,7 @@ impl OneConnection {
     }
 }
 
-impl Service<Request<Body>> for OneConnection {
+impl Service<Request<Body>> for SingleConnectionClient {
     type Response = Response<Incoming>;
     type Error = legacy::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
@@ -177,19 +178,19 @@ impl Service<Request<Body>> for OneConnection {
     }
 }
 
-type Tried = Result<MaybeHttpsStream<Stream>, BoxError>;
+type ConnectResult = Result<MaybeHttpsStream<Stream>, BoxError>;
 
 /// Returns the connection that was opened to detect the protocol, and then new ones.
 #[derive(Clone)]
-struct Reusing {
-    connector: HttpsConnector<Way>,
-    first: Arc<Mutex<Option<Tried>>>,
+struct FirstConnectionReuse {
+    connector: HttpsConnector<ProxyRoute>,
+    first: Arc<Mutex<Option<ConnectResult>>>,
 }
 
-impl Service<Uri> for Reusing {
+impl Service<Uri> for FirstConnectionReuse {
     type Response = MaybeHttpsStream<Stream>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Tried> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.connector.poll_ready(context)

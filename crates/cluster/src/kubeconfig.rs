@@ -45,7 +45,7 @@ pub struct Overrides {
 }
 
 /// A cluster with its user after selection and overrides. Nothing is loaded or connected yet.
-pub(super) struct Target {
+pub(super) struct ConnectionTarget {
     pub context: Option<String>,
     /// The context's own namespace; an empty one counts as none.
     pub namespace: Option<String>,
@@ -320,7 +320,7 @@ fn unusable(path: &Path, problem: &str) -> Reason {
 }
 
 /// Selects context, cluster and user, and applies the flags. Returns `None` if nothing names a cluster.
-pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<Target>, Reason> {
+pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<ConnectionTarget>, Reason> {
     let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let name = overrides.context.clone().or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
     let mut names = (String::new(), String::new());
@@ -359,16 +359,19 @@ pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option
                     "context {name} names user {named}, which is not in the kubeconfig"
                 )));
             }
-            Target {
+            ConnectionTarget {
                 context: Some(name),
                 namespace: context.namespace.filter(|n| !n.is_empty()),
                 cluster,
                 user: user.and_then(|u| u.auth_info.clone()).unwrap_or_default(),
             }
         }
-        None if overrides.server.is_some() => {
-            Target { context: None, namespace: None, cluster: ClusterInfo::default(), user: AuthInfo::default() }
-        }
+        None if overrides.server.is_some() => ConnectionTarget {
+            context: None,
+            namespace: None,
+            cluster: ClusterInfo::default(),
+            user: AuthInfo::default(),
+        },
         None if !config.contexts.is_empty() => return Err(Reason::NoCurrentContext { known: known() }),
         None => return Ok(None),
     };
@@ -533,7 +536,7 @@ mod tests {
         )
     }
 
-    fn target(overrides: Overrides) -> Target {
+    fn target(overrides: Overrides) -> ConnectionTarget {
         choose(two_contexts(), &overrides).unwrap().unwrap()
     }
 

@@ -39,10 +39,10 @@ pub mod watch;
 
 pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
 pub use credential_plugin::PluginTerminal;
-pub use error::{Access, Category, ClusterError, Endpoint, FieldConflict, Reason, ServerAnswer};
+pub use error::{Category, ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
 pub use events::post_notification;
 pub use kubeconfig::{KubeconfigSource, Overrides};
-pub use list::{List, ListOptions};
+pub use list::{ListOptions, ObjectList};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
 pub use rehearsal::{Met, PermissionObserver, Rehearsal};

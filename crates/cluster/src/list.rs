@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::call::{Call, encode};
+use super::call::{ApiCall, encode};
 use super::{Cluster, ClusterError};
 use crate::k8s::ResourceType;
 
@@ -65,13 +65,13 @@ impl ListOptions {
         let token = token.map_or_else(String::new, |token| format!("&continue={}", encode(token)));
         let path = format!("{}?limit={}{}{token}", resource.path(namespace, None), self.page_size, self.query());
         let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-        Call { accept: self.metadata_only.then_some(accept), ..Call::get(path) }.request()
+        ApiCall { accept: self.metadata_only.then_some(accept), ..ApiCall::get(path) }.request()
     }
 }
 
 /// The result of a list.
 #[derive(Clone, Debug, Default)]
-pub struct List {
+pub struct ObjectList {
     /// With `apiVersion` and `kind`, which the server omits from items.
     pub items: Vec<Value>,
     /// The start of a following watch.
@@ -90,8 +90,8 @@ impl Cluster {
         resource: &ResourceType,
         namespace: Option<&str>,
         options: &ListOptions,
-    ) -> Result<List, ClusterError> {
-        let mut list = List { version: resource.version.to_string(), ..List::default() };
+    ) -> Result<ObjectList, ClusterError> {
+        let mut list = ObjectList { version: resource.version.to_string(), ..ObjectList::default() };
         let mut token: Option<String> = None;
         let mut restarts = 0;
         loop {
@@ -128,7 +128,7 @@ impl Cluster {
         resource: &ResourceType,
         namespace: Option<&str>,
         options: &ListOptions,
-    ) -> Result<Option<List>, ClusterError> {
+    ) -> Result<Option<ObjectList>, ClusterError> {
         let list = |resource| async move { self.list(&resource, namespace, options).await };
         Box::pin(self.while_served(resource.clone(), list)).await
     }

@@ -7,7 +7,7 @@ use futures::io::{AsyncBufRead, AsyncBufReadExt};
 use jiff::Timestamp;
 use tokio::time::timeout;
 
-use super::call::{Call, encode, object_path};
+use super::call::{ApiCall, encode, object_path};
 use super::retry::Streamed;
 use super::transport::TimedOut;
 use super::{Cluster, ClusterError};
@@ -62,7 +62,7 @@ impl Cluster {
             if let Some(since) = options.since {
                 path.push_str(&format!("&sinceTime={}", encode(&since.to_string())));
             }
-            let mut request = Call::get(path).request()?;
+            let mut request = ApiCall::get(path).request()?;
             request.extensions_mut().insert(Streamed);
             self.client.request_stream(request).await
         };

@@ -12,7 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::call::{Call, object_path};
+use super::call::{ApiCall, object_path};
 use super::retry::{Repeat, after};
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::known_resource;
@@ -198,7 +198,7 @@ impl Cluster {
             Err(error) if error.is_api_missing() => return Ok(None),
             resource => resource?,
         };
-        let get = |resource| async move { self.send(path_of(&resource, id).map(Call::get), "get", id).await };
+        let get = |resource| async move { self.send(path_of(&resource, id).map(ApiCall::get), "get", id).await };
         match self.within_limit("get", id, Box::pin(self.while_served(resource, get))).await {
             Err(error) if error.names_as_missing(id) => Ok(None),
             object => object,
@@ -243,7 +243,7 @@ impl Cluster {
     ) -> Result<Value, ClusterError> {
         let namespace = namespace.filter(|_| resource.namespaced);
         let id = ObjectId::new(&resource.group, &resource.kind, namespace, name).at(&resource.version);
-        let call = path_of(resource, &id).map(|path| Call { accept, ..Call::get(path) });
+        let call = path_of(resource, &id).map(|path| ApiCall { accept, ..ApiCall::get(path) });
         self.send(call, "get", &id).await
     }
 
@@ -260,7 +260,7 @@ impl Cluster {
         let repeat = Repeat { after_conflict: options.force, ..Repeat::default() };
         let call = path_of(&resource, &id).map(|path| {
             let path = format!("{path}?{}{force}", options.query());
-            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/apply-patch+yaml", object) }
+            ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/apply-patch+yaml", object) }
         });
         self.send(call, "apply", &id).await
     }
@@ -273,7 +273,7 @@ impl Cluster {
         let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}?fieldManager={manager}");
-            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
+            ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
         });
         self.send(call, "patch", id).await
     }
@@ -293,7 +293,7 @@ impl Cluster {
         let repeat = Repeat { after_conflict, ..Repeat::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}{below}?{}", options.into().query());
-            Call { repeat, ..Call::with_body(Method::PATCH, path, "application/merge-patch+json", patch) }
+            ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/merge-patch+json", patch) }
         });
         self.send(call, "patch", id).await
     }
@@ -305,7 +305,7 @@ impl Cluster {
         let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
         // The name is fixed, so the server refuses a second attempt.
         let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
-        let call = Call { repeat, ..Call::with_body(Method::POST, path, "application/json", object) };
+        let call = ApiCall { repeat, ..ApiCall::with_body(Method::POST, path, "application/json", object) };
         match self.send(Ok(call), "create", &id).await {
             Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(None),
             created => created.map(Some),
@@ -317,7 +317,7 @@ impl Cluster {
         let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let call = path_of(&resource, &id).map(|path| {
-            Call::with_body(Method::PUT, format!("{path}?fieldManager={manager}"), "application/json", object)
+            ApiCall::with_body(Method::PUT, format!("{path}?fieldManager={manager}"), "application/json", object)
         });
         self.send(call, "update", &id).await
     }
@@ -334,7 +334,7 @@ impl Cluster {
         let body = &options.body();
         let delete = |resource| async move {
             let call =
-                path_of(&resource, id).map(|path| Call::with_body(Method::DELETE, path, "application/json", body));
+                path_of(&resource, id).map(|path| ApiCall::with_body(Method::DELETE, path, "application/json", body));
             self.send(call, "delete", id).await
         };
         match self.within_limit("delete", id, Box::pin(self.while_served(resource, delete))).await {
@@ -428,7 +428,7 @@ impl Cluster {
         })
     }
 
-    async fn send(&self, call: kube::Result<Call<'_>>, verb: &str, id: &ObjectId) -> Result<Value, ClusterError> {
+    async fn send(&self, call: kube::Result<ApiCall<'_>>, verb: &str, id: &ObjectId) -> Result<Value, ClusterError> {
         let answer = match call {
             Ok(call) => self.answer(call).await,
             Err(error) => Err(error),

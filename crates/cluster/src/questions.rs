@@ -4,7 +4,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::call::{Call, encode, object_path};
+use super::call::{ApiCall, encode, object_path};
 use super::retry::Repeat;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::{POD, ResourceType};
@@ -24,7 +24,7 @@ struct NameRow {
 impl Cluster {
     /// Returns the answer of `/version`.
     pub async fn server_version(&self) -> Result<Value, ClusterError> {
-        let answer = self.answer(Call::get("/version".to_owned())).await;
+        let answer = self.answer(ApiCall::get("/version".to_owned())).await;
         answer.map_err(|e| self.explain(&e, "read the server's version", None))
     }
 
@@ -41,7 +41,7 @@ impl Cluster {
             "spec": {"resourceAttributes": {"verb": verb, "group": group, "resource": resource, "namespace": namespace}},
         });
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
-        let answer = self.answer(Call::with_body(Method::POST, path, "application/json", &review)).await;
+        let answer = self.answer(ApiCall::with_body(Method::POST, path, "application/json", &review)).await;
         let answer = answer.map_err(|e| self.explain(&e, "ask which rights there are", None))?;
         Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or(false))
     }
@@ -62,7 +62,7 @@ impl Cluster {
             let container = encode(container);
             let path = format!("{path}/log?container={container}&tailLines={lines}&previous={previous}");
             let repeat = Repeat { never: true, ..Repeat::default() };
-            self.answer_text(Call { repeat, ..Call::get(path) }).await
+            self.answer_text(ApiCall { repeat, ..ApiCall::get(path) }).await
         };
         let text =
             answer.await.map_err(|e| self.explain(&e, format!("read the log of pod/{namespace}/{pod}"), None))?;
@@ -78,7 +78,7 @@ impl Cluster {
         let path = format!("{}?limit=5000&includeObject=None", resource.path(namespace, None));
         let accept = Some("application/json;as=Table;g=meta.k8s.io;v=v1");
         let answer = async {
-            let text = self.answer_text(Call { accept, ..Call::get(path) }).await?;
+            let text = self.answer_text(ApiCall { accept, ..ApiCall::get(path) }).await?;
             serde_json::from_slice::<NameTable>(&text).map_err(kube::Error::SerdeError)
         };
         let attempted = || format!("list {}", resource.resource_name());

@@ -150,7 +150,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         {
             continue;
         }
-        let failure = Failure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);
+        let failure = AttemptFailure::of(&answer, is_idempotent(&parts.method, &parts.headers), repeat);
         let remaining = deadline.saturating_duration_since(Instant::now());
         let Some(pause) =
             failure.as_ref().filter(|_| repeatable).and_then(|f| f.pause(attempt, &mut backoff, remaining))
@@ -238,13 +238,13 @@ fn is_streaming<B>(request: &Request<B>) -> bool {
 }
 
 /// A failed attempt, for the decision about a retry.
-struct Failure {
+struct AttemptFailure {
     problem: String,
     retry_after: Option<Duration>,
     max_attempts: u32,
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Returns `None` if the answer is final.
     fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: Repeat) -> Option<Self> {
         let idempotent = idempotent || repeat.after_unclear_answer;
@@ -253,7 +253,7 @@ impl Failure {
             Ok(response) => {
                 let status = response.status();
                 let conflict = status == StatusCode::CONFLICT && repeat.after_conflict;
-                (conflict || is_retried(status, idempotent)).then(|| Failure {
+                (conflict || is_retried(status, idempotent)).then(|| AttemptFailure {
                     problem: status.to_string(),
                     retry_after: retry_after(response.headers()),
                     max_attempts: MAX_ATTEMPTS,
@@ -264,7 +264,7 @@ impl Failure {
                 let (unsent, transport) =
                     (is_connect_failure(error), matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)));
                 let max_attempts = if unsent { MAX_CONNECT_ATTEMPTS } else { MAX_ATTEMPTS };
-                (unsent || (transport && idempotent)).then(|| Failure {
+                (unsent || (transport && idempotent)).then(|| AttemptFailure {
                     problem: if unsent { "cannot connect" } else { "the connection was cut" }.to_owned(),
                     retry_after: None,
                     max_attempts,
@@ -312,8 +312,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn failure(retry_after: Option<u64>) -> Failure {
-        Failure { problem: "429".into(), retry_after: retry_after.map(Duration::from_secs), max_attempts: MAX_ATTEMPTS }
+    fn failure(retry_after: Option<u64>) -> AttemptFailure {
+        AttemptFailure {
+            problem: "429".into(),
+            retry_after: retry_after.map(Duration::from_secs),
+            max_attempts: MAX_ATTEMPTS,
+        }
     }
 
     #[test]
@@ -360,7 +364,7 @@ mod tests {
     #[test]
     fn what_the_sender_knows_decides_about_conflicts_and_unclear_answers() {
         let answered = |code: u16| Ok(Response::builder().status(code).body(Body::empty()).unwrap());
-        let repeats = |code, repeat| Failure::of(&answered(code), false, repeat).is_some();
+        let repeats = |code, repeat| AttemptFailure::of(&answered(code), false, repeat).is_some();
         let none = Repeat::default();
         assert!(!repeats(409, none) && !repeats(500, none) && repeats(503, none));
         assert!(repeats(409, Repeat { after_conflict: true, ..none }));
@@ -372,7 +376,7 @@ mod tests {
     #[test]
     fn what_failed_before_it_was_sent_is_not_sent_again() {
         let failed =
-            |error: BoxError| Failure::of(&Err(kube::Error::Service(error)), true, Repeat::default()).is_some();
+            |error: BoxError| AttemptFailure::of(&Err(kube::Error::Service(error)), true, Repeat::default()).is_some();
         let cut = || std::io::Error::from(std::io::ErrorKind::ConnectionReset);
         assert!(failed(Box::new(cut())));
         assert!(!failed("failed to parse header value".into()));

@@ -11,9 +11,9 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 
 /// Discovery of each group and version.
 #[derive(Default)]
-pub(super) struct Served(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
+pub(super) struct DiscoveryCache(Mutex<HashMap<String, (Instant, Arc<APIResourceList>)>>);
 
-impl Served {
+impl DiscoveryCache {
     pub(super) fn get(&self, group_version: &str) -> Option<Arc<APIResourceList>> {
         let served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (when, list) = served.get(group_version)?;

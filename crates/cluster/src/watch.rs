@@ -8,7 +8,7 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::call::{Call, encode};
+use super::call::{ApiCall, encode};
 use super::{Cluster, ClusterError, ListOptions};
 use crate::api::kinds::ResourceType;
 
@@ -231,7 +231,7 @@ impl Follower {
             self.options.query()
         );
         let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-        let call = Call { accept: self.options.metadata_only.then_some(accept), ..Call::get(path) };
+        let call = ApiCall { accept: self.options.metadata_only.then_some(accept), ..ApiCall::get(path) };
         let opened = async { self.cluster.client.request_events(call.request()?).await };
         let attempted = || format!("watch {}", self.resource.resource_name());
         opened.await.map(StreamExt::boxed).map_err(|error| self.cluster.explain(&error, attempted(), None))

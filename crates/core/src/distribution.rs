@@ -139,13 +139,13 @@ pub enum DistributionError {
 /// The manifests and images of one or more Flux versions.
 #[derive(Debug, Clone)]
 pub struct Distribution {
-    source: Source,
+    source: DistributionSource,
     /// Digest of the artifact that holds it.
     digest: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-enum Source {
+enum DistributionSource {
     Embedded,
     /// The files, and the digest or path of their origin.
     Packaged(Arc<Packaged>, String),
@@ -154,7 +154,7 @@ enum Source {
 impl Distribution {
     /// Returns the distribution that is part of this program. Its tables are read on demand.
     pub fn embedded() -> Self {
-        Self { source: Source::Embedded, digest: None }
+        Self { source: DistributionSource::Embedded, digest: None }
     }
 
     /// Opens a packaged distribution: a directory or a gzip-compressed tar archive, see the layout above.
@@ -197,7 +197,7 @@ impl Distribution {
     /// It holds no version.
     pub fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
         let packaged = Packaged::open(tree)?;
-        Ok(Self { source: Source::Packaged(Arc::new(packaged), origin), digest: None })
+        Ok(Self { source: DistributionSource::Packaged(Arc::new(packaged), origin), digest: None })
     }
 
     /// Records the digest of the artifact that holds this distribution.
@@ -213,15 +213,15 @@ impl Distribution {
 
     /// Returns true for the distribution that is part of this program.
     pub fn is_embedded(&self) -> bool {
-        matches!(self.source, Source::Embedded)
+        matches!(self.source, DistributionSource::Embedded)
     }
 
     /// Returns the versions, oldest first.
     pub fn versions(&self) -> Vec<FluxVersion> {
         match &self.source {
             // A unit test reads every row of the table, so the error cannot happen in a released program.
-            Source::Embedded => tables::versions().unwrap_or_default(),
-            Source::Packaged(packaged, _) => packaged.versions().to_vec(),
+            DistributionSource::Embedded => tables::versions().unwrap_or_default(),
+            DistributionSource::Packaged(packaged, _) => packaged.versions().to_vec(),
         }
     }
 
@@ -233,8 +233,8 @@ impl Distribution {
     /// When the version is unknown or does not have the component, or a packaged file cannot be read.
     pub fn component(&self, version: &FluxVersion, component: Component) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
-            Source::Packaged(..) => self.manifests(version, component.as_str()),
-            Source::Embedded => {
+            DistributionSource::Packaged(..) => self.manifests(version, component.as_str()),
+            DistributionSource::Embedded => {
                 let tag = self.tag(version, component)?;
                 let notation = embedded_notation()?;
                 let mut objects = Vec::new();
@@ -255,8 +255,8 @@ impl Distribution {
     /// When the version is unknown, or a packaged file cannot be read.
     pub fn rbac(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
-            Source::Embedded => self.known(version).map(|()| rbac_and_policies::rbac(&version.version)),
-            Source::Packaged(..) => self.manifests(version, "rbac"),
+            DistributionSource::Embedded => self.known(version).map(|()| rbac_and_policies::rbac(&version.version)),
+            DistributionSource::Packaged(..) => self.manifests(version, "rbac"),
         }
     }
 
@@ -266,8 +266,8 @@ impl Distribution {
     /// When the version is unknown, or a packaged file cannot be read.
     pub fn policies(&self, version: &FluxVersion) -> Result<Vec<Value>, DistributionError> {
         match &self.source {
-            Source::Embedded => self.known(version).map(|()| rbac_and_policies::policies(&version.version)),
-            Source::Packaged(..) => self.manifests(version, "policies"),
+            DistributionSource::Embedded => self.known(version).map(|()| rbac_and_policies::policies(&version.version)),
+            DistributionSource::Packaged(..) => self.manifests(version, "policies"),
         }
     }
 
@@ -278,8 +278,8 @@ impl Distribution {
     pub fn tag(&self, version: &FluxVersion, component: Component) -> Result<String, DistributionError> {
         self.known(version)?;
         let tag = match &self.source {
-            Source::Embedded => tables::tag(&version.version, component).map(str::to_owned),
-            Source::Packaged(..) => {
+            DistributionSource::Embedded => tables::tag(&version.version, component).map(str::to_owned),
+            DistributionSource::Packaged(..) => {
                 let objects = self.manifests(version, component.as_str())?;
                 deployment_image(&objects, component)
                     .and_then(|image| image.rsplit_once(':'))
@@ -299,8 +299,8 @@ impl Distribution {
         variant: Variant,
     ) -> Result<Option<Vec<ImageDigest>>, DistributionError> {
         match &self.source {
-            Source::Embedded => Ok(tables::digests(&version.version, variant)),
-            Source::Packaged(packaged, _) => packaged.digests(version, variant),
+            DistributionSource::Embedded => Ok(tables::digests(&version.version, variant)),
+            DistributionSource::Packaged(packaged, _) => packaged.digests(version, variant),
         }
     }
 
@@ -344,10 +344,10 @@ impl Distribution {
     pub fn crds(&self, version: &FluxVersion) -> Result<Vec<CrdSummary>, DistributionError> {
         self.known(version)?;
         let mut summaries: Vec<CrdSummary> = match &self.source {
-            Source::Embedded => {
+            DistributionSource::Embedded => {
                 embedded_notation()?.crds.iter().filter_map(|crd| crd.summary(&version.version)).collect()
             }
-            Source::Packaged(..) => {
+            DistributionSource::Packaged(..) => {
                 let mut summaries = Vec::new();
                 for component in self.components(version) {
                     let objects = self.component(version, component)?;
@@ -390,8 +390,8 @@ impl Distribution {
 
     fn has_component(&self, version: &FluxVersion, component: Component) -> bool {
         match &self.source {
-            Source::Embedded => tables::tag(&version.version, component).is_some(),
-            Source::Packaged(packaged, _) => packaged.has_manifests(version, component.as_str()),
+            DistributionSource::Embedded => tables::tag(&version.version, component).is_some(),
+            DistributionSource::Packaged(packaged, _) => packaged.has_manifests(version, component.as_str()),
         }
     }
 
@@ -403,15 +403,15 @@ impl Distribution {
             distribution: self.to_string(),
         };
         match &self.source {
-            Source::Packaged(packaged, _) => packaged.manifests(version, name)?.ok_or_else(missing),
-            Source::Embedded => Err(missing()),
+            DistributionSource::Packaged(packaged, _) => packaged.manifests(version, name)?.ok_or_else(missing),
+            DistributionSource::Embedded => Err(missing()),
         }
     }
 
     fn known(&self, version: &FluxVersion) -> Result<(), DistributionError> {
         let known = match &self.source {
-            Source::Embedded => tables::has(&version.version),
-            Source::Packaged(packaged, _) => packaged.versions().contains(version),
+            DistributionSource::Embedded => tables::has(&version.version),
+            DistributionSource::Packaged(packaged, _) => packaged.versions().contains(version),
         };
         if known {
             return Ok(());
@@ -423,8 +423,8 @@ impl Distribution {
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Embedded => f.write_str("the embedded distribution"),
-            Source::Packaged(_, origin) => write!(f, "the distribution {origin}"),
+            DistributionSource::Embedded => f.write_str("the embedded distribution"),
+            DistributionSource::Packaged(_, origin) => write!(f, "the distribution {origin}"),
         }
     }
 }

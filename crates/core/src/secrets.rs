@@ -30,9 +30,9 @@ use jiff::Timestamp;
 pub use basic_auth::BasicAuth;
 pub use bearer_token::BearerToken;
 pub use bucket::Bucket;
-pub use github_app::{GithubApp, Installation};
+pub use github_app::{AppInstallation, GithubApp};
 pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
-pub use object::{Manifest, ReplaceNeed, SecretObject};
+pub use object::{ReplaceNeed, SecretManifest, SecretObject};
 pub use proxy::Proxy;
 pub use registry::Registry;
 pub use sops::{KeyKind, Sops, SopsKey};
@@ -61,7 +61,7 @@ pub enum Credentials {
 
 /// Type and data of a Secret.
 #[derive(Clone, Debug)]
-pub struct Content {
+pub struct SecretContent {
     pub type_: &'static str,
     pub data: BTreeMap<String, SecretText>,
 }
@@ -106,7 +106,7 @@ impl Credentials {
     ///
     /// # Errors
     /// [`SecretError::Missing`] or [`SecretError::Invalid`]: these cannot be skipped.
-    pub fn content(&self) -> Result<Content, SecretError> {
+    pub fn content(&self) -> Result<SecretContent, SecretError> {
         let content = match self {
             Credentials::BasicAuth(c) => c.content(),
             Credentials::BearerToken(c) => c.content(),
@@ -144,9 +144,9 @@ impl Credentials {
     }
 }
 
-fn content<const N: usize>(type_: &'static str, data: [(&str, Option<SecretText>); N]) -> Content {
+fn content<const N: usize>(type_: &'static str, data: [(&str, Option<SecretText>); N]) -> SecretContent {
     let data = data.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-    Content { type_, data }
+    SecretContent { type_, data }
 }
 
 fn required<'a>(what: &'static str, value: &'a SecretText) -> Result<&'a SecretText, SecretError> {

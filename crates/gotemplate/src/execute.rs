@@ -11,12 +11,12 @@ use std::slice;
 
 use crate::error::ExecutionError;
 use crate::functions::{Call, Context, Function, Parameter, Special};
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::print;
 use crate::template::{MissingKey, Template};
 use crate::text::quoted;
 use crate::time;
-use crate::tree::{Branch, BranchKind, Command, List, Node, Pipe, Term, TermKind};
+use crate::tree::{Branch, BranchKind, Command, Node, NodeList, Pipe, Term, TermKind};
 use crate::value::{self, ElementType, EntryList, Value};
 
 /// A value with the static type that Go's reflection sees.
@@ -206,7 +206,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         })
     }
 
-    fn fail<T>(&self, failure: Failure) -> Evaluated<T> {
+    fn fail<T>(&self, failure: FunctionError) -> Evaluated<T> {
         Err(self.located(failure.reason, failure.is_limit))
     }
 
@@ -225,7 +225,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     fn check_output(&self) -> Evaluated<()> {
         let most = self.context.budget.limits.output_bytes;
         if self.output.len() > most {
-            return self.fail(Failure::limit(format!("exceeded the limit of {most} bytes of output")));
+            return self.fail(FunctionError::limit(format!("exceeded the limit of {most} bytes of output")));
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         self.check_output()
     }
 
-    fn push_list(&mut self, list: &'t List, dot: Operand) {
+    fn push_list(&mut self, list: &'t NodeList, dot: Operand) {
         self.frames.push(Frame::List { nodes: list.nodes.iter(), dot });
     }
 
@@ -310,7 +310,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         };
         let most = self.context.budget.limits.template_depth;
         if self.depth >= most {
-            return self.fail(Failure::limit(format!("exceeded maximum template depth ({most})")));
+            return self.fail(FunctionError::limit(format!("exceeded maximum template depth ({most})")));
         }
         let dot = match pipe {
             Some(pipe) => self.pipeline(dot, pipe)?,

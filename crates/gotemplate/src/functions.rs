@@ -17,7 +17,7 @@ mod patterns;
 mod strings;
 mod types;
 
-use crate::limits::{Budget, Failure};
+use crate::limits::{Budget, FunctionError};
 use crate::print;
 use crate::regexp::Patterns;
 use crate::text::Text;
@@ -107,7 +107,7 @@ pub(crate) enum Special {
 }
 
 /// An implementation.
-pub(crate) type Run = fn(&mut Call<'_>) -> Result<Value, Failure>;
+pub(crate) type Implementation = fn(&mut Call<'_>) -> Result<Value, FunctionError>;
 
 /// A row of the table.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ pub(crate) struct Function {
     /// Type of any further arguments.
     pub(crate) rest: Option<Parameter>,
     pub(crate) special: Special,
-    pub(crate) run: Run,
+    pub(crate) run: Implementation,
 }
 
 /// Arguments of a call.
@@ -176,13 +176,13 @@ impl<'c> Call<'c> {
     }
 
     /// Counts a new string and returns it.
-    pub(crate) fn created(&self, bytes: Vec<u8>) -> Result<Value, Failure> {
+    pub(crate) fn created(&self, bytes: Vec<u8>) -> Result<Value, FunctionError> {
         self.budget().create(bytes.len())?;
         Ok(Value::from(bytes))
     }
 
     /// Returns a value as text, as Sprig's `strval` does.
-    pub(crate) fn text_of(&self, value: &Value) -> Result<Text, Failure> {
+    pub(crate) fn text_of(&self, value: &Value) -> Result<Text, FunctionError> {
         match value {
             Value::String(text) => Ok(text.clone()),
             other => print::value_bytes(self.budget(), other).map(Text::from),
@@ -207,11 +207,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     TABLE.iter().find(|function| function.name == name)
 }
 
-const fn fixed(name: &'static str, parameters: &'static [Parameter], run: Run) -> Function {
+const fn fixed(name: &'static str, parameters: &'static [Parameter], run: Implementation) -> Function {
     Function { name, parameters, rest: None, special: Special::No, run }
 }
 
-const fn open(name: &'static str, parameters: &'static [Parameter], rest: Parameter, run: Run) -> Function {
+const fn open(name: &'static str, parameters: &'static [Parameter], rest: Parameter, run: Implementation) -> Function {
     Function { name, parameters, rest: Some(rest), special: Special::No, run }
 }
 
@@ -220,7 +220,7 @@ const fn special(
     parameters: &'static [Parameter],
     rest: Parameter,
     special: Special,
-    run: Run,
+    run: Implementation,
 ) -> Function {
     Function { name, parameters, rest: Some(rest), special, run }
 }

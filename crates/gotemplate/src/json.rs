@@ -1,12 +1,12 @@
 //! JSON by the rules of Go's `encoding/json`, whose errors a template can print.
 
-use crate::limits::{Budget, Bytes, Failure};
+use crate::limits::{Budget, Bytes, FunctionError};
 use crate::text::{REPLACEMENT, Text, chars, decode_char, push_char};
 use crate::value::{ElementType, EntryList, Map, Value};
 
 /// Formats of JSON output.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum JsonStyle {
     /// On one line; `<`, `>` and `&` are escaped.
     Compact,
     /// Indented by two blanks, also escaped.
@@ -19,7 +19,7 @@ pub(crate) enum Style {
 ///
 /// # Errors
 /// NaN, infinities and complex numbers have no JSON form; a limit.
-pub(crate) fn write(budget: &Budget<'_>, value: &Value, style: Style) -> Result<Vec<u8>, Failure> {
+pub(crate) fn write(budget: &Budget<'_>, value: &Value, style: JsonStyle) -> Result<Vec<u8>, FunctionError> {
     let mut writer = Writer { out: Bytes::new(budget), budget, style };
     writer.value(value, 0)?;
     writer.out.finish()
@@ -28,11 +28,11 @@ pub(crate) fn write(budget: &Budget<'_>, value: &Value, style: Style) -> Result<
 struct Writer<'b, 'a> {
     out: Bytes<'b, 'a>,
     budget: &'b Budget<'a>,
-    style: Style,
+    style: JsonStyle,
 }
 
 impl Writer<'_, '_> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), Failure> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), FunctionError> {
         self.budget.check_depth(depth)?;
         self.budget.step(1)?;
         match value {
@@ -50,10 +50,10 @@ impl Writer<'_, '_> {
                 } else {
                     "-Inf"
                 };
-                Err(Failure::new(format!("json: unsupported value: {shown}")))
+                Err(FunctionError::new(format!("json: unsupported value: {shown}")))
             }
             Value::Float(number) => self.out.push(float_text(*number).as_bytes()),
-            Value::Complex(..) => Err(Failure::new("json: unsupported type: complex128")),
+            Value::Complex(..) => Err(FunctionError::new("json: unsupported type: complex128")),
             Value::String(text) => self.string(text),
             Value::Time(time) => self.string(time.rfc3339().as_bytes()),
             Value::List(_) | Value::Map(_) if value.is_nil() => self.out.push(b"null"),
@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
                     for (index, (key, item)) in entries.iter().enumerate() {
                         self.separate(index, depth + 1)?;
                         self.string(key)?;
-                        self.out.push(if self.style == Style::Pretty { b": " } else { b":" })?;
+                        self.out.push(if self.style == JsonStyle::Pretty { b": " } else { b":" })?;
                         self.value(item, depth + 1)?;
                     }
                 }
@@ -80,29 +80,29 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn separate(&mut self, index: usize, depth: usize) -> Result<(), Failure> {
+    fn separate(&mut self, index: usize, depth: usize) -> Result<(), FunctionError> {
         if index > 0 {
             self.out.push(b",")?;
         }
         self.line(depth)
     }
 
-    fn close(&mut self, bracket: &[u8], is_empty: bool, depth: usize) -> Result<(), Failure> {
+    fn close(&mut self, bracket: &[u8], is_empty: bool, depth: usize) -> Result<(), FunctionError> {
         if !is_empty {
             self.line(depth)?;
         }
         self.out.push(bracket)
     }
 
-    fn line(&mut self, depth: usize) -> Result<(), Failure> {
-        if self.style != Style::Pretty {
+    fn line(&mut self, depth: usize) -> Result<(), FunctionError> {
+        if self.style != JsonStyle::Pretty {
             return Ok(());
         }
         self.out.push(b"\n")?;
         self.out.push(&b"  ".repeat(depth))
     }
 
-    fn string(&mut self, text: &[u8]) -> Result<(), Failure> {
+    fn string(&mut self, text: &[u8]) -> Result<(), FunctionError> {
         let out = self.out.buffer();
         out.push(b'"');
         for (character, raw) in chars(text) {
@@ -114,7 +114,7 @@ impl Writer<'_, '_> {
                 '\t' => out.extend_from_slice(b"\\t"),
                 '\x08' => out.extend_from_slice(b"\\b"),
                 '\x0c' => out.extend_from_slice(b"\\f"),
-                '<' | '>' | '&' if self.style != Style::Raw => {
+                '<' | '>' | '&' if self.style != JsonStyle::Raw => {
                     out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes());
                 }
                 '\0'..='\x1f' | '\u{2028}' | '\u{2029}' => {
@@ -146,9 +146,9 @@ pub(crate) fn float_text(number: f64) -> String {
 ///
 /// # Errors
 /// Go's message, or a limit.
-pub(crate) fn parse(budget: &Budget<'_>, text: &[u8]) -> Result<Value, Failure> {
+pub(crate) fn parse(budget: &Budget<'_>, text: &[u8]) -> Result<Value, FunctionError> {
     budget.create(text.len())?;
-    let mut reader = Reader { text, at: 0, budget };
+    let mut reader = JsonReader { text, at: 0, budget };
     // Go checks the whole text before it converts the first number, so check first here too.
     reader.value(0, false)?;
     reader.space();
@@ -159,13 +159,13 @@ pub(crate) fn parse(budget: &Budget<'_>, text: &[u8]) -> Result<Value, Failure> 
     reader.value(0, true)
 }
 
-struct Reader<'b, 'a> {
+struct JsonReader<'b, 'a> {
     text: &'b [u8],
     at: usize,
     budget: &'b Budget<'a>,
 }
 
-fn invalid(byte: u8, context: &str) -> Failure {
+fn invalid(byte: u8, context: &str) -> FunctionError {
     // Go shows the byte as a character.
     let shown = match byte {
         b'\'' => r"'\''".to_owned(),
@@ -177,16 +177,16 @@ fn invalid(byte: u8, context: &str) -> Failure {
             format!("'{}'", inner.trim_start_matches('"').strip_suffix('"').unwrap_or_default())
         }
     };
-    Failure::new(format!("invalid character {shown} {context}"))
+    FunctionError::new(format!("invalid character {shown} {context}"))
 }
 
-impl Reader<'_, '_> {
+impl JsonReader<'_, '_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn next(&mut self) -> Result<u8, Failure> {
-        let byte = self.peek().ok_or_else(|| Failure::new("unexpected end of JSON input"))?;
+    fn next(&mut self) -> Result<u8, FunctionError> {
+        let byte = self.peek().ok_or_else(|| FunctionError::new("unexpected end of JSON input"))?;
         self.at += 1;
         Ok(byte)
     }
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn value(&mut self, depth: usize, build: bool) -> Result<Value, Failure> {
+    fn value(&mut self, depth: usize, build: bool) -> Result<Value, FunctionError> {
         self.budget.check_depth(depth)?;
         self.budget.step(1)?;
         self.space();
@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn object(&mut self, depth: usize, build: bool) -> Result<Value, Failure> {
+    fn object(&mut self, depth: usize, build: bool) -> Result<Value, FunctionError> {
         let mut entries = EntryList::new();
         self.space();
         if self.peek() == Some(b'}') {
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn array(&mut self, depth: usize, build: bool) -> Result<Value, Failure> {
+    fn array(&mut self, depth: usize, build: bool) -> Result<Value, FunctionError> {
         let mut items = Vec::new();
         self.space();
         if self.peek() == Some(b']') {
@@ -271,7 +271,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn literal(&mut self, rest: &[u8], name: &str) -> Result<(), Failure> {
+    fn literal(&mut self, rest: &[u8], name: &str) -> Result<(), FunctionError> {
         for expected in rest {
             let byte = self.next()?;
             if byte != *expected {
@@ -282,7 +282,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn string(&mut self, build: bool) -> Result<Vec<u8>, Failure> {
+    fn string(&mut self, build: bool) -> Result<Vec<u8>, FunctionError> {
         let mut out = Vec::new();
         loop {
             match self.next()? {
@@ -314,7 +314,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn hexadecimal(&mut self) -> Result<u32, Failure> {
+    fn hexadecimal(&mut self) -> Result<u32, FunctionError> {
         let mut code = 0;
         for _ in 0..4 {
             let byte = self.next()?;
@@ -325,7 +325,7 @@ impl Reader<'_, '_> {
     }
 
     /// Combines a surrogate pair; half a pair becomes U+FFFD.
-    fn surrogates(&mut self, code: u32) -> Result<char, Failure> {
+    fn surrogates(&mut self, code: u32) -> Result<char, FunctionError> {
         if (0xd800..0xdc00).contains(&code) && self.text.get(self.at..self.at + 2) == Some(b"\\u") {
             let before = self.at;
             self.at += 2;
@@ -339,7 +339,7 @@ impl Reader<'_, '_> {
         Ok(char::from_u32(code).unwrap_or(REPLACEMENT))
     }
 
-    fn number(&mut self, first: u8, build: bool) -> Result<Value, Failure> {
+    fn number(&mut self, first: u8, build: bool) -> Result<Value, FunctionError> {
         let start = self.at - 1;
         let mut byte = first;
         if byte == b'-' {
@@ -376,7 +376,7 @@ impl Reader<'_, '_> {
         let text = std::str::from_utf8(self.text.get(start..self.at).unwrap_or_default()).unwrap_or_default();
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::Float(number)),
-            _ => Err(Failure::new(format!("json: cannot unmarshal number {text} into Go value of type float64"))),
+            _ => Err(FunctionError::new(format!("json: cannot unmarshal number {text} into Go value of type float64"))),
         }
     }
 

@@ -225,22 +225,22 @@ pub(crate) fn quote(text: &[u8]) -> String {
 }
 
 /// Why one element cannot be read.
-enum Problem {
+enum ElementProblem {
     /// The text does not match the element.
     Bad,
     /// The text matches, but its value is out of range.
     OutOfRange(&'static str),
 }
 
-type Read<T> = Result<T, Problem>;
+type Read<T> = Result<T, ElementProblem>;
 
-struct Reader<'v> {
+struct DateReader<'v> {
     rest: &'v [u8],
 }
 
-impl<'v> Reader<'v> {
+impl<'v> DateReader<'v> {
     fn take(&mut self, count: usize) -> Read<&'v [u8]> {
-        let (part, rest) = self.rest.split_at_checked(count).ok_or(Problem::Bad)?;
+        let (part, rest) = self.rest.split_at_checked(count).ok_or(ElementProblem::Bad)?;
         self.rest = rest;
         Ok(part)
     }
@@ -251,13 +251,13 @@ impl<'v> Reader<'v> {
 
     /// Reads one digit or two.
     fn number(&mut self, fixed: bool) -> Read<u32> {
-        let first = self.digit_at(0).ok_or(Problem::Bad)?;
+        let first = self.digit_at(0).ok_or(ElementProblem::Bad)?;
         match self.digit_at(1) {
             Some(second) => {
                 self.take(2)?;
                 Ok(first * 10 + second)
             }
-            None if fixed => Err(Problem::Bad),
+            None if fixed => Err(ElementProblem::Bad),
             None => {
                 self.take(1)?;
                 Ok(first)
@@ -268,7 +268,7 @@ impl<'v> Reader<'v> {
     fn year_day(&mut self, fixed: bool) -> Read<u32> {
         let count = (0..3).take_while(|index| self.digit_at(*index).is_some()).count();
         if count == 0 || fixed && count != 3 {
-            return Err(Problem::Bad);
+            return Err(ElementProblem::Bad);
         }
         Ok(digits(self.take(count)?))
     }
@@ -279,18 +279,18 @@ impl<'v> Reader<'v> {
             let matches = self.rest.get(..name.len()).is_some_and(|text| text.eq_ignore_ascii_case(name.as_bytes()));
             if matches {
                 self.take(name.len())?;
-                return u32::try_from(index).map_err(|_| Problem::Bad);
+                return u32::try_from(index).map_err(|_| ElementProblem::Bad);
             }
         }
-        Err(Problem::Bad)
+        Err(ElementProblem::Bad)
     }
 
     /// Reads a separator and digits; those beyond nanoseconds are dropped.
     fn nanoseconds(&mut self, length: usize) -> Read<u32> {
         let text = self.take(length)?;
-        let (separator, text) = text.split_first().ok_or(Problem::Bad)?;
+        let (separator, text) = text.split_first().ok_or(ElementProblem::Bad)?;
         if !matches!(separator, b'.' | b',') || !text.iter().all(u8::is_ascii_digit) {
-            return Err(Problem::Bad);
+            return Err(ElementProblem::Bad);
         }
         let kept = text.get(..text.len().min(9)).unwrap_or_default();
         Ok(digits(kept) * 10u32.pow(u32::try_from(9 - kept.len()).unwrap_or(0)))
@@ -308,7 +308,7 @@ impl<'v> Reader<'v> {
         let text = self.take(length)?;
         let two = |at: usize| {
             let text = text.get(at..at + 2).filter(|text| text.iter().all(u8::is_ascii_digit));
-            text.map(digits).ok_or(Problem::Bad)
+            text.map(digits).ok_or(ElementProblem::Bad)
         };
         let (hours, minutes, seconds) = match form {
             OffsetForm::Hours => (two(1)?, 0, 0),
@@ -316,7 +316,7 @@ impl<'v> Reader<'v> {
             OffsetForm::ColonMinutes if colon(text, 3) => (two(1)?, two(4)?, 0),
             OffsetForm::Seconds => (two(1)?, two(3)?, two(5)?),
             OffsetForm::ColonSeconds if colon(text, 3) && colon(text, 6) => (two(1)?, two(4)?, two(7)?),
-            _ => return Err(Problem::Bad),
+            _ => return Err(ElementProblem::Bad),
         };
         for (value, most, name) in [
             (hours, 24, "time zone offset hour"),
@@ -324,14 +324,14 @@ impl<'v> Reader<'v> {
             (seconds, 60, "time zone offset second"),
         ] {
             if value > most {
-                return Err(Problem::OutOfRange(name));
+                return Err(ElementProblem::OutOfRange(name));
             }
         }
-        let offset = i32::try_from((hours * 60 + minutes) * 60 + seconds).map_err(|_| Problem::Bad)?;
+        let offset = i32::try_from((hours * 60 + minutes) * 60 + seconds).map_err(|_| ElementProblem::Bad)?;
         match text.first() {
             Some(b'+') => Ok(offset),
             Some(b'-') => Ok(-offset),
-            _ => Err(Problem::Bad),
+            _ => Err(ElementProblem::Bad),
         }
     }
 
@@ -372,11 +372,11 @@ fn digits(text: &[u8]) -> u32 {
 }
 
 fn checked(value: u32, is_possible: bool, name: &'static str) -> Read<u32> {
-    if is_possible { Ok(value) } else { Err(Problem::OutOfRange(name)) }
+    if is_possible { Ok(value) } else { Err(ElementProblem::OutOfRange(name)) }
 }
 
 #[derive(Default)]
-struct Parts {
+struct DateParts {
     year: u32,
     month: Option<u32>,
     day: Option<u32>,
@@ -392,13 +392,13 @@ struct Parts {
     zone: Option<Vec<u8>>,
 }
 
-impl Parts {
-    fn read(&mut self, element: Element, reader: &mut Reader<'_>, layout_after: &[u8]) -> Read<()> {
+impl DateParts {
+    fn read(&mut self, element: Element, reader: &mut DateReader<'_>, layout_after: &[u8]) -> Read<()> {
         match element {
             Element::Year => {
                 let text = reader.take(2)?;
                 if !text.iter().all(u8::is_ascii_digit) {
-                    return Err(Problem::Bad);
+                    return Err(ElementProblem::Bad);
                 }
                 let year = digits(text);
                 self.year = if year >= 69 { year + 1900 } else { year + 2000 };
@@ -406,7 +406,7 @@ impl Parts {
             Element::LongYear => {
                 let text = reader.take(4)?;
                 if !text.iter().all(u8::is_ascii_digit) {
-                    return Err(Problem::Bad);
+                    return Err(ElementProblem::Bad);
                 }
                 self.year = digits(text);
             }
@@ -470,7 +470,7 @@ impl Parts {
                 self.is_am |= text == am;
                 self.is_pm |= text == pm;
                 if text != am && text != pm {
-                    return Err(Problem::Bad);
+                    return Err(ElementProblem::Bad);
                 }
             }
             Element::Offset { z_for_utc: true, .. } if reader.rest.first() == Some(&b'Z') => {
@@ -483,7 +483,7 @@ impl Parts {
                     reader.take(3)?;
                     self.is_utc = true;
                 } else {
-                    let length = reader.zone_length().ok_or(Problem::Bad)?;
+                    let length = reader.zone_length().ok_or(ElementProblem::Bad)?;
                     self.zone = Some(reader.take(length)?.to_vec());
                 }
             }
@@ -588,9 +588,9 @@ pub(crate) fn parse(layout: &[u8], value: &[u8]) -> Result<Time, String> {
         )
     };
     let wrong = |message: &str| format!("parsing time {}: {message}", quote(value));
-    let mut parts = Parts::default();
+    let mut parts = DateParts::default();
     let mut rest_layout = layout;
-    let mut reader = Reader { rest: value };
+    let mut reader = DateReader { rest: value };
     loop {
         let (prefix, element) = next_element(rest_layout);
         reader.rest = skip(reader.rest, prefix).map_err(|rest| cannot(prefix, rest))?;
@@ -604,8 +604,8 @@ pub(crate) fn parse(layout: &[u8], value: &[u8]) -> Result<Time, String> {
         rest_layout = rest_layout.get(prefix.len() + length..).unwrap_or_default();
         let before = reader.rest;
         parts.read(element, &mut reader, rest_layout).map_err(|problem| match problem {
-            Problem::Bad => cannot(text, before),
-            Problem::OutOfRange(name) => wrong(&format!("{name} out of range")),
+            ElementProblem::Bad => cannot(text, before),
+            ElementProblem::OutOfRange(name) => wrong(&format!("{name} out of range")),
         })?;
     }
     parts.time().map_err(wrong)

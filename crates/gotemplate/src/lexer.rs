@@ -115,7 +115,7 @@ pub(crate) struct Lexer<'t> {
 }
 
 /// The next state, or a token that ends the scan.
-enum State<'t> {
+enum LexerState<'t> {
     Text,
     LeftDelimiter,
     Comment,
@@ -155,16 +155,16 @@ impl<'t> Lexer<'t> {
         if self.failed {
             return Token { kind: TokenKind::End, position: 0, value: "EOF".into(), line: self.start_line };
         }
-        let mut state = if self.inside_action { State::InsideAction } else { State::Text };
+        let mut state = if self.inside_action { LexerState::InsideAction } else { LexerState::Text };
         loop {
             state = match state {
-                State::Text => self.text(),
-                State::LeftDelimiter => self.left_delimiter(),
-                State::Comment => self.comment(),
-                State::RightDelimiter => self.right_delimiter(),
-                State::InsideAction => self.inside_action(),
-                State::Space => self.space(),
-                State::Token(token) => return token,
+                LexerState::Text => self.text(),
+                LexerState::LeftDelimiter => self.left_delimiter(),
+                LexerState::Comment => self.comment(),
+                LexerState::RightDelimiter => self.right_delimiter(),
+                LexerState::InsideAction => self.inside_action(),
+                LexerState::Space => self.space(),
+                LexerState::Token(token) => return token,
             }
         }
     }
@@ -228,8 +228,8 @@ impl<'t> Lexer<'t> {
         token
     }
 
-    fn emit(&mut self, kind: TokenKind) -> State<'t> {
-        State::Token(self.token(kind))
+    fn emit(&mut self, kind: TokenKind) -> LexerState<'t> {
+        LexerState::Token(self.token(kind))
     }
 
     fn ignore(&mut self) {
@@ -238,9 +238,9 @@ impl<'t> Lexer<'t> {
         self.start_line = self.line;
     }
 
-    fn error(&mut self, message: impl Into<String>) -> State<'t> {
+    fn error(&mut self, message: impl Into<String>) -> LexerState<'t> {
         self.failed = true;
-        State::Token(Token {
+        LexerState::Token(Token {
             kind: TokenKind::Error,
             position: self.start,
             value: Cow::Owned(message.into()),
@@ -248,7 +248,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    fn text(&mut self) -> State<'t> {
+    fn text(&mut self) -> LexerState<'t> {
         let Some(at) = find(self.rest().as_bytes(), self.left.as_bytes()) else {
             self.position = self.text.len();
             if self.position > self.start {
@@ -272,10 +272,10 @@ impl<'t> Lexer<'t> {
             self.position += trimmed;
             self.ignore();
             if !token.value.is_empty() {
-                return State::Token(token);
+                return LexerState::Token(token);
             }
         }
-        State::LeftDelimiter
+        LexerState::LeftDelimiter
     }
 
     /// Whether the right delimiter follows, and whether it trims.
@@ -289,23 +289,23 @@ impl<'t> Lexer<'t> {
         (rest.starts_with(self.right), false)
     }
 
-    fn left_delimiter(&mut self) -> State<'t> {
+    fn left_delimiter(&mut self) -> LexerState<'t> {
         self.position += self.left.len();
         let marker = if has_left_trim_marker(self.rest()) { TRIM_MARKER_WIDTH } else { 0 };
         if self.rest().get(marker..).is_some_and(|rest| rest.starts_with(LEFT_COMMENT)) {
             self.position += marker;
             self.ignore();
-            return State::Comment;
+            return LexerState::Comment;
         }
         let token = self.token(TokenKind::LeftDelimiter);
         self.inside_action = true;
         self.position += marker;
         self.ignore();
         self.parentheses = 0;
-        State::Token(token)
+        LexerState::Token(token)
     }
 
-    fn comment(&mut self) -> State<'t> {
+    fn comment(&mut self) -> LexerState<'t> {
         self.position += LEFT_COMMENT.len();
         let Some(end) = find(self.rest().as_bytes(), RIGHT_COMMENT.as_bytes()) else {
             return self.error("unclosed comment");
@@ -325,7 +325,7 @@ impl<'t> Lexer<'t> {
             self.skip_space();
         }
         self.ignore();
-        State::Text
+        LexerState::Text
     }
 
     fn skip_space(&mut self) {
@@ -333,7 +333,7 @@ impl<'t> Lexer<'t> {
         self.position += rest.len() - rest.trim_start_matches(SPACE).len();
     }
 
-    fn right_delimiter(&mut self) -> State<'t> {
+    fn right_delimiter(&mut self) -> LexerState<'t> {
         let (_, trim) = self.at_right_delimiter();
         if trim {
             self.position += TRIM_MARKER_WIDTH;
@@ -346,13 +346,13 @@ impl<'t> Lexer<'t> {
             self.ignore();
         }
         self.inside_action = false;
-        State::Token(token)
+        LexerState::Token(token)
     }
 
-    fn inside_action(&mut self) -> State<'t> {
+    fn inside_action(&mut self) -> LexerState<'t> {
         if self.at_right_delimiter().0 {
             if self.parentheses == 0 {
-                return State::RightDelimiter;
+                return LexerState::RightDelimiter;
             }
             return self.error("unclosed left paren");
         }
@@ -363,7 +363,7 @@ impl<'t> Lexer<'t> {
             _ if is_space(Some(character)) => {
                 // The blank may belong to a trim marker.
                 self.back();
-                State::Space
+                LexerState::Space
             }
             '=' => self.emit(TokenKind::Assign),
             ':' => {
@@ -409,7 +409,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn space(&mut self) -> State<'t> {
+    fn space(&mut self) -> LexerState<'t> {
         let mut count = 0;
         while is_space(self.peek()) {
             self.next();
@@ -422,13 +422,13 @@ impl<'t> Lexer<'t> {
         {
             self.back();
             if count == 1 {
-                return State::RightDelimiter;
+                return LexerState::RightDelimiter;
             }
         }
         self.emit(TokenKind::Space)
     }
 
-    fn identifier(&mut self) -> State<'t> {
+    fn identifier(&mut self) -> LexerState<'t> {
         loop {
             let character = self.next();
             if is_alphanumeric(character) {
@@ -449,7 +449,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn field_or_variable(&mut self, kind: TokenKind) -> State<'t> {
+    fn field_or_variable(&mut self, kind: TokenKind) -> LexerState<'t> {
         if self.at_terminator() {
             return self.emit(if kind == TokenKind::Variable { TokenKind::Variable } else { TokenKind::Dot });
         }
@@ -476,7 +476,7 @@ impl<'t> Lexer<'t> {
             || self.rest().starts_with(self.right)
     }
 
-    fn quoted(&mut self, quote: char, kind: TokenKind, unterminated: &str) -> State<'t> {
+    fn quoted(&mut self, quote: char, kind: TokenKind, unterminated: &str) -> LexerState<'t> {
         loop {
             match self.next() {
                 Some('\\') => match self.next() {
@@ -490,7 +490,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn raw_quoted(&mut self) -> State<'t> {
+    fn raw_quoted(&mut self) -> LexerState<'t> {
         loop {
             match self.next() {
                 None => return self.error("unterminated raw quoted string"),
@@ -500,7 +500,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn number(&mut self) -> State<'t> {
+    fn number(&mut self) -> LexerState<'t> {
         if !self.scan_number() {
             return self.bad_number();
         }
@@ -514,7 +514,7 @@ impl<'t> Lexer<'t> {
         self.emit(TokenKind::Number)
     }
 
-    fn bad_number(&mut self) -> State<'t> {
+    fn bad_number(&mut self) -> LexerState<'t> {
         self.error(format!("bad number syntax: {}", quoted(self.pending().as_bytes())))
     }
 

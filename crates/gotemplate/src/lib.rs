@@ -58,7 +58,7 @@ pub use limits::Limits;
 pub use slug::slugify;
 pub use template::{Data, MissingKey, Options, Syntax, Template};
 pub use text::Text;
-pub use time::{Named, Time, Zone};
+pub use time::{NamedInteger, Time, Zone};
 pub use value::{ElementType, List, Map, Value};
 
 /// Deepest nesting of actions and parentheses that is parsed; Go allows 10,000 parentheses and any number of actions.

@@ -41,20 +41,20 @@ impl Default for Limits<'_> {
 
 /// Why a function returned no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct FunctionError {
     pub(crate) reason: String,
     pub(crate) is_limit: bool,
 }
 
-impl Failure {
+impl FunctionError {
     /// An error of the template.
-    pub(crate) fn new(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), is_limit: false }
+    pub(crate) fn new(reason: impl Into<String>) -> FunctionError {
+        FunctionError { reason: reason.into(), is_limit: false }
     }
 
     /// A limit that was reached.
-    pub(crate) fn limit(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), is_limit: true }
+    pub(crate) fn limit(reason: impl Into<String>) -> FunctionError {
+        FunctionError { reason: reason.into(), is_limit: true }
     }
 }
 
@@ -77,16 +77,16 @@ impl<'a> Budget<'a> {
     }
 
     /// Counts steps.
-    pub(crate) fn step(&self, count: u64) -> Result<(), Failure> {
+    pub(crate) fn step(&self, count: u64) -> Result<(), FunctionError> {
         let steps = self.steps.get().saturating_add(count);
         self.steps.set(steps);
         if steps > self.limits.steps {
-            return Err(Failure::limit(format!("exceeded the limit of {} steps", self.limits.steps)));
+            return Err(FunctionError::limit(format!("exceeded the limit of {} steps", self.limits.steps)));
         }
         if steps >= self.next_question.get() {
             self.next_question.set(steps.saturating_add(STEPS_PER_QUESTION));
             if self.limits.interrupted.is_some_and(|interrupted| interrupted()) {
-                return Err(Failure::limit("interrupted: the template takes too long"));
+                return Err(FunctionError::limit("interrupted: the template takes too long"));
             }
         }
         Ok(())
@@ -98,11 +98,11 @@ impl<'a> Budget<'a> {
     }
 
     /// Counts bytes before they are created.
-    pub(crate) fn create(&self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn create(&self, bytes: usize) -> Result<(), FunctionError> {
         let created = self.created.get().saturating_add(bytes as u64);
         self.created.set(created);
         if created > self.limits.created_bytes {
-            return Err(Failure::limit(format!(
+            return Err(FunctionError::limit(format!(
                 "exceeded the limit of {} bytes that a template may create",
                 self.limits.created_bytes
             )));
@@ -111,15 +111,15 @@ impl<'a> Budget<'a> {
     }
 
     /// Counts the slots of a list or map before they are created.
-    pub(crate) fn create_items(&self, count: usize) -> Result<(), Failure> {
+    pub(crate) fn create_items(&self, count: usize) -> Result<(), FunctionError> {
         // A slot, and the allocation of a short string for it.
         self.create(count.saturating_mul(64))
     }
 
     /// Fails when a value is nested too deeply.
-    pub(crate) fn check_depth(&self, depth: usize) -> Result<(), Failure> {
+    pub(crate) fn check_depth(&self, depth: usize) -> Result<(), FunctionError> {
         if depth > self.limits.value_depth {
-            return Err(Failure::limit(format!(
+            return Err(FunctionError::limit(format!(
                 "the value is nested more than {} levels deep",
                 self.limits.value_depth
             )));
@@ -146,7 +146,7 @@ impl<'b, 'a> Bytes<'b, 'a> {
     }
 
     /// Counts bytes appended since the last call.
-    pub(crate) fn check(&mut self) -> Result<(), Failure> {
+    pub(crate) fn check(&mut self) -> Result<(), FunctionError> {
         let added = self.bytes.len().saturating_sub(self.counted);
         // Counting every few bytes would cost more than writing them.
         if added >= 4096 {
@@ -157,13 +157,13 @@ impl<'b, 'a> Bytes<'b, 'a> {
     }
 
     /// Appends bytes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         self.bytes.extend_from_slice(bytes);
         self.check()
     }
 
     /// Counts the rest and returns everything.
-    pub(crate) fn finish(self) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn finish(self) -> Result<Vec<u8>, FunctionError> {
         self.budget.create(self.bytes.len().saturating_sub(self.counted))?;
         Ok(self.bytes)
     }

@@ -10,11 +10,11 @@ use crate::functions::{self, Function};
 use crate::lexer::{Keyword, Lexer, Token, TokenKind};
 use crate::number::Number;
 use crate::text::{lossy, unquote};
-use crate::tree::{Branch, BranchKind, Command, List, Node, Pipe, Term, TermKind};
+use crate::tree::{Branch, BranchKind, Command, Node, NodeList, Pipe, Term, TermKind};
 use crate::{MAX_NESTING, Syntax};
 
 /// Trees by name.
-pub(crate) type Trees = BTreeMap<String, List>;
+pub(crate) type Trees = BTreeMap<String, NodeList>;
 
 /// Parses a text and everything that it defines.
 pub(crate) fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Trees, ParseError> {
@@ -23,7 +23,7 @@ pub(crate) fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Trees, Pa
         name,
         syntax,
         trees: Trees::new(),
-        tree: Tree::new(),
+        tree: TreeState::new(),
         nesting: 0,
     };
     let root = parser.root()?;
@@ -32,7 +32,7 @@ pub(crate) fn parse(name: &str, text: &str, syntax: &Syntax) -> Result<Trees, Pa
 }
 
 /// State of one tree while it is parsed.
-struct Tree<'t> {
+struct TreeState<'t> {
     tokens: [Option<Token<'t>>; 3],
     pushed_back: usize,
     variables: Vec<String>,
@@ -40,9 +40,9 @@ struct Tree<'t> {
     ranges: usize,
 }
 
-impl Tree<'_> {
+impl TreeState<'_> {
     fn new() -> Self {
-        Tree { tokens: [None, None, None], pushed_back: 0, variables: vec!["$".into()], action_line: 0, ranges: 0 }
+        TreeState { tokens: [None, None, None], pushed_back: 0, variables: vec!["$".into()], action_line: 0, ranges: 0 }
     }
 }
 
@@ -51,32 +51,32 @@ struct Parser<'t> {
     name: &'t str,
     syntax: &'t Syntax,
     trees: Trees,
-    tree: Tree<'t>,
+    tree: TreeState<'t>,
     nesting: usize,
 }
 
 /// The end of a list of nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ListEnd {
+enum BlockEnd {
     End,
     Else,
 }
 
-impl ListEnd {
+impl BlockEnd {
     fn shown(self) -> &'static str {
         match self {
-            ListEnd::End => "{{end}}",
-            ListEnd::Else => "{{else}}",
+            BlockEnd::End => "{{end}}",
+            BlockEnd::Else => "{{else}}",
         }
     }
 }
 
-enum Item {
+enum TextOrAction {
     Node(Node),
-    ListEnd(ListEnd),
+    ListEnd(BlockEnd),
 }
 
-type Parsed<T> = Result<T, ParseError>;
+type ParseResult<T> = Result<T, ParseError>;
 
 impl<'t> Parser<'t> {
     // Tokens, with up to three pushed back.
@@ -140,12 +140,12 @@ impl<'t> Parser<'t> {
 
     // Errors.
 
-    fn error<T>(&self, reason: impl Into<String>) -> Parsed<T> {
+    fn error<T>(&self, reason: impl Into<String>) -> ParseResult<T> {
         let line = self.tree.tokens[0].as_ref().map_or(0, |token| token.line);
         Err(ParseError { name: self.name.to_owned(), line, reason: reason.into() })
     }
 
-    fn unexpected<T>(&self, token: &Token<'t>, context: &str) -> Parsed<T> {
+    fn unexpected<T>(&self, token: &Token<'t>, context: &str) -> ParseResult<T> {
         if token.kind != TokenKind::Error {
             return self.error(format!("unexpected {} in {context}", token.shown()));
         }
@@ -159,14 +159,14 @@ impl<'t> Parser<'t> {
         self.error(format!("{}{extra}", token.value))
     }
 
-    fn expect(&mut self, kind: TokenKind, context: &str) -> Parsed<Token<'t>> {
+    fn expect(&mut self, kind: TokenKind, context: &str) -> ParseResult<Token<'t>> {
         let token = self.next_non_space();
         if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
     }
 
     /// Runs a step one level deeper. Depth is the cost of recursion, in parsing and when the tree is executed, printed
     /// or dropped.
-    fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.nesting >= MAX_NESTING {
             return self.error("max expression depth exceeded");
         }
@@ -178,8 +178,8 @@ impl<'t> Parser<'t> {
 
     // Trees.
 
-    fn root(&mut self) -> Parsed<List> {
-        let mut list = List::default();
+    fn root(&mut self) -> ParseResult<NodeList> {
+        let mut list = NodeList::default();
         while self.peek().kind != TokenKind::End {
             if self.peek().kind == TokenKind::LeftDelimiter {
                 let delimiter = self.next();
@@ -190,22 +190,22 @@ impl<'t> Parser<'t> {
                 self.back_two(delimiter);
             }
             match self.text_or_action()? {
-                Item::Node(node) => list.nodes.push(node),
-                Item::ListEnd(end) => return self.error(format!("unexpected {}", end.shown())),
+                TextOrAction::Node(node) => list.nodes.push(node),
+                TextOrAction::ListEnd(end) => return self.error(format!("unexpected {}", end.shown())),
             }
         }
         Ok(list)
     }
 
-    fn in_new_tree<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        let outer = std::mem::replace(&mut self.tree, Tree::new());
+    fn in_new_tree<T>(&mut self, step: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
+        let outer = std::mem::replace(&mut self.tree, TreeState::new());
         let result = step(self);
         // The error is already complete, so the outer tree can be restored in any case.
         self.tree = outer;
         result
     }
 
-    fn add(&mut self, name: String, list: List) -> Parsed<()> {
+    fn add(&mut self, name: String, list: NodeList) -> ParseResult<()> {
         match self.trees.get(&name) {
             Some(existing) if !existing.is_blank() => {
                 if list.is_blank() {
@@ -223,19 +223,19 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn definition(&mut self) -> Parsed<()> {
+    fn definition(&mut self) -> ParseResult<()> {
         const CONTEXT: &str = "define clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
         self.expect(TokenKind::RightDelimiter, CONTEXT)?;
         let (list, end) = self.item_list()?;
-        if end != ListEnd::End {
+        if end != BlockEnd::End {
             return self.error(format!("unexpected {} in {CONTEXT}", end.shown()));
         }
         self.add(name, list)
     }
 
-    fn template_name(&mut self, token: &Token<'t>, context: &str) -> Parsed<String> {
+    fn template_name(&mut self, token: &Token<'t>, context: &str) -> ParseResult<String> {
         match token.kind {
             TokenKind::String | TokenKind::RawString => match unquote(token.value.as_bytes()) {
                 Some(name) => Ok(lossy(&name)),
@@ -247,21 +247,23 @@ impl<'t> Parser<'t> {
 
     // Nodes.
 
-    fn item_list(&mut self) -> Parsed<(List, ListEnd)> {
-        let mut list = List::default();
+    fn item_list(&mut self) -> ParseResult<(NodeList, BlockEnd)> {
+        let mut list = NodeList::default();
         while self.peek_non_space().kind != TokenKind::End {
             match self.text_or_action()? {
-                Item::Node(node) => list.nodes.push(node),
-                Item::ListEnd(end) => return Ok((list, end)),
+                TextOrAction::Node(node) => list.nodes.push(node),
+                TextOrAction::ListEnd(end) => return Ok((list, end)),
             }
         }
         self.error("unexpected EOF")
     }
 
-    fn text_or_action(&mut self) -> Parsed<Item> {
+    fn text_or_action(&mut self) -> ParseResult<TextOrAction> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => Ok(Item::Node(Node::Text { position: token.position, text: token.value.into_owned() })),
+            TokenKind::Text => {
+                Ok(TextOrAction::Node(Node::Text { position: token.position, text: token.value.into_owned() }))
+            }
             TokenKind::LeftDelimiter => {
                 self.tree.action_line = token.line;
                 let item = self.action()?;
@@ -272,7 +274,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn action(&mut self) -> Parsed<Item> {
+    fn action(&mut self) -> ParseResult<TextOrAction> {
         let token = self.next_non_space();
         let node = match token.kind {
             TokenKind::Keyword(Keyword::Block) => self.nested(Self::block)?,
@@ -287,11 +289,11 @@ impl<'t> Parser<'t> {
                 if !matches!(next.kind, TokenKind::Keyword(Keyword::If | Keyword::With)) {
                     self.expect(TokenKind::RightDelimiter, "else")?;
                 }
-                return Ok(Item::ListEnd(ListEnd::Else));
+                return Ok(TextOrAction::ListEnd(BlockEnd::Else));
             }
             TokenKind::Keyword(Keyword::End) => {
                 self.expect(TokenKind::RightDelimiter, "end")?;
-                return Ok(Item::ListEnd(ListEnd::End));
+                return Ok(TextOrAction::ListEnd(BlockEnd::End));
             }
             TokenKind::Keyword(Keyword::If) => self.branch(BranchKind::If)?,
             TokenKind::Keyword(Keyword::Range) => self.branch(BranchKind::Range)?,
@@ -304,10 +306,10 @@ impl<'t> Parser<'t> {
                 Node::Action { position, pipe }
             }
         };
-        Ok(Item::Node(node))
+        Ok(TextOrAction::Node(node))
     }
 
-    fn jump(&mut self, token: &Token<'t>, shown: &str, node: fn(usize) -> Node) -> Parsed<Node> {
+    fn jump(&mut self, token: &Token<'t>, shown: &str, node: fn(usize) -> Node) -> ParseResult<Node> {
         let next = self.next_non_space();
         if next.kind != TokenKind::RightDelimiter {
             return self.unexpected(&next, shown);
@@ -318,11 +320,11 @@ impl<'t> Parser<'t> {
         Ok(node(token.position))
     }
 
-    fn branch(&mut self, kind: BranchKind) -> Parsed<Node> {
+    fn branch(&mut self, kind: BranchKind) -> ParseResult<Node> {
         self.nested(|parser| parser.branch_body(kind)).map(|branch| Node::Branch(Box::new(branch)))
     }
 
-    fn branch_body(&mut self, kind: BranchKind) -> Parsed<Branch> {
+    fn branch_body(&mut self, kind: BranchKind) -> ParseResult<Branch> {
         let context = match kind {
             BranchKind::If => "if",
             BranchKind::Range => "range",
@@ -335,7 +337,7 @@ impl<'t> Parser<'t> {
         let (list, end) = self.item_list()?;
         self.tree.ranges -= is_range;
         let mut otherwise = None;
-        if end == ListEnd::Else {
+        if end == BlockEnd::Else {
             let chained = matches!(
                 (kind, self.peek().kind),
                 (BranchKind::If, TokenKind::Keyword(Keyword::If))
@@ -344,10 +346,10 @@ impl<'t> Parser<'t> {
             if chained {
                 // `else if` is an `if` inside the `else`, and both share one `end`.
                 self.next();
-                otherwise = Some(List { nodes: vec![self.branch(kind)?] });
+                otherwise = Some(NodeList { nodes: vec![self.branch(kind)?] });
             } else {
                 let (list, end) = self.item_list()?;
-                if end != ListEnd::End {
+                if end != BlockEnd::End {
                     return self.error(format!("expected end; found {}", end.shown()));
                 }
                 otherwise = Some(list);
@@ -357,7 +359,7 @@ impl<'t> Parser<'t> {
         Ok(Branch { kind, position: pipe.position, pipe, list, otherwise })
     }
 
-    fn block(&mut self) -> Parsed<Node> {
+    fn block(&mut self) -> ParseResult<Node> {
         const CONTEXT: &str = "block clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
@@ -365,7 +367,7 @@ impl<'t> Parser<'t> {
         let defined = name.clone();
         let unexpected = self.in_new_tree(|parser| {
             let (list, end) = parser.item_list()?;
-            if end != ListEnd::End {
+            if end != BlockEnd::End {
                 return Ok(Some(end));
             }
             parser.add(defined, list)?;
@@ -378,7 +380,7 @@ impl<'t> Parser<'t> {
         Ok(Node::Template { position: token.position, name, pipe: Some(pipe) })
     }
 
-    fn template(&mut self) -> Parsed<Node> {
+    fn template(&mut self) -> ParseResult<Node> {
         const CONTEXT: &str = "template clause";
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
@@ -392,7 +394,7 @@ impl<'t> Parser<'t> {
 
     // Pipelines.
 
-    fn pipeline(&mut self, context: &str, end: TokenKind) -> Parsed<Pipe> {
+    fn pipeline(&mut self, context: &str, end: TokenKind) -> ParseResult<Pipe> {
         let mut pipe = Pipe { position: self.peek_non_space().position, ..Pipe::default() };
         self.declarations(&mut pipe, context)?;
         loop {
@@ -424,7 +426,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads `$x :=`, `$x =` or `$k, $v :=` at the start of a pipeline.
-    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
+    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> ParseResult<()> {
         loop {
             let variable = self.peek_non_space();
             if variable.kind != TokenKind::Variable {
@@ -464,7 +466,7 @@ impl<'t> Parser<'t> {
         self.tree.variables.push(variable.value.to_string());
     }
 
-    fn check_pipeline(&mut self, pipe: &Pipe, context: &str) -> Parsed<()> {
+    fn check_pipeline(&mut self, pipe: &Pipe, context: &str) -> ParseResult<()> {
         if pipe.commands.is_empty() {
             return self.error(format!("missing value for {context}"));
         }
@@ -480,7 +482,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn command(&mut self) -> Parsed<Command> {
+    fn command(&mut self) -> ParseResult<Command> {
         let mut command = Command { position: self.peek_non_space().position, terms: Vec::new() };
         loop {
             self.peek_non_space();
@@ -502,7 +504,7 @@ impl<'t> Parser<'t> {
         Ok(command)
     }
 
-    fn operand(&mut self) -> Parsed<Option<Term>> {
+    fn operand(&mut self) -> ParseResult<Option<Term>> {
         let Some(head) = self.term()? else { return Ok(None) };
         let first = self.peek();
         if first.kind != TokenKind::Field {
@@ -532,7 +534,7 @@ impl<'t> Parser<'t> {
         Ok(Some(Term { position, kind }))
     }
 
-    fn term(&mut self) -> Parsed<Option<Term>> {
+    fn term(&mut self) -> ParseResult<Option<Term>> {
         let token = self.next_non_space();
         let kind = match token.kind {
             TokenKind::Identifier => match self.function(&token.value) {

@@ -1,14 +1,14 @@
 //! Printing by the rules of Go's `fmt`: `%v` for values in the text, and every verb of `printf`.
 
 use crate::float::{FloatFormat, format_float};
-use crate::limits::{Budget, Bytes, Failure};
+use crate::limits::{Budget, Bytes, FunctionError};
 use crate::text::{
     REPLACEMENT, can_backquote, char_count, chars, decode_char, is_print, lossy, push_char, push_escaped, push_quoted,
 };
 use crate::value::{ElementType, Value};
 
 /// `fmt.Sprint`: a blank between operands when neither is a string.
-pub(crate) fn print(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn print(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8>, FunctionError> {
     let mut printer = Printer::new(budget);
     let mut after_string = false;
     for (index, argument) in arguments.iter().enumerate() {
@@ -23,7 +23,7 @@ pub(crate) fn print(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8>,
 }
 
 /// `fmt.Sprintln`: a blank between all operands, and a line feed.
-pub(crate) fn println(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn println(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8>, FunctionError> {
     let mut printer = Printer::new(budget);
     for (index, argument) in arguments.iter().enumerate() {
         if index > 0 {
@@ -36,26 +36,26 @@ pub(crate) fn println(budget: &Budget<'_>, arguments: &[Value]) -> Result<Vec<u8
 }
 
 /// `fmt.Sprintf`.
-pub(crate) fn printf(budget: &Budget<'_>, format: &[u8], arguments: &[Value]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn printf(budget: &Budget<'_>, format: &[u8], arguments: &[Value]) -> Result<Vec<u8>, FunctionError> {
     let mut printer = Printer::new(budget);
     printer.format(format, arguments)?;
     printer.out.finish()
 }
 
 /// Returns a value as `%v` prints it.
-pub(crate) fn value_bytes(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>, Failure> {
+pub(crate) fn value_bytes(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>, FunctionError> {
     let mut printer = Printer::new(budget);
     printer.argument(value, 'v')?;
     printer.out.finish()
 }
 
 /// Returns a value as `%v` of its `reflect.Value` prints it, for messages.
-pub(crate) fn printed(budget: &Budget<'_>, value: &Value) -> Result<String, Failure> {
+pub(crate) fn printed(budget: &Budget<'_>, value: &Value) -> Result<String, FunctionError> {
     value_bytes(budget, value).map(|bytes| lossy(&bytes))
 }
 
 /// Returns a list or map as `%s` of its `reflect.Value` prints it, for messages.
-pub(crate) fn printed_as_string(budget: &Budget<'_>, value: &Value) -> Result<String, Failure> {
+pub(crate) fn printed_as_string(budget: &Budget<'_>, value: &Value) -> Result<String, FunctionError> {
     let mut printer = Printer::new(budget);
     printer.value(value, 's', 0)?;
     printer.out.finish().map(|bytes| lossy(&bytes))
@@ -75,7 +75,7 @@ pub(crate) fn shown(value: &Value) -> String {
 const MOST_DIGITS: i64 = 1_000_000;
 
 #[derive(Clone, Copy, Default)]
-struct Flags {
+struct FormatFlags {
     width: Option<usize>,
     precision: Option<usize>,
     minus: bool,
@@ -91,7 +91,7 @@ struct Flags {
 
 /// The value that a bad verb refers to.
 #[derive(Clone, Copy)]
-enum Subject<'v> {
+enum BadOperand<'v> {
     None,
     Argument(&'v Value),
     Value(&'v Value),
@@ -100,27 +100,27 @@ enum Subject<'v> {
 struct Printer<'b, 'a> {
     budget: &'b Budget<'a>,
     out: Bytes<'b, 'a>,
-    flags: Flags,
+    flags: FormatFlags,
     erroring: bool,
 }
 
 impl<'b, 'a> Printer<'b, 'a> {
     fn new(budget: &'b Budget<'a>) -> Self {
-        Printer { budget, out: Bytes::new(budget), flags: Flags::default(), erroring: false }
+        Printer { budget, out: Bytes::new(budget), flags: FormatFlags::default(), erroring: false }
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         self.out.push(bytes)
     }
 
-    fn padding(&mut self, count: usize) -> Result<(), Failure> {
+    fn padding(&mut self, count: usize) -> Result<(), FunctionError> {
         let fill = if self.flags.zero && !self.flags.minus { b'0' } else { b' ' };
         let length = self.out.buffer().len() + count;
         self.out.buffer().resize(length, fill);
         self.out.check()
     }
 
-    fn pad(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn pad(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         let missing = self.flags.width.map_or(0, |width| width.saturating_sub(char_count(bytes)));
         if missing == 0 {
             return self.push(bytes);
@@ -134,7 +134,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     /// Pads with blanks even if the flags ask for zeros.
-    fn pad_blank(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn pad_blank(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         let zero = std::mem::take(&mut self.flags.zero);
         let result = self.pad(bytes);
         self.flags.zero = zero;
@@ -143,7 +143,7 @@ impl<'b, 'a> Printer<'b, 'a> {
 
     // Formats.
 
-    fn format(&mut self, format: &[u8], arguments: &[Value]) -> Result<(), Failure> {
+    fn format(&mut self, format: &[u8], arguments: &[Value]) -> Result<(), FunctionError> {
         let mut at = 0;
         let mut argument = 0;
         let mut reordered = false;
@@ -158,7 +158,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 break;
             }
             at += 1;
-            self.flags = Flags::default();
+            self.flags = FormatFlags::default();
             // Count a step for each verb, so that a long format reaches the deadline check.
             self.budget.step(1)?;
             while let Some(byte) = format.get(at).copied() {
@@ -244,7 +244,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         if reordered || argument >= arguments.len() {
             return Ok(());
         }
-        self.flags = Flags::default();
+        self.flags = FormatFlags::default();
         self.push(b"%!(EXTRA ")?;
         for (index, value) in arguments.iter().skip(argument).enumerate() {
             if index > 0 {
@@ -268,27 +268,27 @@ impl<'b, 'a> Printer<'b, 'a> {
         }
     }
 
-    fn bad(&mut self, verb: char, problem: &[u8]) -> Result<(), Failure> {
+    fn bad(&mut self, verb: char, problem: &[u8]) -> Result<(), FunctionError> {
         self.push(b"%!")?;
         push_char(self.out.buffer(), verb);
         self.push(problem)
     }
 
-    fn bad_verb(&mut self, verb: char, subject: Subject<'_>) -> Result<(), Failure> {
+    fn bad_verb(&mut self, verb: char, subject: BadOperand<'_>) -> Result<(), FunctionError> {
         self.erroring = true;
         self.bad(verb, b"(")?;
         match subject {
-            Subject::Argument(value) => {
+            BadOperand::Argument(value) => {
                 self.push(value.type_name().as_bytes())?;
                 self.push(b"=")?;
                 self.argument(value, 'v')?;
             }
-            Subject::Value(value) => {
+            BadOperand::Value(value) => {
                 self.push(value.type_name().as_bytes())?;
                 self.push(b"=")?;
                 self.value(value, 'v', 0)?;
             }
-            Subject::None => self.push(b"<nil>")?,
+            BadOperand::None => self.push(b"<nil>")?,
         }
         self.erroring = false;
         self.push(b")")
@@ -297,28 +297,28 @@ impl<'b, 'a> Printer<'b, 'a> {
     // Values.
 
     /// Prints an operand of `printf`.
-    fn argument(&mut self, value: &Value, verb: char) -> Result<(), Failure> {
+    fn argument(&mut self, value: &Value, verb: char) -> Result<(), FunctionError> {
         match (value, verb) {
             (Value::Nil, 'T' | 'v') => self.pad(b"<nil>"),
-            (Value::Nil, _) => self.bad_verb(verb, Subject::None),
+            (Value::Nil, _) => self.bad_verb(verb, BadOperand::None),
             (_, 'T') => self.string(value.type_name().as_bytes()),
             (Value::List(_) | Value::Map(_), 'p') => {
                 // An address would differ between runs.
-                Err(Failure::new("%p is not supported: addresses are not repeatable"))
+                Err(FunctionError::new("%p is not supported: addresses are not repeatable"))
             }
-            (_, 'p') => self.bad_verb(verb, Subject::Argument(value)),
+            (_, 'p') => self.bad_verb(verb, BadOperand::Argument(value)),
             (Value::Time(_) | Value::Named(..), _) => match self.method(value, verb)? {
                 true => Ok(()),
                 false => self.value(value, verb, 0),
             },
-            (Value::List(_) | Value::Map(_), 'w') => self.bad_verb(verb, Subject::Argument(value)),
+            (Value::List(_) | Value::Map(_), 'w') => self.bad_verb(verb, BadOperand::Argument(value)),
             (Value::List(_) | Value::Map(_), _) => self.value(value, verb, 0),
-            _ => self.scalar(value, verb, Subject::Argument(value)),
+            _ => self.scalar(value, verb, BadOperand::Argument(value)),
         }
     }
 
     /// Prints a value by its own method. Returns false if the verb prints the underlying value.
-    fn method(&mut self, value: &Value, verb: char) -> Result<bool, Failure> {
+    fn method(&mut self, value: &Value, verb: char) -> Result<bool, FunctionError> {
         if self.erroring {
             return Ok(false);
         }
@@ -333,14 +333,14 @@ impl<'b, 'a> Printer<'b, 'a> {
             return Ok(true);
         }
         if matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
-            self.text(text.as_bytes(), verb, Subject::None)?;
+            self.text(text.as_bytes(), verb, BadOperand::None)?;
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Prints a value inside another one, or the value of a named number.
-    fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), Failure> {
+    fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), FunctionError> {
         self.budget.check_depth(depth)?;
         if depth > 0 && matches!(value, Value::Time(_) | Value::Named(..)) && self.method(value, verb)? {
             return Ok(());
@@ -382,7 +382,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                             self.push(if go_syntax { b", " } else { b" " })?;
                         }
                         let key = Value::String(key.clone());
-                        self.scalar(&key, verb, Subject::Value(&key))?;
+                        self.scalar(&key, verb, BadOperand::Value(&key))?;
                         self.push(b":")?;
                         self.element(item, verb, depth, map.element())?;
                     }
@@ -394,17 +394,17 @@ impl<'b, 'a> Printer<'b, 'a> {
                 let text = format!("{{{}}}", time.string());
                 self.push(text.as_bytes())
             }
-            _ => self.scalar(value, verb, Subject::Value(value)),
+            _ => self.scalar(value, verb, BadOperand::Value(value)),
         }
     }
 
-    fn element(&mut self, item: &Value, verb: char, depth: usize, element: ElementType) -> Result<(), Failure> {
+    fn element(&mut self, item: &Value, verb: char, depth: usize, element: ElementType) -> Result<(), FunctionError> {
         // A value in an interface is one level deeper than a value of the element's type.
         let deeper = if element == ElementType::Any { 2 } else { 1 };
         self.value(item, verb, depth + deeper)
     }
 
-    fn scalar(&mut self, value: &Value, verb: char, subject: Subject<'_>) -> Result<(), Failure> {
+    fn scalar(&mut self, value: &Value, verb: char, subject: BadOperand<'_>) -> Result<(), FunctionError> {
         match value {
             Value::Bool(value) => match verb {
                 't' | 'v' => self.pad(if *value { b"true" } else { b"false" }),
@@ -439,12 +439,12 @@ impl<'b, 'a> Printer<'b, 'a> {
         bytes.get(..end).unwrap_or(bytes)
     }
 
-    fn string(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn string(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         let bytes = self.truncated(bytes);
         self.pad(bytes)
     }
 
-    fn text(&mut self, bytes: &[u8], verb: char, subject: Subject<'_>) -> Result<(), Failure> {
+    fn text(&mut self, bytes: &[u8], verb: char, subject: BadOperand<'_>) -> Result<(), FunctionError> {
         match verb {
             'v' if self.flags.sharp_v => self.quoted(bytes),
             'v' | 's' => self.string(bytes),
@@ -455,7 +455,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         }
     }
 
-    fn quoted(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn quoted(&mut self, bytes: &[u8]) -> Result<(), FunctionError> {
         let bytes = self.truncated(bytes);
         let mut out = Vec::with_capacity(bytes.len() + 2);
         if self.flags.sharp && can_backquote(bytes) {
@@ -468,7 +468,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         self.pad(&out)
     }
 
-    fn hexadecimal(&mut self, bytes: &[u8], upper: bool) -> Result<(), Failure> {
+    fn hexadecimal(&mut self, bytes: &[u8], upper: bool) -> Result<(), FunctionError> {
         let bytes = match self.flags.precision {
             Some(most) => bytes.get(..most).unwrap_or(bytes),
             None => bytes,
@@ -495,8 +495,8 @@ impl<'b, 'a> Printer<'b, 'a> {
         negative: bool,
         unsigned: bool,
         verb: char,
-        subject: Subject<'_>,
-    ) -> Result<(), Failure> {
+        subject: BadOperand<'_>,
+    ) -> Result<(), FunctionError> {
         let signed = if negative { magnitude.wrapping_neg() } else { magnitude };
         match verb {
             'v' if self.flags.sharp_v && unsigned => {
@@ -537,7 +537,14 @@ impl<'b, 'a> Printer<'b, 'a> {
         }
     }
 
-    fn digits(&mut self, magnitude: u64, negative: bool, base: u32, verb: char, upper: bool) -> Result<(), Failure> {
+    fn digits(
+        &mut self,
+        magnitude: u64,
+        negative: bool,
+        base: u32,
+        verb: char,
+        upper: bool,
+    ) -> Result<(), FunctionError> {
         let mut least = 0;
         if let Some(precision) = self.flags.precision {
             least = precision;
@@ -585,7 +592,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         self.pad_blank(digits.as_bytes())
     }
 
-    fn float(&mut self, value: f64, verb: char, subject: Subject<'_>) -> Result<(), Failure> {
+    fn float(&mut self, value: f64, verb: char, subject: BadOperand<'_>) -> Result<(), FunctionError> {
         let (format, default) = match verb {
             'v' | 'g' | 'G' => (FloatFormat::General, None),
             'b' => (FloatFormat::Binary, None),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::limits::{Bytes, Failure};
+use crate::limits::{Bytes, FunctionError};
 use crate::text::{chars, decode_char, find, is_digit, is_letter, lossy};
 
 /// Cache of compiled patterns: a template is executed for many inputs with the same few patterns.
@@ -123,7 +123,7 @@ impl Pattern {
         replacement: &[u8],
         captures: &Captures<'_>,
         out: &mut Bytes<'_, '_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FunctionError> {
         let mut rest = replacement;
         while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
             out.push(rest.get(..at).unwrap_or_default())?;
@@ -208,7 +208,7 @@ const INVALID_RANGE: &str = "invalid character class range";
 const INVALID_ESCAPE: &str = "invalid escape sequence";
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Flags {
+struct PatternFlags {
     ignore_case: bool,
     multi_line: bool,
     dot_all: bool,
@@ -216,8 +216,8 @@ struct Flags {
 }
 
 /// An open group.
-struct Group {
-    flags: Flags,
+struct OpenGroup {
+    flags: PatternFlags,
     start: usize,
     /// Largest product of nested counted repetitions.
     weight: u64,
@@ -228,8 +228,8 @@ struct Translator<'p> {
     rest: &'p str,
     out: String,
     names: Vec<String>,
-    flags: Flags,
-    groups: Vec<Group>,
+    flags: PatternFlags,
+    groups: Vec<OpenGroup>,
     /// Largest product of repetitions on the current level.
     weight: u64,
     /// Start and end of the last atom in `out`, and its weight, if a repetition may follow it.
@@ -243,7 +243,7 @@ impl<'p> Translator<'p> {
             rest: pattern,
             out: String::new(),
             names: Vec::new(),
-            flags: Flags::default(),
+            flags: PatternFlags::default(),
             groups: Vec::new(),
             weight: 1,
             atom: None,
@@ -323,7 +323,7 @@ impl<'p> Translator<'p> {
         if self.groups.len() >= MOST_NESTING as usize {
             return error("expression nests too deeply", self.pattern);
         }
-        self.groups.push(Group { flags: self.flags, start: self.out.len(), weight: self.weight });
+        self.groups.push(OpenGroup { flags: self.flags, start: self.out.len(), weight: self.weight });
         self.out.push_str(text);
         self.weight = 1;
         self.atom = None;
@@ -564,7 +564,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-impl Flags {
+impl PatternFlags {
     fn text(self) -> String {
         let flags = [('i', self.ignore_case), ('m', self.multi_line), ('s', self.dot_all), ('U', self.swap_greed)];
         let of = |wanted: bool| flags.iter().filter(|(_, on)| *on == wanted).map(|(name, _)| *name).collect::<String>();

@@ -6,7 +6,7 @@ use crate::functions::Context;
 use crate::limits::{Budget, Limits};
 use crate::parser::{self, Trees};
 use crate::regexp::Patterns;
-use crate::tree::{Command, List, Node, Pipe, Term, TermKind};
+use crate::tree::{Command, Node, NodeList, Pipe, Term, TermKind};
 use crate::value::{Map, Value};
 
 /// Syntax of a template's text.
@@ -190,12 +190,12 @@ impl Template {
         &self.syntax
     }
 
-    pub(crate) fn tree(&self, name: &str) -> Option<(&str, &List)> {
+    pub(crate) fn tree(&self, name: &str) -> Option<(&str, &NodeList)> {
         self.trees.get_key_value(name).map(|(name, list)| (name.as_str(), list))
     }
 }
 
-fn list_calls(list: &List, names: &[&str]) -> bool {
+fn list_calls(list: &NodeList, names: &[&str]) -> bool {
     list.nodes.iter().any(|node| match node {
         Node::Action { pipe, .. } => pipe_calls(pipe, names),
         Node::Branch(branch) => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::duration::format_duration;
 use crate::functions::{Call, Function, Parameter, Special};
 use crate::layout;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::value::Value;
 
 /// `time.Time`: a point in time in a zone.
@@ -37,7 +37,7 @@ impl Zone {
 
 /// Integers that print as a name or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedInteger {
     /// `time.Month`, from 1.
     Month,
     /// `time.Weekday`, Sunday is 0.
@@ -62,19 +62,19 @@ pub(crate) const MONTHS: [&str; 12] = [
 ];
 pub(crate) const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-impl Named {
+impl NamedInteger {
     pub(crate) fn type_name(self) -> &'static str {
         match self {
-            Named::Month => "time.Month",
-            Named::Weekday => "time.Weekday",
-            Named::Duration => "time.Duration",
+            NamedInteger::Month => "time.Month",
+            NamedInteger::Weekday => "time.Weekday",
+            NamedInteger::Duration => "time.Duration",
         }
     }
 
     pub(crate) fn kind_name(self) -> &'static str {
         match self {
-            Named::Month | Named::Weekday => "int",
-            Named::Duration => "int64",
+            NamedInteger::Month | NamedInteger::Weekday => "int",
+            NamedInteger::Duration => "int64",
         }
     }
 
@@ -85,9 +85,9 @@ impl Named {
             None => format!("%!{shown}({number})"),
         };
         match self {
-            Named::Month => named(&MONTHS, usize::try_from(number - 1).ok(), "Month"),
-            Named::Weekday => named(&WEEKDAYS, usize::try_from(number).ok(), "Weekday"),
-            Named::Duration => format_duration(number),
+            NamedInteger::Month => named(&MONTHS, usize::try_from(number - 1).ok(), "Month"),
+            NamedInteger::Weekday => named(&WEEKDAYS, usize::try_from(number).ok(), "Weekday"),
+            NamedInteger::Duration => format_duration(number),
         }
     }
 }
@@ -197,7 +197,11 @@ impl Time {
     }
 }
 
-const fn method_of(name: &'static str, parameters: &'static [Parameter], run: crate::functions::Run) -> Function {
+const fn method_of(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    run: crate::functions::Implementation,
+) -> Function {
     Function { name, parameters, rest: None, special: Special::No, run }
 }
 
@@ -215,11 +219,11 @@ fn argument_time(call: &Call<'_>) -> Time {
     }
 }
 
-fn int(number: impl Into<i64>) -> Result<Value, Failure> {
+fn int(number: impl Into<i64>) -> Result<Value, FunctionError> {
     Ok(Value::Int(number.into()))
 }
 
-fn made(time: Time) -> Result<Value, Failure> {
+fn made(time: Time) -> Result<Value, FunctionError> {
     Ok(Value::Time(Rc::new(time)))
 }
 
@@ -242,7 +246,7 @@ static TIME_METHODS: &[Function] = &[
         let months = i64::from(clock.month) - 1 + call.int(2);
         let year = clock.year.saturating_add(call.int(1)).saturating_add(months.div_euclid(12));
         if year.unsigned_abs() > 1_000_000 || call.int(3).unsigned_abs() > 400_000_000 {
-            return Err(Failure::new("the date is out of range"));
+            return Err(FunctionError::new("the date is out of range"));
         }
         let month = u32::try_from(months.rem_euclid(12) + 1).unwrap_or(1);
         // Days beyond the end of the month continue in the next one.
@@ -271,14 +275,14 @@ static TIME_METHODS: &[Function] = &[
     }),
     method_of("Local", &[], |call| made(Time { zone: Zone { name: "UTC".into(), offset: 0 }, ..receiver(call) })),
     method_of("Minute", &[], |call| int(receiver(call).clock().minute)),
-    method_of("Month", &[], |call| Ok(Value::Named(Named::Month, receiver(call).clock().month.into()))),
+    method_of("Month", &[], |call| Ok(Value::Named(NamedInteger::Month, receiver(call).clock().month.into()))),
     method_of("Nanosecond", &[], |call| int(receiver(call).nanoseconds)),
     method_of("Second", &[], |call| int(receiver(call).clock().second)),
     method_of("String", &[], |call| Ok(Value::from(receiver(call).string()))),
     method_of("Sub", &[Parameter::Time], |call| {
         let difference = nanoseconds_total(&receiver(call)) - nanoseconds_total(&argument_time(call));
         let limit = if difference < 0 { i64::MIN } else { i64::MAX };
-        Ok(Value::Named(Named::Duration, i64::try_from(difference).unwrap_or(limit)))
+        Ok(Value::Named(NamedInteger::Duration, i64::try_from(difference).unwrap_or(limit)))
     }),
     method_of("UTC", &[], |call| made(Time { zone: Zone::utc(), ..receiver(call) })),
     method_of("Unix", &[], |call| Ok(Value::Int64(receiver(call).seconds))),
@@ -287,7 +291,7 @@ static TIME_METHODS: &[Function] = &[
         Ok(Value::Int64((nanoseconds_total(&receiver(call)).div_euclid(1_000_000)) as i64))
     }),
     method_of("UnixNano", &[], |call| Ok(Value::Int64(nanoseconds_total(&receiver(call)) as i64))),
-    method_of("Weekday", &[], |call| Ok(Value::Named(Named::Weekday, receiver(call).clock().weekday.into()))),
+    method_of("Weekday", &[], |call| Ok(Value::Named(NamedInteger::Weekday, receiver(call).clock().weekday.into()))),
     method_of("Year", &[], |call| int(receiver(call).clock().year)),
     method_of("YearDay", &[], |call| int(receiver(call).clock().year_day)),
 ];
@@ -312,7 +316,7 @@ pub(crate) fn method(value: &Value, name: &str) -> Option<&'static Function> {
     let find = |methods: &'static [Function]| methods.iter().find(|method| method.name == name);
     match value {
         Value::Time(_) => find(TIME_METHODS),
-        Value::Named(Named::Duration, _) => find(NAMED_METHODS).or_else(|| find(DURATION_METHODS)),
+        Value::Named(NamedInteger::Duration, _) => find(NAMED_METHODS).or_else(|| find(DURATION_METHODS)),
         Value::Named(..) => find(NAMED_METHODS),
         _ => None,
     }

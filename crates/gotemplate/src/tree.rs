@@ -8,7 +8,7 @@ use crate::text::quoted;
 
 /// Nodes in sequence.
 #[derive(Debug, Default)]
-pub(crate) struct List {
+pub(crate) struct NodeList {
     pub(crate) nodes: Vec<Node>,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Branch {
     pub(crate) kind: BranchKind,
     pub(crate) position: usize,
     pub(crate) pipe: Pipe,
-    pub(crate) list: List,
-    pub(crate) otherwise: Option<List>,
+    pub(crate) list: NodeList,
+    pub(crate) otherwise: Option<NodeList>,
 }
 
 /// Commands joined by `|`, optionally with variables for the result.
@@ -90,7 +90,7 @@ pub(crate) enum TermKind {
     Pipe(Pipe),
 }
 
-impl List {
+impl NodeList {
     /// Whether the list has only blank text, so that a later definition of the same name may replace it.
     pub(crate) fn is_blank(&self) -> bool {
         self.nodes.iter().all(|node| matches!(node, Node::Text { text, .. } if text.trim().is_empty()))
@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-impl Display for List {
+impl Display for NodeList {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.nodes.iter().try_for_each(|node| node.fmt(f))
     }

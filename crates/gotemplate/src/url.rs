@@ -6,7 +6,7 @@ use crate::text::{lossy, quoted};
 
 /// Part of a URL, which decides about the escaping.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum UrlPart {
     Path,
     UserPassword,
     Host,
@@ -28,12 +28,12 @@ pub(crate) struct Url {
     pub(crate) fragment: Vec<u8>,
 }
 
-fn is_escaped(byte: u8, part: Part) -> bool {
+fn is_escaped(byte: u8, part: UrlPart) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
     }
     match part {
-        Part::Host | Part::Zone => !matches!(
+        UrlPart::Host | UrlPart::Zone => !matches!(
             byte,
             b'!' | b'$'
                 | b'&'
@@ -52,10 +52,10 @@ fn is_escaped(byte: u8, part: Part) -> bool {
                 | b'>'
                 | b'"'
         ),
-        Part::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
-        Part::UserPassword => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
-        Part::QueryComponent => true,
-        Part::Fragment => !matches!(
+        UrlPart::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
+        UrlPart::UserPassword => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
+        UrlPart::QueryComponent => true,
+        UrlPart::Fragment => !matches!(
             byte,
             b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' | b'!' | b'(' | b')' | b'*'
         ),
@@ -63,11 +63,11 @@ fn is_escaped(byte: u8, part: Part) -> bool {
 }
 
 /// `url.QueryEscape` and similar functions.
-pub(crate) fn escape(bytes: &[u8], part: Part) -> Vec<u8> {
+pub(crate) fn escape(bytes: &[u8], part: UrlPart) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for byte in bytes {
         match *byte {
-            b' ' if part == Part::QueryComponent => out.push(b'+'),
+            b' ' if part == UrlPart::QueryComponent => out.push(b'+'),
             byte if is_escaped(byte, part) => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
             byte => out.push(byte),
         }
@@ -79,13 +79,13 @@ fn hexadecimal(byte: Option<&u8>) -> Option<u8> {
     char::from(*byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-fn unescape(bytes: &[u8], part: Part) -> Result<Vec<u8>, String> {
+fn unescape(bytes: &[u8], part: UrlPart) -> Result<Vec<u8>, String> {
     let invalid = |escape: &[u8]| format!("invalid URL escape {}", quoted(escape));
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {
         if byte != b'%' {
-            if matches!(part, Part::Host | Part::Zone) && byte.is_ascii() && is_escaped(byte, part) {
+            if matches!(part, UrlPart::Host | UrlPart::Zone) && byte.is_ascii() && is_escaped(byte, part) {
                 return Err(format!("invalid character {} in host name", quoted(&[byte])));
             }
             out.push(byte);
@@ -100,8 +100,8 @@ fn unescape(bytes: &[u8], part: Part) -> Result<Vec<u8>, String> {
         let decoded = high << 4 | low;
         // In hosts only bytes beyond ASCII may be escaped; in zones also blanks and bytes that hosts cannot contain.
         let refused = match part {
-            Part::Host => high < 8 && escape != b"%25",
-            Part::Zone => escape != b"%25" && decoded != b' ' && is_escaped(decoded, Part::Host),
+            UrlPart::Host => high < 8 && escape != b"%25",
+            UrlPart::Zone => escape != b"%25" && decoded != b' ' && is_escaped(decoded, UrlPart::Host),
             _ => false,
         };
         if refused {
@@ -131,7 +131,7 @@ impl Url {
             Url::parse_before_fragment(before).map_err(|error| format!("parse {}: {error}", quoted(before)))?;
         if let Some(fragment) = fragment {
             url.fragment =
-                unescape(fragment, Part::Fragment).map_err(|error| format!("parse {}: {error}", quoted(text)))?;
+                unescape(fragment, UrlPart::Fragment).map_err(|error| format!("parse {}: {error}", quoted(text)))?;
         }
         Ok(url)
     }
@@ -170,7 +170,7 @@ impl Url {
             url.authority(authority)?;
             rest = path;
         }
-        url.path = unescape(rest, Part::Path)?;
+        url.path = unescape(rest, UrlPart::Path)?;
         Ok(url)
     }
 
@@ -186,18 +186,18 @@ impl Url {
             return Err("net/url: invalid userinfo".into());
         }
         let (name, password) = split_at_byte(userinfo, b':');
-        let password = password.map(|password| unescape(password, Part::UserPassword));
-        self.user = Some((unescape(name, Part::UserPassword)?, password.transpose()?));
+        let password = password.map(|password| unescape(password, UrlPart::UserPassword));
+        self.user = Some((unescape(name, UrlPart::UserPassword)?, password.transpose()?));
         Ok(())
     }
 
     /// Returns name and password in their URL form.
     pub(crate) fn user_text(&self) -> Vec<u8> {
         let Some((name, password)) = &self.user else { return Vec::new() };
-        let mut out = escape(name, Part::UserPassword);
+        let mut out = escape(name, UrlPart::UserPassword);
         if let Some(password) = password {
             out.push(b':');
-            out.extend_from_slice(&escape(password, Part::UserPassword));
+            out.extend_from_slice(&escape(password, UrlPart::UserPassword));
         }
         out
     }
@@ -235,9 +235,9 @@ impl Url {
                     out.extend_from_slice(&self.user_text());
                     out.push(b'@');
                 }
-                out.extend_from_slice(&escape(&self.host, Part::Host));
+                out.extend_from_slice(&escape(&self.host, UrlPart::Host));
             }
-            let path = if self.path == b"*" { self.path.clone() } else { escape(&self.path, Part::Path) };
+            let path = if self.path == b"*" { self.path.clone() } else { escape(&self.path, UrlPart::Path) };
             if !path.is_empty() && !path.starts_with(b"/") && !self.host.is_empty() {
                 out.push(b'/');
             }
@@ -253,7 +253,7 @@ impl Url {
         }
         if !self.fragment.is_empty() {
             out.push(b'#');
-            out.extend_from_slice(&escape(&self.fragment, Part::Fragment));
+            out.extend_from_slice(&escape(&self.fragment, UrlPart::Fragment));
         }
         out
     }
@@ -293,9 +293,9 @@ fn host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
             let inside = host.get(1..closing).unwrap_or_default();
             let zone_at = crate::text::find(inside, b"%25").unwrap_or(inside.len());
             let (address, zone) = inside.split_at(zone_at);
-            let mut name = unescape(address, Part::Host)?;
+            let mut name = unescape(address, UrlPart::Host)?;
             let is_address = std::str::from_utf8(&name).is_ok_and(|name| name.parse::<Ipv6Addr>().is_ok());
-            name.extend_from_slice(&unescape(zone, Part::Zone)?);
+            name.extend_from_slice(&unescape(zone, UrlPart::Zone)?);
             if !is_address {
                 if lossy(&name).parse::<std::net::Ipv4Addr>().is_ok() {
                     return Err("invalid IP-literal".into());
@@ -304,7 +304,7 @@ fn host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
             }
             name.insert(0, b'[');
             name.push(b']');
-            name.extend_from_slice(&unescape(port, Part::Host)?);
+            name.extend_from_slice(&unescape(port, UrlPart::Host)?);
             return Ok(name);
         }
         Some(_) => return Err("invalid IP-literal".into()),
@@ -317,5 +317,5 @@ fn host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
         let at = if scheme == b"http" || scheme == b"https" { first } else { last };
         check_port(host.get(at..).unwrap_or_default())?;
     }
-    unescape(host, Part::Host)
+    unescape(host, UrlPart::Host)
 }

@@ -10,7 +10,7 @@ use std::cell::{Ref, RefCell};
 use std::rc::Rc;
 
 use crate::text::Text;
-use crate::time::{Named, Time};
+use crate::time::{NamedInteger, Time};
 
 /// A value of a template.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ pub enum Value {
     /// `time.Time`
     Time(Rc<Time>),
     /// A number with a named type, such as a month.
-    Named(Named, i64),
+    Named(NamedInteger, i64),
 }
 
 /// Types of the items of a list or map.

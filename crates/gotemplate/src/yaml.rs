@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::float::{FloatFormat, format_float};
 use crate::json::float_text;
 use crate::layout;
-use crate::limits::{Budget, Failure, Limits};
+use crate::limits::{Budget, FunctionError, Limits};
 use crate::number::{parse_integer, parse_unsigned};
 use crate::text::{REPLACEMENT, chars, is_digit, is_letter, push_char};
 use crate::value::Value;
@@ -32,16 +32,16 @@ impl std::error::Error for WriteError {}
 pub fn to_string(value: &serde_json::Value) -> Result<String, WriteError> {
     let budget = Budget::new(Limits { created_bytes: u64::MAX, steps: u64::MAX, ..Limits::default() });
     let mut emitter = Emitter::new(&budget);
-    emitter.json(value, Place::Root, 0).map_err(|failure| WriteError(failure.reason))?;
+    emitter.json(value, NodePosition::Root, 0).map_err(|failure| WriteError(failure.reason))?;
     emitter.end();
     // All input was text.
     String::from_utf8(emitter.out).map_err(|error| WriteError(error.to_string()))
 }
 
 /// Writes a value of a template.
-pub(crate) fn write_value(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>, Failure> {
+pub(crate) fn write_value(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>, FunctionError> {
     let mut emitter = Emitter::new(budget);
-    emitter.value(value, Place::Root, 0)?;
+    emitter.value(value, NodePosition::Root, 0)?;
     emitter.end();
     emitter.count()?;
     Ok(emitter.out)
@@ -49,7 +49,7 @@ pub(crate) fn write_value(budget: &Budget<'_>, value: &Value) -> Result<Vec<u8>,
 
 /// Position of a node in its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodePosition {
     Root,
     Item,
     /// A key on the line of its value.
@@ -87,7 +87,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         Emitter { budget, out: Vec::new(), counted: 0, indent: -1, column: 0, whitespace: true, indention: true }
     }
 
-    fn count(&mut self) -> Result<(), Failure> {
+    fn count(&mut self) -> Result<(), FunctionError> {
         let added = self.out.len() - self.counted;
         self.counted = self.out.len();
         self.budget.create(added)
@@ -161,16 +161,16 @@ impl<'b, 'a> Emitter<'b, 'a> {
     fn list<T>(
         &mut self,
         items: &[T],
-        place: Place,
-        emit: &mut dyn FnMut(&mut Self, &T) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        place: NodePosition,
+        emit: &mut dyn FnMut(&mut Self, &T) -> Result<(), FunctionError>,
+    ) -> Result<(), FunctionError> {
         if items.is_empty() {
             self.indicator(b"[", true, true, false);
             self.indicator(b"]", false, false, false);
             return Ok(());
         }
         // A list is flush with its key.
-        let before = self.increase_indent(place == Place::MapValue && !self.indention);
+        let before = self.increase_indent(place == NodePosition::MapValue && !self.indention);
         for item in items {
             self.write_indent();
             self.indicator(b"-", true, false, true);
@@ -184,8 +184,8 @@ impl<'b, 'a> Emitter<'b, 'a> {
     fn map<T>(
         &mut self,
         entries: &mut [(String, T)],
-        emit: &mut dyn FnMut(&mut Self, &T) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        emit: &mut dyn FnMut(&mut Self, &T) -> Result<(), FunctionError>,
+    ) -> Result<(), FunctionError> {
         if entries.is_empty() {
             self.indicator(b"{", true, true, false);
             self.indicator(b"}", false, false, false);
@@ -196,11 +196,11 @@ impl<'b, 'a> Emitter<'b, 'a> {
         for (key, value) in entries {
             self.write_indent();
             if key.len() <= 128 && !key.chars().any(is_break) {
-                self.text(key, Place::SimpleKey)?;
+                self.text(key, NodePosition::SimpleKey)?;
                 self.indicator(b":", false, false, false);
             } else {
                 self.indicator(b"?", true, false, true);
-                self.text(key, Place::ComplexKey)?;
+                self.text(key, NodePosition::ComplexKey)?;
                 self.write_indent();
                 self.indicator(b":", true, false, true);
             }
@@ -211,7 +211,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         Ok(())
     }
 
-    fn json(&mut self, value: &serde_json::Value, place: Place, depth: usize) -> Result<(), Failure> {
+    fn json(&mut self, value: &serde_json::Value, place: NodePosition, depth: usize) -> Result<(), FunctionError> {
         self.budget.check_depth(depth)?;
         match value {
             serde_json::Value::Null => self.plain("null"),
@@ -223,22 +223,22 @@ impl<'b, 'a> Emitter<'b, 'a> {
             },
             serde_json::Value::String(text) => self.text(text, place)?,
             serde_json::Value::Array(items) => {
-                self.list(items, place, &mut |emitter, item| emitter.json(item, Place::Item, depth + 1))?
+                self.list(items, place, &mut |emitter, item| emitter.json(item, NodePosition::Item, depth + 1))?
             }
             serde_json::Value::Object(fields) => {
                 let mut entries: Vec<(String, &serde_json::Value)> =
                     fields.iter().map(|(key, value)| (key.clone(), value)).collect();
-                self.map(&mut entries, &mut |emitter, value| emitter.json(value, Place::MapValue, depth + 1))?;
+                self.map(&mut entries, &mut |emitter, value| emitter.json(value, NodePosition::MapValue, depth + 1))?;
             }
         }
         Ok(())
     }
 
-    fn value(&mut self, value: &Value, place: Place, depth: usize) -> Result<(), Failure> {
+    fn value(&mut self, value: &Value, place: NodePosition, depth: usize) -> Result<(), FunctionError> {
         self.budget.check_depth(depth)?;
         self.budget.step(1)?;
         let unsupported =
-            |what: &str| Err(Failure::new(format!("error marshaling into JSON: json: unsupported {what}")));
+            |what: &str| Err(FunctionError::new(format!("error marshaling into JSON: json: unsupported {what}")));
         match value {
             Value::Nil => self.plain("null"),
             Value::List(_) | Value::Map(_) if value.is_nil() => self.plain("null"),
@@ -254,12 +254,12 @@ impl<'b, 'a> Emitter<'b, 'a> {
             Value::String(text) => self.text(&valid_text(text), place)?,
             Value::Time(time) => self.text(&time.rfc3339(), place)?,
             Value::List(list) => {
-                self.list(list.items(), place, &mut |emitter, item| emitter.value(item, Place::Item, depth + 1))?
+                self.list(list.items(), place, &mut |emitter, item| emitter.value(item, NodePosition::Item, depth + 1))?
             }
             Value::Map(map) => {
                 let mut entries: Vec<(String, Value)> =
                     map.snapshot().into_iter().map(|(key, value)| (valid_text(&key), value)).collect();
-                self.map(&mut entries, &mut |emitter, value| emitter.value(value, Place::MapValue, depth + 1))?;
+                self.map(&mut entries, &mut |emitter, value| emitter.value(value, NodePosition::MapValue, depth + 1))?;
             }
         }
         Ok(())
@@ -271,7 +271,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         self.write_plain(text, true);
     }
 
-    fn text(&mut self, text: &str, place: Place) -> Result<(), Failure> {
+    fn text(&mut self, text: &str, place: NodePosition) -> Result<(), FunctionError> {
         self.budget.step(text.len() as u64 / 256)?;
         let read;
         let text = if text.contains('\u{85}') {
@@ -283,7 +283,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
             text
         };
         if text.chars().any(is_refused) {
-            return Err(Failure::new("yaml: control characters are not allowed"));
+            return Err(FunctionError::new("yaml: control characters are not allowed"));
         }
         let analysis = Analysis::new(text);
         let mut style = if text.contains('\n') {
@@ -293,7 +293,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         } else {
             ScalarStyle::Double
         };
-        let is_simple_key = place == Place::SimpleKey;
+        let is_simple_key = place == NodePosition::SimpleKey;
         if is_simple_key && analysis.multiline {
             style = ScalarStyle::Double;
         }

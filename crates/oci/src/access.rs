@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustls::ClientConfig;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Credentials, Reason};
+use super::{Reason, RegistryCredentials};
 use crate::format::backoff::Backoff;
 use crate::format::proxy::ProxyEnvironment;
 use crate::format::tls::{self, ServerTrust};
@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Settings and credentials for access to registries.
 #[derive(Clone)]
 pub struct Access {
-    pub credentials: Credentials,
+    pub credentials: RegistryCredentials,
     /// By `host[:port]`; registries that are not listed use `everywhere`.
     pub registries: BTreeMap<String, RegistryAccess>,
     pub everywhere: RegistryAccess,
@@ -33,7 +33,7 @@ pub struct Access {
 
 impl Access {
     /// The operating system's CAs, no proxy, and plain http only on loopback.
-    pub fn new(credentials: Credentials) -> Self {
+    pub fn new(credentials: RegistryCredentials) -> Self {
         Access {
             credentials,
             registries: BTreeMap::new(),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn plain_http_is_spoken_on_loopback_only_unless_told_otherwise() {
-        let mut access = Access::new(Credentials::Anonymous);
+        let mut access = Access::new(RegistryCredentials::Anonymous);
         for (authority, plain) in [
             ("localhost:5000", true),
             ("127.0.0.1:5000", true),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn credentials_go_without_tls_only_where_a_registry_without_tls_says_so_and_not_off_this_machine() {
-        let mut access = Access::new(Credentials::Anonymous);
+        let mut access = Access::new(RegistryCredentials::Anonymous);
         let plain = RegistryAccess { plain_http: Some(true), ..RegistryAccess::default() };
         access.registries.insert("lab:5000".into(), plain);
         for (registry, server, expected) in [

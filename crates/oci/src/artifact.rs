@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::error::Reason;
 use super::registry::BlobSource;
-use super::{Descriptor, Digest, Manifest, MediaType, OciError, Place, Platform, Reference, Registries};
+use super::{Descriptor, Digest, ImageLocation, Manifest, MediaType, OciError, Platform, Reference, Registries};
 use crate::format::tarball::{self, Files, Limits};
 
 const CONFIG: &str = "application/vnd.cncf.flux.config.v1+json";
@@ -37,7 +37,7 @@ pub async fn push_artifact(
     files: &Files,
     annotations: &BTreeMap<String, String>,
 ) -> Result<Manifest, OciError> {
-    let place = Place::Repository(registries.clone(), reference.repository.clone());
+    let place = ImageLocation::Repository(registries.clone(), reference.repository.clone());
     put_artifact(&place, reference.tag().unwrap_or(DEFAULT_TAG), files, annotations).await
 }
 
@@ -46,7 +46,7 @@ pub async fn push_artifact(
 /// # Errors
 /// The artifact cannot be written there.
 pub async fn put_artifact(
-    place: &Place,
+    place: &ImageLocation,
     name: &str,
     files: &Files,
     annotations: &BTreeMap<String, String>,
@@ -84,7 +84,7 @@ pub async fn put_artifact(
 ///
 /// # Errors
 /// The manifest does not exist or has no layer.
-pub async fn artifact_manifest(place: &Place, name: &str) -> Result<Manifest, OciError> {
+pub async fn artifact_manifest(place: &ImageLocation, name: &str) -> Result<Manifest, OciError> {
     let mut path = place.path_to_image(name, &Platform::linux_amd64()).await?;
     // The path always has a last manifest: reading it would have failed otherwise.
     let missing = || OciError::new(format!("read {name}"), Reason::NotFound { what: name.to_owned() });
@@ -96,7 +96,7 @@ pub async fn artifact_manifest(place: &Place, name: &str) -> Result<Manifest, Oc
 ///
 /// # Errors
 /// A part cannot be read or written, or the manifest declares more than `limit` bytes; then nothing is copied.
-pub async fn copy_artifact(from: &Place, name: &str, to: &Place, limit: u64) -> Result<(), OciError> {
+pub async fn copy_artifact(from: &ImageLocation, name: &str, to: &ImageLocation, limit: u64) -> Result<(), OciError> {
     let path = from.path_to_image(name, &Platform::linux_amd64()).await?;
     let image = path.last().map(|image| &image.content);
     let blobs: Vec<&Descriptor> =
@@ -120,7 +120,7 @@ pub async fn copy_artifact(from: &Place, name: &str, to: &Place, limit: u64) -> 
 ///
 /// # Errors
 /// The layer is missing, exceeds the limits, or is not an archive of plain files.
-pub async fn artifact_files(place: &Place, manifest: &Manifest, limits: &Limits) -> Result<Files, OciError> {
+pub async fn artifact_files(place: &ImageLocation, manifest: &Manifest, limits: &Limits) -> Result<Files, OciError> {
     let what = manifest.digest.to_string();
     let failed = |problem: String| {
         OciError::new(format!("unpack {what}"), Reason::Content { what: "the artifact".to_owned(), problem })

@@ -19,20 +19,20 @@ const PARTS_AT_ONCE: usize = 4;
 
 /// A location of images.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum ImageLocation {
     Repository(Registries, Repository),
     Layout(Layout),
 }
 
-impl Place {
+impl ImageLocation {
     /// Reads a manifest by digest or tag.
     ///
     /// # Errors
     /// The manifest does not exist or does not match its digest.
     pub async fn manifest(&self, name: &str) -> Result<Manifest, OciError> {
         match self {
-            Place::Layout(layout) => layout.manifest(name),
-            Place::Repository(registries, repository) => {
+            ImageLocation::Layout(layout) => layout.manifest(name),
+            ImageLocation::Repository(registries, repository) => {
                 let reference = match name.parse::<Digest>() {
                     Ok(digest) => Ok(repository.with_digest(digest)),
                     Err(_) => repository.with_tag(name),
@@ -49,7 +49,7 @@ impl Place {
     /// image last. Without an index it returns the image alone.
     ///
     /// # Errors
-    /// As [`Place::manifest`]; also when an index has no entry for this platform, or indexes are nested too deeply.
+    /// As [`ImageLocation::manifest`]; also when an index has no entry for this platform, or indexes are nested too deeply.
     pub async fn path_to_image(&self, name: &str, platform: &Platform) -> Result<Vec<Manifest>, OciError> {
         let unusable =
             |problem: String| OciError::new(format!("read {name}"), Reason::Content { what: name.to_owned(), problem });
@@ -77,8 +77,10 @@ impl Place {
     /// The blob is larger than `limit`, missing, or does not match its digest.
     pub async fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<hyper::body::Bytes, OciError> {
         match self {
-            Place::Layout(layout) => layout.read_blob(descriptor, limit),
-            Place::Repository(registries, repository) => registries.read_blob(repository, descriptor, limit).await,
+            ImageLocation::Layout(layout) => layout.read_blob(descriptor, limit),
+            ImageLocation::Repository(registries, repository) => {
+                registries.read_blob(repository, descriptor, limit).await
+            }
         }
     }
 
@@ -89,8 +91,8 @@ impl Place {
     /// The first part that is missing, or a manifest that does not match its digest.
     pub async fn check(&self, digest: &Digest) -> Result<(), OciError> {
         let (registries, repository) = match self {
-            Place::Layout(layout) => return layout.check().map(drop),
-            Place::Repository(registries, repository) => (registries, repository),
+            ImageLocation::Layout(layout) => return layout.check().map(drop),
+            ImageLocation::Repository(registries, repository) => (registries, repository),
         };
         match missing_parts(registries, repository, digest).await?.first() {
             None => Ok(()),
@@ -103,15 +105,17 @@ impl Place {
 
     pub(super) fn blob(&self, descriptor: &Descriptor) -> BlobSource {
         match self {
-            Place::Layout(layout) => layout.blob(&descriptor.digest),
-            Place::Repository(registries, repository) => BlobSource::Repository(registries.clone(), repository.clone()),
+            ImageLocation::Layout(layout) => layout.blob(&descriptor.digest),
+            ImageLocation::Repository(registries, repository) => {
+                BlobSource::Repository(registries.clone(), repository.clone())
+            }
         }
     }
 
     pub(super) async fn put_blob(&self, descriptor: &Descriptor, source: &BlobSource) -> Result<(), OciError> {
         match self {
-            Place::Layout(layout) => layout.put_blob(descriptor, source, None).await.map(drop),
-            Place::Repository(registries, repository) => {
+            ImageLocation::Layout(layout) => layout.put_blob(descriptor, source, None).await.map(drop),
+            ImageLocation::Repository(registries, repository) => {
                 registries.push_blob(repository, descriptor, source, None, None).await.map(drop)
             }
         }
@@ -119,8 +123,8 @@ impl Place {
 
     pub(super) async fn put_manifest(&self, manifest: &Manifest, name: Option<&str>) -> Result<(), OciError> {
         match self {
-            Place::Layout(layout) => layout.put_manifest(manifest, name),
-            Place::Repository(registries, repository) => {
+            ImageLocation::Layout(layout) => layout.put_manifest(manifest, name),
+            ImageLocation::Repository(registries, repository) => {
                 let wrong = |error: super::ReferenceError| {
                     OciError::new(format!("push {repository}"), Reason::Config(error.to_string()))
                 };
@@ -135,8 +139,8 @@ impl Place {
 
     async fn has_manifest(&self, digest: &Digest) -> Result<bool, OciError> {
         let found = match self {
-            Place::Layout(layout) => layout.manifest(&digest.to_string()).map(drop),
-            Place::Repository(registries, repository) => {
+            ImageLocation::Layout(layout) => layout.manifest(&digest.to_string()).map(drop),
+            ImageLocation::Repository(registries, repository) => {
                 registries.resolve(&repository.with_digest(digest.clone())).await.map(drop)
             }
         };
@@ -158,7 +162,7 @@ pub async fn missing_parts(
     repository: &Repository,
     digest: &Digest,
 ) -> Result<Vec<Digest>, OciError> {
-    let place = Place::Repository(registries.clone(), repository.clone());
+    let place = ImageLocation::Repository(registries.clone(), repository.clone());
     let (mut open, mut depth) = (vec![digest.clone()], 0);
     let (mut seen, mut missing) = (HashSet::new(), Vec::new());
     while !open.is_empty() && depth <= MAX_DEPTH {
@@ -189,7 +193,7 @@ pub async fn missing_parts(
 }
 
 /// The repository that holds a blob, once the blob was copied.
-type Holder = Arc<AsyncMutex<Option<Repository>>>;
+type BlobHolder = Arc<AsyncMutex<Option<Repository>>>;
 
 /// The result of one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,7 +210,7 @@ pub struct Copier {
     permits: Semaphore,
     /// The repository of each blob so far. A copy that needs a blob in transit waits for it instead of sending it
     /// again.
-    seen: Mutex<HashMap<(String, Digest), Holder>>,
+    seen: Mutex<HashMap<(String, Digest), BlobHolder>>,
     repairs: bool,
 }
 
@@ -231,9 +235,9 @@ impl Copier {
     /// A part cannot be read or written. Dropping the future stops the copy.
     pub async fn copy(
         &self,
-        from: &Place,
+        from: &ImageLocation,
         name: &str,
-        to: &Place,
+        to: &ImageLocation,
         tag: Option<&str>,
         counter: Option<&ByteCounter>,
     ) -> Result<Copied, OciError> {
@@ -256,7 +260,7 @@ impl Copier {
     ///
     /// # Errors
     /// As [`Copier::copy`].
-    pub async fn bytes_to_copy(&self, from: &Place, name: &str, to: &Place) -> Result<u64, OciError> {
+    pub async fn bytes_to_copy(&self, from: &ImageLocation, name: &str, to: &ImageLocation) -> Result<u64, OciError> {
         let (mut open, mut depth, mut blobs) = (vec![from.manifest(name).await?], 0, HashMap::new());
         while !open.is_empty() && depth <= MAX_DEPTH {
             let mut below = Vec::new();
@@ -280,9 +284,9 @@ impl Copier {
     /// Returns whether the manifest existed. Then all its parts exist too, unless the target has lost some.
     fn copy_manifest<'a>(
         &'a self,
-        from: &'a Place,
+        from: &'a ImageLocation,
         manifest: &'a Manifest,
-        to: &'a Place,
+        to: &'a ImageLocation,
         counter: &'a ByteCounter,
         depth: usize,
     ) -> BoxFuture<'a, Result<bool, OciError>> {
@@ -319,9 +323,9 @@ impl Copier {
 
     async fn copy_entry(
         &self,
-        from: &Place,
+        from: &ImageLocation,
         entry: &Descriptor,
-        to: &Place,
+        to: &ImageLocation,
         counter: &ByteCounter,
         depth: usize,
         was_named: bool,
@@ -338,15 +342,15 @@ impl Copier {
     /// mounted: if the registry has lost it, it has usually lost it under every name.
     async fn copy_blob(
         &self,
-        from: &Place,
+        from: &ImageLocation,
         blob: &Descriptor,
-        to: &Place,
+        to: &ImageLocation,
         counter: &ByteCounter,
         was_named: bool,
     ) -> Result<bool, OciError> {
         let registry = match to {
-            Place::Layout(_) => "",
-            Place::Repository(_, repository) => repository.registry(),
+            ImageLocation::Layout(_) => "",
+            ImageLocation::Repository(_, repository) => repository.registry(),
         };
         let key = (registry.to_owned(), blob.digest.clone());
         let place = self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
@@ -354,13 +358,15 @@ impl Copier {
         let closed = |_| OciError::new("copy a blob", Reason::Config("the copier is closed".to_owned()));
         let _permit = self.permits.acquire().await.map_err(closed)?;
         match to {
-            Place::Layout(layout) => {
+            ImageLocation::Layout(layout) => {
                 layout.put_blob(blob, &from.blob(blob), Some(counter)).await.map(|written| !written)
             }
-            Place::Repository(registries, repository) => {
+            ImageLocation::Repository(registries, repository) => {
                 // Within one registry the blob can be mounted from its source.
                 let same = match from {
-                    Place::Repository(_, from) if from.registry() == repository.registry() => Some(from.clone()),
+                    ImageLocation::Repository(_, from) if from.registry() == repository.registry() => {
+                        Some(from.clone())
+                    }
                     _ => None,
                 };
                 let mount_from = same.or_else(|| seen.clone()).filter(|_| !was_named);

@@ -55,7 +55,7 @@ fn without_query(address: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Credentials;
+    use crate::RegistryCredentials;
 
     #[tokio::test]
     async fn an_address_with_credentials_or_without_a_server_is_refused_before_anything_is_sent() {
@@ -64,7 +64,7 @@ mod tests {
             ("/only/a/path", "names no server"),
             ("https://a b/", "no address"),
         ] {
-            let error = download(Access::new(Credentials::Anonymous), address, 10).await.unwrap_err();
+            let error = download(Access::new(RegistryCredentials::Anonymous), address, 10).await.unwrap_err();
             assert!(error.reason.to_string().contains(expected), "{address}: {}", error.reason);
         }
         assert_eq!(without_query("https://a.example/x?token=secret"), "https://a.example/x");

@@ -195,12 +195,12 @@ async fn next_piece(mut position: FilePosition) -> Result<Option<(Bytes, FilePos
     Ok((read > 0).then_some((Bytes::from(piece), position)))
 }
 
-type HttpClient = Client<HttpsConnector<Connector>, OutgoingBody>;
+type RegistryClient = Client<HttpsConnector<Connector>, OutgoingBody>;
 
 pub(super) struct Http {
     pub access: Access,
     /// By the server's authority and the registry for which it is called.
-    clients: Mutex<HashMap<(String, String), HttpClient>>,
+    clients: Mutex<HashMap<(String, String), RegistryClient>>,
 }
 
 impl Http {
@@ -326,7 +326,7 @@ impl Http {
         }
     }
 
-    fn client(&self, registry: &str, url: &Uri) -> Result<HttpClient, Reason> {
+    fn client(&self, registry: &str, url: &Uri) -> Result<RegistryClient, Reason> {
         let authority = url.authority().map(Authority::as_str).unwrap_or_default().to_owned();
         let key = (authority.clone(), registry.to_owned());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,7 +36,7 @@ pub struct Layout {
 
 /// The content of a verified layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct VerifiedLayout {
     pub manifests: usize,
     pub blobs: usize,
     pub bytes: u64,
@@ -182,8 +182,8 @@ impl Layout {
     ///
     /// # Errors
     /// A part is missing or does not match its digest.
-    pub fn check(&self) -> Result<Checked, OciError> {
-        let mut checked = Checked::default();
+    pub fn check(&self) -> Result<VerifiedLayout, OciError> {
+        let mut checked = VerifiedLayout::default();
         for descriptor in self.reached()? {
             if descriptor.is_manifest() {
                 checked.manifests += 1;

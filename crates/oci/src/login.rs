@@ -37,7 +37,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Source of credentials.
 #[derive(Clone, Debug, Default)]
-pub enum Credentials {
+pub enum RegistryCredentials {
     #[default]
     Anonymous,
     /// The user's docker configuration.
@@ -87,7 +87,7 @@ pub enum LoginError {
 /// A docker configuration: `config.json`, or the content of a pull secret.
 #[derive(Clone, Default)]
 pub struct DockerConfig {
-    auths: BTreeMap<String, Entry>,
+    auths: BTreeMap<String, CredentialEntry>,
     helpers: BTreeMap<String, String>,
     store: Option<String>,
     /// Folders in which helpers are searched; `None` uses the operating system's search.
@@ -103,9 +103,9 @@ impl fmt::Debug for DockerConfig {
 /// Go writes null for an empty field and accepts it in any field.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct DockerConfigFile {
     #[serde(default, deserialize_with = "null_as_default")]
-    auths: BTreeMap<String, Option<Entry>>,
+    auths: BTreeMap<String, Option<CredentialEntry>>,
     #[serde(default, deserialize_with = "null_as_default")]
     cred_helpers: BTreeMap<String, Option<String>>,
     creds_store: Option<String>,
@@ -117,7 +117,7 @@ fn known<T>(values: BTreeMap<String, Option<T>>) -> BTreeMap<String, T> {
 }
 
 #[derive(Clone, Default, Deserialize)]
-struct Entry {
+struct CredentialEntry {
     username: Option<String>,
     password: Option<SecretString>,
     auth: Option<SecretString>,
@@ -133,7 +133,7 @@ impl DockerConfig {
     pub fn parse(origin: &str, text: &[u8]) -> Result<Self, LoginError> {
         let wrong = |problem: String| LoginError::Parse { origin: origin.to_owned(), problem };
         // serde's own text may quote a value, and values are secrets.
-        let file: File = serde_json::from_slice(text).map_err(|error| {
+        let file: DockerConfigFile = serde_json::from_slice(text).map_err(|error| {
             wrong(format!("line {}, column {}: {}", error.line(), error.column(), category(&error)))
         })?;
         Ok(DockerConfig {
@@ -149,7 +149,7 @@ impl DockerConfig {
     /// # Errors
     /// As [`DockerConfig::parse`].
     pub fn parse_legacy(origin: &str, text: &[u8]) -> Result<Self, LoginError> {
-        let auths: Option<BTreeMap<String, Option<Entry>>> =
+        let auths: Option<BTreeMap<String, Option<CredentialEntry>>> =
             serde_json::from_slice(text).map_err(|error| LoginError::Parse {
                 origin: origin.to_owned(),
                 problem: format!("line {}, column {}: {}", error.line(), error.column(), category(&error)),
@@ -188,11 +188,11 @@ impl DockerConfig {
         {
             return Ok(Some(login));
         }
-        Ok(self.entry(repository).and_then(Entry::login))
+        Ok(self.entry(repository).and_then(CredentialEntry::login))
     }
 
     /// Finds the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
-    fn entry(&self, repository: &Repository) -> Option<&Entry> {
+    fn entry(&self, repository: &Repository) -> Option<&CredentialEntry> {
         let mut keys: Vec<&String> = self.auths.keys().collect();
         keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
         keys.into_iter().find(|key| matches(key, repository)).and_then(|key| self.auths.get(key))
@@ -255,7 +255,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-impl Entry {
+impl CredentialEntry {
     fn login(&self) -> Option<Login> {
         let filled = |text: &Option<SecretString>| text.clone().filter(|text| !text.expose_secret().is_empty());
         if let Some(token) = filled(&self.registrytoken) {
@@ -279,7 +279,7 @@ fn password_login(username: &str, password: &str) -> Option<Login> {
     (!username.is_empty()).then_some(login)
 }
 
-impl Credentials {
+impl RegistryCredentials {
     /// Reads the data of a pull secret, `.dockerconfigjson` or the legacy `.dockercfg`, depending on its type. As in
     /// Kubernetes, Secrets of other types hold no credentials, regardless of their keys. `origin` names it in errors.
     ///
@@ -297,7 +297,7 @@ impl Credentials {
             "kubernetes.io/dockercfg" => data.get(".dockercfg").map(|text| DockerConfig::parse_legacy(origin, text)),
             _ => None,
         };
-        parsed.map_or(Ok(Credentials::Anonymous), |config| config.map(Credentials::PullSecret))
+        parsed.map_or(Ok(RegistryCredentials::Anonymous), |config| config.map(RegistryCredentials::PullSecret))
     }
 
     /// Returns the login for a repository; `None` means anonymous.
@@ -306,12 +306,12 @@ impl Credentials {
     /// A credential helper failed or did not answer within 30 s.
     pub async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
         match self {
-            Credentials::Anonymous => Ok(None),
-            Credentials::Docker(config) => config.login(repository).await,
-            Credentials::DockerFiles { paths, search_path } => {
+            RegistryCredentials::Anonymous => Ok(None),
+            RegistryCredentials::Docker(config) => config.login(repository).await,
+            RegistryCredentials::DockerFiles { paths, search_path } => {
                 DockerConfig::read_first(paths, search_path.clone())?.login(repository).await
             }
-            Credentials::PullSecret(config) => Ok(config.entry(repository).and_then(Entry::login)),
+            RegistryCredentials::PullSecret(config) => Ok(config.entry(repository).and_then(CredentialEntry::login)),
         }
     }
 }
@@ -382,7 +382,7 @@ mod tests {
 
     async fn login(config: &str, repository: &str) -> String {
         let config = DockerConfig::parse("test", config.as_bytes()).unwrap();
-        shown(Credentials::PullSecret(config).login(&repository.parse().unwrap()).await.unwrap())
+        shown(RegistryCredentials::PullSecret(config).login(&repository.parse().unwrap()).await.unwrap())
     }
 
     #[tokio::test]
@@ -463,14 +463,14 @@ mod tests {
         ] {
             let mut data = data.clone();
             data.remove(left_out);
-            let credentials = Credentials::from_pull_secret("test", secret_type, &data).unwrap();
+            let credentials = RegistryCredentials::from_pull_secret("test", secret_type, &data).unwrap();
             let login = credentials.login(&"ghcr.io/a".parse().unwrap()).await.unwrap();
             assert_eq!(shown(login), expected, "{secret_type} without {left_out:?}");
         }
         // Data that does not count is not parsed either.
         let broken = [(".dockerconfigjson".to_owned(), b"{".to_vec())].into();
-        assert!(Credentials::from_pull_secret("test", json, &broken).is_err());
-        assert!(Credentials::from_pull_secret("test", "Opaque", &broken).is_ok());
+        assert!(RegistryCredentials::from_pull_secret("test", json, &broken).is_err());
+        assert!(RegistryCredentials::from_pull_secret("test", "Opaque", &broken).is_ok());
     }
 
     #[test]
@@ -514,7 +514,7 @@ mod tests {
         .unwrap();
         let search_path = Some(folder.path().as_os_str().to_owned());
         let paths = [folder.path().join("absent.json"), file];
-        let credentials = Credentials::Docker(DockerConfig::read_first(&paths, search_path).unwrap());
+        let credentials = RegistryCredentials::Docker(DockerConfig::read_first(&paths, search_path).unwrap());
         let ask = async |repository: &str| credentials.login(&repository.parse().unwrap()).await;
         assert_eq!(shown(ask("ghcr.io/x").await.unwrap()), "get-ghcr.io:x");
         assert_eq!(shown(ask("t.io/x").await.unwrap()), "identity id");

@@ -125,13 +125,13 @@ pub struct Manifest {
     pub media_type: String,
     pub digest: Digest,
     pub bytes: Bytes,
-    pub content: Content,
+    pub content: ManifestContent,
 }
 
 /// The fields of manifests and indexes that are used here; other fields stay in the bytes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Content {
+pub struct ManifestContent {
     #[serde(default, deserialize_with = "null_as_default")]
     schema_version: u64,
     media_type: Option<String>,
@@ -155,7 +155,7 @@ impl Manifest {
         if bytes.len() as u64 > MAX_MANIFEST_BYTES {
             return Err(format!("it is larger than {} MiB", MAX_MANIFEST_BYTES >> 20));
         }
-        let mut content: Content =
+        let mut content: ManifestContent =
             serde_json::from_slice(&bytes).map_err(|error| format!("it does not parse: {error}"))?;
         if content.schema_version != 2 {
             return Err(format!("schemaVersion is {}, not 2", content.schema_version));

@@ -22,7 +22,7 @@ use super::http::{
 use super::link;
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
-use super::{Access, Credentials, Descriptor, Digest, Manifest, MediaType, OciError, Reference, Repository};
+use super::{Access, Descriptor, Digest, Manifest, MediaType, OciError, Reference, RegistryCredentials, Repository};
 use crate::format::backoff::Backoff;
 
 /// Limit for the body of a failure.
@@ -74,7 +74,7 @@ impl Registries {
 
     /// The same registries with other credentials.
     #[must_use]
-    pub fn with_credentials(&self, credentials: Credentials) -> Self {
+    pub fn with_credentials(&self, credentials: RegistryCredentials) -> Self {
         Registries::new(Access { credentials, ..self.0.http.access.clone() })
     }
 
@@ -458,7 +458,7 @@ impl Registries {
 
     async fn list_tags(&self, repository: &Repository) -> Result<Vec<String>, Reason> {
         #[derive(serde::Deserialize)]
-        struct Page {
+        struct TagPage {
             tags: Option<Vec<String>>,
         }
         let registry = repository.authority();
@@ -469,7 +469,7 @@ impl Registries {
             let request = || Ok(Outgoing::new(Method::GET, url.clone()));
             let answer = self.fetch(repository, &repository.to_string(), request, MAX_PAGE_BYTES).await?;
             let next = self.next_page(repository, &answer, &mut bytes)?;
-            let page: Page =
+            let page: TagPage =
                 serde_json::from_slice(&answer.bytes).map_err(|_| protocol("its list of tags does not parse"))?;
             tags.extend(page.tags.unwrap_or_default());
             let Some(next) = next else { return Ok(tags.into_iter().collect()) };
@@ -752,7 +752,7 @@ mod tests {
 
     const DIGEST_OF_HELLO: &str = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
-    fn access(credentials: Credentials) -> Access {
+    fn access(credentials: RegistryCredentials) -> Access {
         let mut access = Access::new(credentials);
         access.retry_pause = Duration::from_millis(1);
         access
@@ -761,11 +761,11 @@ mod tests {
     /// A client with a password or an identity token for one registry.
     fn client(host: &str, entry: &str) -> Registries {
         let config = format!(r#"{{"auths": {{"{host}": {entry}}}}}"#);
-        Registries::new(access(Credentials::Docker(DockerConfig::parse("test", config.as_bytes()).unwrap())))
+        Registries::new(access(RegistryCredentials::Docker(DockerConfig::parse("test", config.as_bytes()).unwrap())))
     }
 
     fn anonymous() -> Registries {
-        Registries::new(access(Credentials::Anonymous))
+        Registries::new(access(RegistryCredentials::Anonymous))
     }
 
     fn repository(host: &str) -> Repository {
@@ -975,7 +975,7 @@ mod tests {
             })
             .await;
             // The usual pauses take the time here.
-            let client = Registries::new(Access::new(Credentials::Anonymous));
+            let client = Registries::new(Access::new(RegistryCredentials::Anonymous));
             let (repository, blob) = hello(&registry.host);
             let begin = Instant::now();
             let error = client.read_blob(&repository, &blob, 10).await.unwrap_err();

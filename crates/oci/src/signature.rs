@@ -246,7 +246,7 @@ mod tests {
 
     use super::super::scripted_server::{ScriptedServer, answer};
     use super::*;
-    use crate::{Access, Credentials};
+    use crate::{Access, RegistryCredentials};
 
     // Made with cosign 3.1.3, `sign --key`, in both forms, over the manifest in `signed-manifest.json`.
     const KEY: &[u8] = include_bytes!("samples/cosign.pub");
@@ -351,7 +351,7 @@ mod tests {
                 found.map_or_else(|| answer(404, "", ""), |(_, text)| text.clone())
             })
             .await;
-            let mut access = Access::new(Credentials::Anonymous);
+            let mut access = Access::new(RegistryCredentials::Anonymous);
             access.retry_pause = std::time::Duration::from_millis(1);
             let repository = format!("{}/org/app", registry.host).parse().unwrap();
             verify_signature(&Registries::new(access), &repository, digest, key).await.map_err(|error| error.reason)
@@ -425,7 +425,7 @@ mod tests {
         let manifest = Manifest::parse(None, text.into()).unwrap();
         let registry = ScriptedServer::start(move |_| answer(200, "", &good)).await;
         let repository = format!("{}/org/app", registry.host).parse().unwrap();
-        let registries = Registries::new(Access::new(Credentials::Anonymous));
+        let registries = Registries::new(Access::new(RegistryCredentials::Anonymous));
         let size = manifest.bytes.len() as u64;
         for (bytes_left, expected) in [(size + 1, true), (size, false), (0, false)] {
             let mut search = SignatureSearch {
@@ -444,7 +444,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_registry_that_cannot_be_reached_is_not_an_artifact_without_signatures() {
-        let mut access = Access::new(Credentials::Anonymous);
+        let mut access = Access::new(RegistryCredentials::Anonymous);
         access.retry_pause = std::time::Duration::from_millis(1);
         let repository = "127.0.0.1:1/org/app".parse().unwrap();
         let (digest, key) = (Digest::of(b"x"), own_key().0);

@@ -53,24 +53,24 @@ impl Scopes {
 #[derive(Default)]
 pub(super) struct Authorizer {
     /// By registry. Each lock is held while a token is fetched, so that concurrent callers fetch it once.
-    registries: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Known>>>>,
+    registries: Mutex<HashMap<String, Arc<tokio::sync::Mutex<RegistryTokens>>>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct RegistryTokens {
     challenge: Option<Challenge>,
     /// By repository: pull secrets and docker configurations may have several entries for a registry.
     logins: HashMap<Repository, Option<Login>>,
-    tokens: HashMap<(Repository, Scopes), Token>,
+    tokens: HashMap<(Repository, Scopes), RegistryToken>,
 }
 
-struct Token {
+struct RegistryToken {
     header: HeaderValue,
     until: Instant,
 }
 
 impl Authorizer {
-    fn known(&self, repository: &Repository) -> Arc<tokio::sync::Mutex<Known>> {
+    fn known(&self, repository: &Repository) -> Arc<tokio::sync::Mutex<RegistryTokens>> {
         let mut registries = self.registries.lock().unwrap_or_else(PoisonError::into_inner);
         registries.entry(repository.registry().to_owned()).or_default().clone()
     }
@@ -120,7 +120,7 @@ impl Authorizer {
     }
 }
 
-impl Known {
+impl RegistryTokens {
     async fn authorization(
         &mut self,
         http: &Http,
@@ -203,7 +203,7 @@ fn lifetime(expires_in: Option<&serde_json::Value>) -> Duration {
 }
 
 impl TokenRequest<'_> {
-    async fn send(&self, login: Option<&Login>) -> Result<Token, Reason> {
+    async fn send(&self, login: Option<&Login>) -> Result<RegistryToken, Reason> {
         let registry = self.repository.authority();
         let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
         let realm: Uri = self.realm.parse().map_err(|_| protocol("its token server has no valid address".into()))?;
@@ -244,7 +244,7 @@ impl TokenRequest<'_> {
         let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
         // Slightly shorter, so that a token does not expire on its way.
         let lifetime = lifetime(answer.expires_in.as_ref());
-        Ok(Token { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
+        Ok(RegistryToken { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
     }
 
     fn get(&self, realm: &Uri) -> Result<Outgoing, Reason> {

@@ -82,13 +82,13 @@ pub fn select<'s>(
     references: &[ProviderReference],
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<&'s InputSource>, BuildError> {
-    type Key<'s> = (&'s str, &'s str, &'s str, &'s str);
-    fn key(source: &InputSource) -> Key<'_> {
+    type SourceKey<'s> = (&'s str, &'s str, &'s str, &'s str);
+    fn key(source: &InputSource) -> SourceKey<'_> {
         let id = &source.id;
         (&id.kind, &id.namespace, &id.name, &id.api_version)
     }
     let refused = |text: String| BuildError::new(BuildErrorKind::Selection, text);
-    let mut selected: BTreeMap<Key<'s>, &InputSource> = BTreeMap::new();
+    let mut selected: BTreeMap<SourceKey<'s>, &InputSource> = BTreeMap::new();
     for (index, reference) in references.iter().enumerate() {
         let mut missing = |what: String| {
             let text = format!("spec.inputsFrom[{index}]: {what}");

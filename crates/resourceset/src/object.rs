@@ -20,7 +20,7 @@ pub struct Unreadable {
 }
 
 /// Key of an object, without its version.
-pub type Key = [String; 4];
+pub type ObjectKey = [String; 4];
 
 /// Splits a text into documents, each with the number of lines before it.
 ///
@@ -139,13 +139,13 @@ pub fn name(fields: &Map<String, Value>) -> &str {
     metadata_text(fields, "name")
 }
 
-pub fn key(fields: &Map<String, Value>) -> Key {
+pub fn key(fields: &Map<String, Value>) -> ObjectKey {
     let group = api_version(fields).rsplit_once('/').map_or("", |(group, _)| group);
     [group, kind(fields), metadata_text(fields, "namespace"), name(fields)].map(str::to_owned)
 }
 
 /// `Kind/namespace/name`, or `Kind/name` without a namespace.
-pub fn described(key: &Key) -> String {
+pub fn described(key: &ObjectKey) -> String {
     let [_, kind, namespace, name] = key;
     if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
 }

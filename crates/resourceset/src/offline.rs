@@ -14,7 +14,7 @@ use crate::warning::{Warning, WarningKind};
 
 /// The texts of the files, and the default namespace.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Files<'f> {
+pub struct ManifestFiles<'f> {
     /// The ResourceSet.
     pub manifest: &'f str,
     /// A list of input sets that replaces the inline ones.
@@ -31,7 +31,7 @@ pub struct Files<'f> {
 ///
 /// # Errors
 /// Any [`BuildErrorKind`], checked in the order of the reference.
-pub fn build(files: &Files<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
+pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
     let mut warnings = Vec::new();
     let mut set = manifest(files.manifest, &mut warnings)?;
     if set.id.name.is_empty() {

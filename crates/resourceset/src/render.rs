@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
-use crate::object::{self, Key, OWNER_NAME, OWNER_NAMESPACE, Unreadable};
+use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, Unreadable};
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
 
@@ -75,7 +75,7 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
 }
 
 /// A template of the spec after parsing.
-struct Parsed {
+struct ParsedTemplate {
     text: String,
     /// Why the resource cannot be written as text.
     unwritable: Option<String>,
@@ -88,9 +88,9 @@ struct Builder<'b> {
     options: &'b Options<'b>,
     /// Set only if a template changes its inputs: all templates of an input set see the changes.
     shared: Option<Vec<Data>>,
-    templates: HashMap<(Option<usize>, Part), Parsed>,
+    templates: HashMap<(Option<usize>, Part), ParsedTemplate>,
     /// The step of each object.
-    steps: HashMap<Key, usize>,
+    steps: HashMap<ObjectKey, usize>,
     objects: Vec<BuiltObject>,
     warnings: Vec<Warning>,
 }
@@ -116,7 +116,7 @@ impl<'b> Builder<'b> {
                 let origin = Origin { step, part, input: None };
                 warnings.push(Warning::at(WarningKind::NotRepeatable, told, origin, None));
             }
-            templates.insert((step, part), Parsed { text, unwritable, template });
+            templates.insert((step, part), ParsedTemplate { text, unwritable, template });
         };
         let all = set.steps.iter().enumerate().map(|(index, step)| (Some(index), &step.templates));
         for (step, part) in all.chain(std::iter::once((None, &set.templates))) {
@@ -136,7 +136,7 @@ impl<'b> Builder<'b> {
     fn step(&mut self, step: Option<usize>, templates: &Templates, name: Option<&str>) -> Result<(), BuildError> {
         let prefix = name.map(|name| format!("step \"{name}\": ")).unwrap_or_default();
         let first = self.objects.len();
-        let mut seen: HashMap<Key, usize> = HashMap::new();
+        let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
         let has_inputs = !self.inputs.is_empty();
         for index in 0..templates.resources.len() {
             let wrapper = match has_inputs {
@@ -290,7 +290,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Adds an object unless it is excluded or a duplicate.
-    fn take(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
+    fn take(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, usize>) {
         let Candidate { fields, origin } = candidate;
         if object::is_excluded(&fields) {
             return;
@@ -314,7 +314,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Adds an object of `resources` without inputs, for which the reference checks neither exclusion nor duplicates.
-    fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashMap<Key, usize>) {
+    fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, usize>) {
         let Candidate { fields, origin } = candidate;
         let key = object::key(&fields);
         if object::is_excluded(&fields) {

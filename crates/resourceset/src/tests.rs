@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::offline::{Files, build, document_stream};
+use crate::offline::{ManifestFiles, build, document_stream};
 use crate::{BuildError, BuildErrorKind, Built, Options, WarningKind, adler32, normalised_name};
 
 fn manifest(spec: &str) -> String {
@@ -14,7 +14,7 @@ fn manifest(spec: &str) -> String {
 
 fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, BuildError> {
     let manifest = manifest(spec);
-    build(&Files { manifest: &manifest, inputs, providers, namespace: "default" }, &Options::default())
+    build(&ManifestFiles { manifest: &manifest, inputs, providers, namespace: "default" }, &Options::default())
 }
 
 fn kinds(built: &Built) -> Vec<WarningKind> {

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use flux_operator_resourceset::offline::{Files, build, document_stream};
+use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream};
 use flux_operator_resourceset::{BuildErrorKind, Options};
 use serde_json::Value;
 
@@ -35,14 +35,14 @@ fn class(error: &str) -> &str {
     cut.and_then(|cut| error.get(..cut)).unwrap_or(error)
 }
 
-enum Outcome {
+enum RunOutcome {
     Printed(String),
     Refused(String),
     /// Refused before the crate is involved: arguments, missing files.
     RefusedByCommand,
 }
 
-fn run(case: &Value) -> Outcome {
+fn run(case: &Value) -> RunOutcome {
     let arguments: Vec<&str> = case["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let (mut manifest, mut inputs, mut providers, mut namespace) = (None, None, None, "default");
     let mut rest = arguments.iter().skip(2).copied();
@@ -57,7 +57,7 @@ fn run(case: &Value) -> Outcome {
                 Some(("--inputs-from", path)) => inputs = Some(path),
                 Some(("--inputs-from-provider", path)) => providers = Some(path),
                 Some(("--namespace", text)) => namespace = text,
-                _ => return Outcome::RefusedByCommand,
+                _ => return RunOutcome::RefusedByCommand,
             },
         }
     }
@@ -65,24 +65,25 @@ fn run(case: &Value) -> Outcome {
         "-" => Some(case["stdin"].as_str().unwrap_or_default()),
         path => case["files"][path].as_str(),
     };
-    let Some(manifest) = manifest.and_then(text_of) else { return Outcome::RefusedByCommand };
+    let Some(manifest) = manifest.and_then(text_of) else { return RunOutcome::RefusedByCommand };
     let is_missing = |path: Option<&str>| path.is_some_and(|path| text_of(path).is_none());
     if is_missing(inputs) || is_missing(providers) {
-        return Outcome::RefusedByCommand;
+        return RunOutcome::RefusedByCommand;
     }
-    let files = Files { manifest, inputs: inputs.and_then(text_of), providers: providers.and_then(text_of), namespace };
+    let files =
+        ManifestFiles { manifest, inputs: inputs.and_then(text_of), providers: providers.and_then(text_of), namespace };
     let random = |bound: u64| bound / 2;
     let options = Options { now: Some(1_795_000_000), random: Some(&random), ..Options::default() };
     match build(&files, &options) {
         Ok(built) => match document_stream(&built) {
-            Ok(text) => Outcome::Printed(text),
-            Err(error) => Outcome::Refused(format!("error marshalling object: {error}")),
+            Ok(text) => RunOutcome::Printed(text),
+            Err(error) => RunOutcome::Refused(format!("error marshalling object: {error}")),
         },
         Err(error) => {
             let has_place = error.place.is_some();
             let needs_place = matches!(error.kind, BuildErrorKind::Template | BuildErrorKind::Object);
             assert_eq!(has_place, needs_place || error.kind == BuildErrorKind::DuplicateObject, "{error}");
-            Outcome::Refused(error.to_string())
+            RunOutcome::Refused(error.to_string())
         }
     }
 }
@@ -93,22 +94,22 @@ fn documents(text: &str) -> usize {
 }
 
 /// Returns the difference between an outcome and the recorded one.
-fn difference(case: &Value, outcome: &Outcome) -> Option<String> {
+fn difference(case: &Value, outcome: &RunOutcome) -> Option<String> {
     let text = |name: &str| case[name].as_str().unwrap_or_default();
     let wanted = text("stderr").trim_start_matches("✗ ").trim_end_matches('\n');
     match (case["rc"].as_i64(), outcome) {
-        (Some(0), Outcome::Printed(printed)) if printed == text("stdout") => None,
-        (Some(0), Outcome::Printed(printed)) if text("unstable") == "stdout" => {
+        (Some(0), RunOutcome::Printed(printed)) if printed == text("stdout") => None,
+        (Some(0), RunOutcome::Printed(printed)) if text("unstable") == "stdout" => {
             (documents(printed) != documents(text("stdout"))).then(|| format!("other documents:\n{printed}"))
         }
-        (Some(0), Outcome::Printed(printed)) => Some(format!("wanted\n{}\nprinted\n{printed}", text("stdout"))),
-        (Some(0), Outcome::Refused(error)) => Some(format!("refused: {error}")),
-        (Some(0), Outcome::RefusedByCommand) => Some("refused by the arguments".to_owned()),
-        (_, Outcome::Printed(printed)) => Some(format!("wanted {wanted}\nprinted\n{printed}")),
-        (_, Outcome::RefusedByCommand) => None,
+        (Some(0), RunOutcome::Printed(printed)) => Some(format!("wanted\n{}\nprinted\n{printed}", text("stdout"))),
+        (Some(0), RunOutcome::Refused(error)) => Some(format!("refused: {error}")),
+        (Some(0), RunOutcome::RefusedByCommand) => Some("refused by the arguments".to_owned()),
+        (_, RunOutcome::Printed(printed)) => Some(format!("wanted {wanted}\nprinted\n{printed}")),
+        (_, RunOutcome::RefusedByCommand) => None,
         // A crash has no text to compare.
-        (Some(2), Outcome::Refused(_)) => None,
-        (_, Outcome::Refused(error)) => {
+        (Some(2), RunOutcome::Refused(_)) => None,
+        (_, RunOutcome::Refused(error)) => {
             let is_same = text("unstable") == "stderr" || class(wanted) == class(error);
             (!is_same).then(|| format!("wanted {wanted}\nactual {error}"))
         }

@@ -56,7 +56,7 @@ pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
 fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let mut options = Options::default();
     options.set_emit_comments(false);
-    let mut reader = Reader { text, ..Reader::default() };
+    let mut reader = EventReader { text, ..EventReader::default() };
     for item in Parser::new_from_str_with_options(text, options) {
         let (event, span) = item.map_err(|error| YamlError::Syntax {
             message: error.info(),
@@ -83,18 +83,18 @@ enum Scalar {
 }
 
 /// A key without its value yet.
-enum Key {
+enum PendingKey {
     Field { key: String, location: Location },
     Merge { location: Location },
 }
 
-enum Shape {
+enum OpenShape {
     Items(Vec<Value>),
-    Fields { fields: Map<String, Value>, key: Option<Key> },
+    Fields { fields: Map<String, Value>, key: Option<PendingKey> },
 }
 
-struct Open {
-    shape: Shape,
+struct OpenNode {
+    shape: OpenShape,
     anchor: usize,
     /// Number of nodes read before it.
     nodes_before: usize,
@@ -108,18 +108,18 @@ struct Anchored {
 }
 
 #[derive(Default)]
-struct Reader<'t> {
+struct EventReader<'t> {
     text: &'t str,
     started: bool,
     root: Option<Value>,
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     anchors: HashMap<usize, Anchored>,
     notes: Vec<KeyNote>,
     nodes: usize,
     copied_bytes: usize,
 }
 
-impl Reader<'_> {
+impl EventReader<'_> {
     fn event(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
         let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
         match event {
@@ -153,21 +153,21 @@ impl Reader<'_> {
                         let value = value_of(scalar, location)?;
                         self.anchors.insert(anchor, Anchored { value, nodes: 1, bytes: key.len() });
                     }
-                    self.take_key(Key::Field { key, location });
+                    self.take_key(PendingKey::Field { key, location });
                     return Ok(());
                 }
                 let value = value_of(scalar, location)?;
                 self.finish(value, anchor, self.nodes - 1)
             }
-            Event::SequenceStart(_, anchor, _) => self.begin(Shape::Items(Vec::new()), anchor, location),
+            Event::SequenceStart(_, anchor, _) => self.begin(OpenShape::Items(Vec::new()), anchor, location),
             Event::MappingStart(_, anchor, _) => {
-                self.begin(Shape::Fields { fields: Map::new(), key: None }, anchor, location)
+                self.begin(OpenShape::Fields { fields: Map::new(), key: None }, anchor, location)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(()) };
                 let value = match open.shape {
-                    Shape::Items(items) => Value::Array(items),
-                    Shape::Fields { fields, .. } => Value::Object(fields),
+                    OpenShape::Items(items) => Value::Array(items),
+                    OpenShape::Fields { fields, .. } => Value::Object(fields),
                 };
                 self.finish(value, open.anchor, open.nodes_before)
             }
@@ -182,7 +182,7 @@ impl Reader<'_> {
                 }
                 if self.awaits_key() {
                     let key = alias_key(&anchored.value, location)?;
-                    self.take_key(Key::Field { key, location });
+                    self.take_key(PendingKey::Field { key, location });
                     return Ok(());
                 }
                 self.finish(anchored.value, 0, self.nodes)
@@ -199,7 +199,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, shape: Shape, anchor: usize, location: Location) -> Result<(), YamlError> {
+    fn begin(&mut self, shape: OpenShape, anchor: usize, location: Location) -> Result<(), YamlError> {
         if self.awaits_key() {
             return Err(refused(
                 "a key must be text, not a mapping or a list (templates like {{ … }} need quotes)",
@@ -212,24 +212,24 @@ impl Reader<'_> {
         }
         let nodes_before = self.nodes;
         self.count(1, location)?;
-        self.open.push(Open { shape, anchor, nodes_before });
+        self.open.push(OpenNode { shape, anchor, nodes_before });
         Ok(())
     }
 
     fn awaits_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { shape: Shape::Fields { key: None, .. }, .. }))
+        matches!(self.open.last(), Some(OpenNode { shape: OpenShape::Fields { key: None, .. }, .. }))
     }
 
     fn take_merge_key(&mut self, location: Location) -> bool {
         let awaits = self.awaits_key();
         if awaits {
-            self.take_key(Key::Merge { location });
+            self.take_key(PendingKey::Merge { location });
         }
         awaits
     }
 
-    fn take_key(&mut self, new: Key) {
-        if let Some(Open { shape: Shape::Fields { key, .. }, .. }) = self.open.last_mut() {
+    fn take_key(&mut self, new: PendingKey) {
+        if let Some(OpenNode { shape: OpenShape::Fields { key, .. }, .. }) = self.open.last_mut() {
             *key = Some(new);
         }
     }
@@ -246,15 +246,15 @@ impl Reader<'_> {
             return Ok(());
         };
         match &mut open.shape {
-            Shape::Items(items) => items.push(value),
-            Shape::Fields { fields, key } => match key.take() {
-                Some(Key::Field { key, location }) => {
+            OpenShape::Items(items) => items.push(value),
+            OpenShape::Fields { fields, key } => match key.take() {
+                Some(PendingKey::Field { key, location }) => {
                     if fields.contains_key(&key) {
                         self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Duplicate });
                     }
                     fields.insert(key, value);
                 }
-                Some(Key::Merge { location }) => merge(fields, value, location)?,
+                Some(PendingKey::Merge { location }) => merge(fields, value, location)?,
                 None => {}
             },
         }

@@ -13,13 +13,13 @@ use super::{Location, checked};
 /// The positions of the nodes of one document.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
-    nodes: Vec<Node>,
+    nodes: Vec<PositionedNode>,
     /// Whether the last node is a block scalar that ends at the end of the text, without a line break.
     ends_in_block: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct PositionedNode {
     location: Location,
     shape: Shape,
 }
@@ -28,13 +28,13 @@ struct Node {
 enum Shape {
     Scalar(String),
     Items(Vec<usize>),
-    Fields(Vec<Field>),
+    Fields(Vec<MappingField>),
     /// An alias, with the node of its anchor.
     Alias(usize),
 }
 
 #[derive(Clone, Debug)]
-struct Field {
+struct MappingField {
     key: String,
     location: Location,
     value: usize,
@@ -71,7 +71,7 @@ pub fn parse_positions(text: &str) -> Vec<Positions> {
 
 /// Reads the positions of all documents, and whether the whole text could be read.
 fn read_positions(text: &str) -> (Vec<Positions>, bool) {
-    let (mut documents, mut builder) = (Vec::new(), Builder::default());
+    let (mut documents, mut builder) = (Vec::new(), PositionsBuilder::default());
     for item in Parser::new_from_str(text) {
         let Ok((event, span)) = item else { return (documents, false) };
         if matches!(event, Event::DocumentEnd) {
@@ -206,29 +206,35 @@ pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool
 }
 
 /// A container without its end yet.
-struct Open {
+struct OpenContainer {
     node: usize,
     anchor: usize,
     /// In a mapping, the key without its value yet.
     key: Option<(String, Location)>,
 }
 
-struct Builder {
-    nodes: Vec<Node>,
-    open: Vec<Open>,
+struct PositionsBuilder {
+    nodes: Vec<PositionedNode>,
+    open: Vec<OpenContainer>,
     anchors: HashMap<usize, usize>,
     is_empty: bool,
     /// End of the last node, if it is a block scalar.
     block_end: Option<usize>,
 }
 
-impl Default for Builder {
+impl Default for PositionsBuilder {
     fn default() -> Self {
-        Builder { nodes: Vec::new(), open: Vec::new(), anchors: HashMap::new(), is_empty: true, block_end: None }
+        PositionsBuilder {
+            nodes: Vec::new(),
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            is_empty: true,
+            block_end: None,
+        }
     }
 }
 
-impl Builder {
+impl PositionsBuilder {
     fn event(&mut self, event: Event<'_>, span: &Span) {
         let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
         match event {
@@ -246,7 +252,7 @@ impl Builder {
             Event::SequenceStart(_, anchor, _) => self.start(location, anchor, Shape::Items(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.start(location, anchor, Shape::Fields(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => {
-                if let Some(Open { node, anchor, .. }) = self.open.pop() {
+                if let Some(OpenContainer { node, anchor, .. }) = self.open.pop() {
                     self.anchors.insert(anchor, node);
                 }
             }
@@ -268,7 +274,7 @@ impl Builder {
 
     /// Records a scalar as a key if the innermost mapping expects one.
     fn takes_key(&mut self, text: &str, location: Location) -> bool {
-        let Some(Open { node, key, .. }) = self.open.last_mut() else { return false };
+        let Some(OpenContainer { node, key, .. }) = self.open.last_mut() else { return false };
         let is_mapping = matches!(self.nodes.get(*node).map(|node| &node.shape), Some(Shape::Fields(_)));
         if !is_mapping || key.is_some() {
             return false;
@@ -281,18 +287,18 @@ impl Builder {
         // JSON has no mappings or lists as keys, and the value parser refuses them.
         let is_key = self.takes_key("", location);
         let node = if is_key { self.push(location, shape) } else { self.add(location, shape) };
-        self.open.push(Open { node, anchor, key: None });
+        self.open.push(OpenContainer { node, anchor, key: None });
     }
 
     /// Adds a node to the innermost open container.
     fn add(&mut self, location: Location, shape: Shape) -> usize {
         let index = self.push(location, shape);
-        if let Some(Open { node: parent, key, .. }) = self.open.last_mut() {
+        if let Some(OpenContainer { node: parent, key, .. }) = self.open.last_mut() {
             let key = key.take();
             match (self.nodes.get_mut(*parent).map(|node| &mut node.shape), key) {
                 (Some(Shape::Items(items)), _) => items.push(index),
                 (Some(Shape::Fields(fields)), Some((key, location))) => {
-                    fields.push(Field { key, location, value: index });
+                    fields.push(MappingField { key, location, value: index });
                 }
                 _ => {}
             }
@@ -302,7 +308,7 @@ impl Builder {
 
     fn push(&mut self, location: Location, shape: Shape) -> usize {
         self.is_empty = false;
-        self.nodes.push(Node { location, shape });
+        self.nodes.push(PositionedNode { location, shape });
         self.nodes.len() - 1
     }
 }

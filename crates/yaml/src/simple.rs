@@ -18,14 +18,14 @@ const MAX_ASKED: usize = 64;
 
 /// A container without its end yet. The contents of all open containers share one stack, here from `start` on, so that
 /// each container is allocated once with its final size.
-struct Open {
+struct OpenCollection {
     start: usize,
     /// In a mapping, the key without its value yet.
     key: Option<String>,
     has_keys: bool,
 }
 
-impl Open {
+impl OpenCollection {
     fn awaits_key(&self) -> bool {
         self.has_keys && self.key.is_none()
     }
@@ -51,7 +51,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
     let mut parser_options = Options::default();
     parser_options.emit_comments = false;
     parser_options.disallow_directives = true;
-    let (mut documents, mut open, mut held) = (Vec::new(), Vec::<Open>::new(), Vec::new());
+    let (mut documents, mut open, mut held) = (Vec::new(), Vec::<OpenCollection>::new(), Vec::new());
     // Escapes can make a scalar longer than its text, and an empty document counts too.
     let (mut begun, mut nodes, mut bytes) = (0_usize, 0_usize, 0_usize);
     for item in Parser::new_from_str_with_options(text, parser_options) {
@@ -83,11 +83,11 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
             }
             Event::SequenceStart(_, 0, None) | Event::MappingStart(_, 0, None) => {
                 nodes += 1;
-                if open.last().is_some_and(Open::awaits_key) || open.len() >= MAX_DEPTH {
+                if open.last().is_some_and(OpenCollection::awaits_key) || open.len() >= MAX_DEPTH {
                     return None;
                 }
                 let has_keys = matches!(event, Event::MappingStart(..));
-                open.push(Open { start: held.len(), key: None, has_keys });
+                open.push(OpenCollection { start: held.len(), key: None, has_keys });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => open.pop()?.close(&mut held)?,

@@ -12,7 +12,7 @@ use flux_operator::fetch::Fetcher;
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::tarball::read_folder;
 use flux_operator::oci::{
-    self, Access, BlobSource, Credentials, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries,
+    self, Access, BlobSource, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries, RegistryCredentials,
 };
 use flux_operator::reconcile::progress::Silent;
 use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError};
@@ -37,7 +37,7 @@ pub fn tests() -> Vec<ClusterTest> {
 
 /// As the controller: anonymous unless the instance has a pull secret.
 fn fetcher() -> Fetcher {
-    let registries = Registries::new(Access::new(Credentials::Anonymous));
+    let registries = Registries::new(Access::new(RegistryCredentials::Anonymous));
     Fetcher { registries: Some(registries), cache: None, memory: None, key: None }
 }
 
@@ -51,7 +51,7 @@ pub fn docker_config(host: &str) -> String {
 
 pub async fn push(host: &str, reference: &Reference, folder: &Path) -> String {
     let login = DockerConfig::parse("test", docker_config(host).as_bytes()).unwrap();
-    let client = Registries::new(Access::new(Credentials::Docker(login)));
+    let client = Registries::new(Access::new(RegistryCredentials::Docker(login)));
     let files = read_folder(folder, &IgnoreRules::default()).unwrap().files;
     oci::push_artifact(&client, reference, &files, &BTreeMap::new()).await.unwrap().digest.to_string()
 }
@@ -146,7 +146,7 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
 
 /// Pushes an artifact whose layers are these bytes, whatever they are.
 async fn push_layers(reference: &Reference, layers: &[&'static [u8]]) -> String {
-    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let client = Registries::new(Access::new(RegistryCredentials::Anonymous));
     let config = Descriptor::of("application/vnd.cncf.flux.config.v1+json", b"{}");
     let media_type = "application/vnd.cncf.flux.content.v1.tar+gzip";
     let layers: Vec<_> = layers.iter().map(|layer| (Descriptor::of(media_type, layer), *layer)).collect();
@@ -297,7 +297,7 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
 
 /// Signs an artifact beside it, in the form of cosign 1 and 2.
 pub async fn sign(reference: &Reference, digest: &str, key: &TokenKey) {
-    let client = Registries::new(Access::new(Credentials::Anonymous));
+    let client = Registries::new(Access::new(RegistryCredentials::Anonymous));
     let payload = json!({"critical": {"identity": {"docker-reference": ""}, "image": {"docker-manifest-digest": digest},
         "type": "cosign container image signature"}, "optional": null});
     let payload = payload.to_string();

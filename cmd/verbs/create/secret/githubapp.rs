@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flux_operator::secrets::{Credentials, GithubApp, Installation};
+use flux_operator::secrets::{AppInstallation, Credentials, GithubApp};
 
 use super::{SecretArgs, file};
 use crate::terminal::{CliError, Shell};
@@ -46,8 +46,8 @@ pub struct Args {
 impl Args {
     pub async fn credentials(&self, shell: &Shell) -> Result<Credentials, CliError> {
         let installation = match (&self.app_installation_owner, &self.app_installation_id) {
-            (Some(owner), _) => Installation::Owner(owner.clone()),
-            (None, id) => Installation::Id(id.clone().unwrap_or_default()),
+            (Some(owner), _) => AppInstallation::Owner(owner.clone()),
+            (None, id) => AppInstallation::Id(id.clone().unwrap_or_default()),
         };
         Ok(Credentials::GithubApp(GithubApp {
             app_id: self.app_id.clone(),

@@ -6,7 +6,7 @@ use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, ClusterError, DeleteOptions, Propagation, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
-use flux_operator::secrets::{Credentials, Manifest, ReplaceNeed, SecretObject};
+use flux_operator::secrets::{Credentials, ReplaceNeed, SecretManifest, SecretObject};
 use jiff::Timestamp;
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -214,7 +214,7 @@ impl Writing<'_> {
 }
 
 /// A Secret as it was, without what the API server gives each object anew. Zeroed when dropped, as every manifest.
-fn as_before(live: &Value) -> Manifest {
+fn as_before(live: &Value) -> SecretManifest {
     let metadata = |key: &str| live.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
     let mut kept = serde_json::Map::new();
     for key in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
@@ -227,7 +227,7 @@ fn as_before(live: &Value) -> Manifest {
     for key in ["type", "data", "immutable"] {
         object.extend(live.get(key).cloned().map(|value| (key.to_owned(), value)));
     }
-    Manifest::of(object.into())
+    SecretManifest::of(object.into())
 }
 
 fn refusal(object: &str, need: &ReplaceNeed) -> CliError {

@@ -17,58 +17,58 @@ use super::Component::{
 };
 
 /// Minor and patch of Flux 2.
-type Release = (u64, u64);
-const ALWAYS: Release = (0, 0);
+type MinorRelease = (u64, u64);
+const ALWAYS: MinorRelease = (0, 0);
 
 /// A feature gate: its controller, its name, the release that introduced it, and the first release that ignores or
 /// rejects it.
-struct Gate(Component, &'static str, Release, Option<Release>);
+struct FeatureGate(Component, &'static str, MinorRelease, Option<MinorRelease>);
 
-const GATES: &[Gate] = &[
-    Gate(Source, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Source, "ObjectLevelWorkloadIdentity", (6, 0), None),
-    Gate(Kustomize, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Kustomize, "DisableStatusPollerCache", ALWAYS, None),
-    Gate(Kustomize, "DisableFailFastBehavior", ALWAYS, None),
-    Gate(Kustomize, STRICT_SUBSTITUTION, (3, 0), None),
-    Gate(Kustomize, "GroupChangeLog", (5, 0), None),
-    Gate(Kustomize, "ObjectLevelWorkloadIdentity", (6, 0), None),
-    Gate(Kustomize, "AdditiveCELDependencyCheck", (7, 0), None),
-    Gate(Kustomize, "ExternalArtifact", (7, 0), None),
-    Gate(Kustomize, "CancelHealthCheckOnNewRevision", (7, 0), None),
-    Gate(Kustomize, "DisableConfigWatchers", (7, 4), None),
-    Gate(Kustomize, "DirectSourceFetch", (8, 0), None),
-    Gate(Kustomize, "MigrateAPIVersion", (8, 6), None),
-    Gate(Helm, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Helm, "DetectDrift", ALWAYS, None),
-    Gate(Helm, "CorrectDrift", ALWAYS, None),
-    Gate(Helm, "AllowDNSLookups", ALWAYS, None),
-    Gate(Helm, "OOMWatch", ALWAYS, None),
+const GATES: &[FeatureGate] = &[
+    FeatureGate(Source, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Source, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    FeatureGate(Kustomize, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Kustomize, "DisableStatusPollerCache", ALWAYS, None),
+    FeatureGate(Kustomize, "DisableFailFastBehavior", ALWAYS, None),
+    FeatureGate(Kustomize, STRICT_SUBSTITUTION, (3, 0), None),
+    FeatureGate(Kustomize, "GroupChangeLog", (5, 0), None),
+    FeatureGate(Kustomize, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    FeatureGate(Kustomize, "AdditiveCELDependencyCheck", (7, 0), None),
+    FeatureGate(Kustomize, "ExternalArtifact", (7, 0), None),
+    FeatureGate(Kustomize, "CancelHealthCheckOnNewRevision", (7, 0), None),
+    FeatureGate(Kustomize, "DisableConfigWatchers", (7, 4), None),
+    FeatureGate(Kustomize, "DirectSourceFetch", (8, 0), None),
+    FeatureGate(Kustomize, "MigrateAPIVersion", (8, 6), None),
+    FeatureGate(Helm, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Helm, "DetectDrift", ALWAYS, None),
+    FeatureGate(Helm, "CorrectDrift", ALWAYS, None),
+    FeatureGate(Helm, "AllowDNSLookups", ALWAYS, None),
+    FeatureGate(Helm, "OOMWatch", ALWAYS, None),
     // "ignored, prints warning from v1.5.0".
-    Gate(Helm, "AdoptLegacyReleases", ALWAYS, Some((8, 0))),
-    Gate(Helm, "DisableChartDigestTracking", (6, 0), None),
-    Gate(Helm, "ObjectLevelWorkloadIdentity", (7, 0), None),
-    Gate(Helm, "AdditiveCELDependencyCheck", (7, 0), None),
-    Gate(Helm, "ExternalArtifact", (7, 0), None),
-    Gate(Helm, "DisableConfigWatchers", (7, 4), None),
-    Gate(Helm, "DirectSourceFetch", (8, 0), None),
-    Gate(Helm, "UseHelm3Defaults", (8, 0), None),
-    Gate(Helm, "CancelHealthCheckOnNewRevision", (8, 0), None),
-    Gate(Helm, "DefaultToRetryOnFailure", (8, 2), None),
-    Gate(Notification, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Notification, "ObjectLevelWorkloadIdentity", (6, 0), None),
-    Gate(Notification, "DisableConfigWatchers", (7, 5), None),
-    Gate(Reflector, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Reflector, "ObjectLevelWorkloadIdentity", (6, 0), None),
-    Gate(Reflector, "FluxStorage", (9, 0), None),
-    Gate(Automation, "CacheSecretsAndConfigMaps", ALWAYS, None),
-    Gate(Automation, "GitForcePushBranch", ALWAYS, None),
-    Gate(Automation, "GitShallowClone", ALWAYS, None),
-    Gate(Automation, "GitAllBranchReferences", ALWAYS, None),
-    Gate(Automation, "GitSparseCheckout", (7, 0), None),
-    Gate(Automation, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    FeatureGate(Helm, "AdoptLegacyReleases", ALWAYS, Some((8, 0))),
+    FeatureGate(Helm, "DisableChartDigestTracking", (6, 0), None),
+    FeatureGate(Helm, "ObjectLevelWorkloadIdentity", (7, 0), None),
+    FeatureGate(Helm, "AdditiveCELDependencyCheck", (7, 0), None),
+    FeatureGate(Helm, "ExternalArtifact", (7, 0), None),
+    FeatureGate(Helm, "DisableConfigWatchers", (7, 4), None),
+    FeatureGate(Helm, "DirectSourceFetch", (8, 0), None),
+    FeatureGate(Helm, "UseHelm3Defaults", (8, 0), None),
+    FeatureGate(Helm, "CancelHealthCheckOnNewRevision", (8, 0), None),
+    FeatureGate(Helm, "DefaultToRetryOnFailure", (8, 2), None),
+    FeatureGate(Notification, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Notification, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    FeatureGate(Notification, "DisableConfigWatchers", (7, 5), None),
+    FeatureGate(Reflector, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Reflector, "ObjectLevelWorkloadIdentity", (6, 0), None),
+    FeatureGate(Reflector, "FluxStorage", (9, 0), None),
+    FeatureGate(Automation, "CacheSecretsAndConfigMaps", ALWAYS, None),
+    FeatureGate(Automation, "GitForcePushBranch", ALWAYS, None),
+    FeatureGate(Automation, "GitShallowClone", ALWAYS, None),
+    FeatureGate(Automation, "GitAllBranchReferences", ALWAYS, None),
+    FeatureGate(Automation, "GitSparseCheckout", (7, 0), None),
+    FeatureGate(Automation, "ObjectLevelWorkloadIdentity", (6, 0), None),
     // source-watcher 2.1.0.
-    Gate(Watcher, "DirectSourceFetch", (8, 0), None),
+    FeatureGate(Watcher, "DirectSourceFetch", (8, 0), None),
 ];
 
 /// The feature gate that makes a variable without a value an error; on by default since Flux 2.9 (kustomize-controller
@@ -116,7 +116,7 @@ const FLAGS: [(Component, &str); 7] = [
 ];
 
 /// Flags introduced after Flux 2.2: controllers, flags, and first release.
-const YOUNGER_FLAGS: [(&[Component], &str, Release); 6] = [
+const YOUNGER_FLAGS: [(&[Component], &str, MinorRelease); 6] = [
     (&[Source, Kustomize, Notification, Reflector, Automation], "token-cache-max-size", (6, 0)),
     (&[Source, Notification, Reflector, Automation], "default-service-account", (7, 0)),
     (&[Kustomize], "default-decryption-service-account", (7, 0)),
@@ -126,7 +126,7 @@ const YOUNGER_FLAGS: [(&[Component], &str, Release); 6] = [
 ];
 
 /// Removed flags: controller, flag, first release without it, and what to do instead.
-const REMOVED_FLAGS: [(Component, &str, Release, &str); 3] = [
+const REMOVED_FLAGS: [(Component, &str, MinorRelease, &str); 3] = [
     // image-reflector-controller 1.0.0: "Remove deprecated auto-login flags".
     (Reflector, "aws-autologin-for-ecr", (7, 0), "set spec.provider: aws on the ImageRepository"),
     (Reflector, "azure-autologin-for-acr", (7, 0), "set spec.provider: azure on the ImageRepository"),
@@ -169,7 +169,7 @@ impl ArgumentProblem {
     }
 }
 
-fn release(version: &Version) -> Release {
+fn release(version: &Version) -> MinorRelease {
     (version.minor, version.patch)
 }
 
@@ -201,14 +201,16 @@ pub fn argument_problems(version: &Version, component: Component, argument: &str
     names.filter_map(|name| gate_problem(at, component, name)).collect()
 }
 
-fn gate_problem(at: Release, component: Component, name: &str) -> Option<ArgumentProblem> {
+fn gate_problem(at: MinorRelease, component: Component, name: &str) -> Option<ArgumentProblem> {
     // These two names switch the gates of every controller.
     if ["AllAlpha", "AllBeta"].contains(&name) {
         return None;
     }
-    match GATES.iter().find(|Gate(of, known, ..)| *of == component && *known == name) {
-        Some(Gate(_, _, since, _)) if at < *since => Some(ArgumentProblem::UnknownGate(name.to_owned())),
-        Some(Gate(_, _, _, Some(ignored))) if at >= *ignored => Some(ArgumentProblem::IgnoredGate(name.to_owned())),
+    match GATES.iter().find(|FeatureGate(of, known, ..)| *of == component && *known == name) {
+        Some(FeatureGate(_, _, since, _)) if at < *since => Some(ArgumentProblem::UnknownGate(name.to_owned())),
+        Some(FeatureGate(_, _, _, Some(ignored))) if at >= *ignored => {
+            Some(ArgumentProblem::IgnoredGate(name.to_owned()))
+        }
         Some(_) => None,
         None => Some(ArgumentProblem::UnknownGate(name.to_owned())),
     }

@@ -13,7 +13,7 @@ use super::version_gate::Gate;
 pub(super) struct Notation {
     pub annotations: Vec<(Gated<&'static str>, &'static str)>,
     patterns: HashMap<&'static str, &'static str>,
-    columns: HashMap<&'static str, Vec<Column>>,
+    columns: HashMap<&'static str, Vec<PrinterColumn>>,
     types: HashMap<&'static str, Field>,
     pub crds: Vec<Crd>,
 }
@@ -53,7 +53,7 @@ pub(super) struct ApiVersion {
 
 /// A printer column.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct PrinterColumn {
     pub name: &'static str,
     pub kind: &'static str,
     pub path: &'static str,
@@ -70,7 +70,7 @@ pub(super) struct Field {
     pub base: Base,
     pub attributes: Vec<Gated<Attribute>>,
     pub values: Vec<Gated<&'static str>>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<CelRule>,
     pub gate: Gate<'static>,
     pub description: Option<&'static str>,
     pub fields: Vec<Field>,
@@ -108,7 +108,7 @@ pub(super) enum Attribute {
 
 /// A CEL rule and the message of its failure.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct CelRule {
     pub expression: &'static str,
     pub message: &'static str,
     pub gate: Gate<'static>,
@@ -131,7 +131,7 @@ impl Notation {
     }
 
     /// Returns a set of printer columns; parsing has checked that it exists.
-    pub(crate) fn columns(&self, name: &str) -> &[Column] {
+    pub(crate) fn columns(&self, name: &str) -> &[PrinterColumn] {
         self.columns.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -439,7 +439,7 @@ fn default_value(text: &str) -> Result<Value, String> {
     }
 }
 
-fn rule(line: &Line, expression: &'static str, children: &[Line]) -> Result<Rule, NotationError> {
+fn rule(line: &Line, expression: &'static str, children: &[Line]) -> Result<CelRule, NotationError> {
     let missing = || line.position(0).error("a rule needs its message on the next line, after `: `");
     let [below] = children else { return Err(missing()) };
     let text = below.text.strip_prefix(": ").ok_or_else(missing)?;
@@ -449,11 +449,11 @@ fn rule(line: &Line, expression: &'static str, children: &[Line]) -> Result<Rule
         }
         None => (text, Gate::EVERYWHERE),
     };
-    Ok(Rule { expression, message, gate })
+    Ok(CelRule { expression, message, gate })
 }
 
 /// A printer column: `NAME TYPE PATH`, the name in quotes if it has spaces, `wide` at the end for `-o wide` only.
-fn column(line: &Line) -> Result<Column, NotationError> {
+fn column(line: &Line) -> Result<PrinterColumn, NotationError> {
     let wrong = || line.position(0).error("a column is `NAME TYPE .json.path`, and `wide` where only -o wide shows it");
     let (name, rest) = match line.text.strip_prefix('"') {
         Some(text) => text.split_once("\" "),
@@ -463,7 +463,7 @@ fn column(line: &Line) -> Result<Column, NotationError> {
     let words: Vec<&str> = rest.split_whitespace().collect();
     match words.as_slice() {
         [kind, path, wide @ ..] if path.starts_with('.') && matches!(wide, [] | ["wide"]) => {
-            Ok(Column { name, kind, path, wide: !wide.is_empty() })
+            Ok(PrinterColumn { name, kind, path, wide: !wide.is_empty() })
         }
         _ => Err(wrong()),
     }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::Component;
 use super::lines::NotationError;
-use super::notation::{ApiVersion, Attribute, Base, Column, Crd, Field, Gated, Notation, Wrap};
-use super::version_gate::{Gate, Place};
+use super::notation::{ApiVersion, Attribute, Base, Crd, Field, Gated, Notation, PrinterColumn, Wrap};
+use super::version_gate::{Gate, GateContext};
 
 /// A kind in one Flux version, without its schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl CrdSummary {
 impl Crd {
     /// Returns the kind as it is in a Flux version; `None` if that version does not have it.
     pub(super) fn summary(&self, flux: &Version) -> Option<CrdSummary> {
-        let place = Place { flux, api: "" };
+        let place = GateContext { flux, api: "" };
         let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
         let versions: Vec<ServedVersion> = self
             .served(flux)
@@ -93,14 +93,14 @@ impl Crd {
     }
 
     fn served(&self, flux: &Version) -> impl Iterator<Item = &ApiVersion> {
-        self.versions.iter().filter(move |version| version.gate.holds(Place { flux, api: "" }))
+        self.versions.iter().filter(move |version| version.gate.holds(GateContext { flux, api: "" }))
     }
 }
 
 impl Notation {
     /// Returns the CRD object of a kind as of a Flux version.
     pub(super) fn crd(&self, crd: &Crd, flux: &Version) -> Result<Value, NotationError> {
-        let place = Place { flux, api: "" };
+        let place = GateContext { flux, api: "" };
         let mut annotations = Map::new();
         for (key, value) in self.annotations.iter().filter(|(key, _)| key.gate.holds(place)) {
             annotations.insert(key.value.into(), json!(value));
@@ -148,10 +148,13 @@ impl Notation {
     }
 
     fn version(&self, crd: &Crd, version: &ApiVersion, flux: &Version) -> Result<Value, NotationError> {
-        let place = Place { flux, api: "" };
+        let place = GateContext { flux, api: "" };
         let on = |gate: &Option<Gate<'_>>| gate.as_ref().is_some_and(|gate| gate.holds(place));
-        let columns: Vec<Value> =
-            gated(&version.columns, place).iter().flat_map(|name| self.columns(name)).map(Column::to_value).collect();
+        let columns: Vec<Value> = gated(&version.columns, place)
+            .iter()
+            .flat_map(|name| self.columns(name))
+            .map(PrinterColumn::to_value)
+            .collect();
         let mut fields = Map::new();
         if !columns.is_empty() {
             fields.insert("additionalPrinterColumns".into(), columns.into());
@@ -182,7 +185,7 @@ impl Notation {
             json!({ "description": "The kind of this object, in CamelCase as Kubernetes spells it.", "type": "string" }),
         );
         properties.insert("metadata".into(), json!({ "type": "object" }));
-        let place = Place { flux, api: version.name };
+        let place = GateContext { flux, api: version.name };
         let required = self.properties(&crd.fields, place, &mut properties)?;
         let mut root = Map::new();
         if let Some(description) = crd.description {
@@ -200,7 +203,7 @@ impl Notation {
     fn properties(
         &self,
         fields: &[Field],
-        place: Place<'_>,
+        place: GateContext<'_>,
         properties: &mut Map<String, Value>,
     ) -> Result<Vec<&'static str>, NotationError> {
         let mut required = Vec::new();
@@ -218,11 +221,11 @@ impl Notation {
         Ok(required)
     }
 
-    fn schema(&self, field: &Field, place: Place<'_>) -> Result<Value, NotationError> {
+    fn schema(&self, field: &Field, place: GateContext<'_>) -> Result<Value, NotationError> {
         self.keywords(field, place).map(Keywords::into_value)
     }
 
-    fn keywords(&self, field: &Field, place: Place<'_>) -> Result<Keywords, NotationError> {
+    fn keywords(&self, field: &Field, place: GateContext<'_>) -> Result<Keywords, NotationError> {
         let mut schema = self.base(field, place)?;
         let attributes = || {
             field.attributes.iter().filter(|attribute| attribute.gate.holds(place)).map(|attribute| &attribute.value)
@@ -255,7 +258,7 @@ impl Notation {
     }
 
     /// Returns the innermost schema: of a list, the schema of its items.
-    fn base(&self, field: &Field, place: Place<'_>) -> Result<Keywords, NotationError> {
+    fn base(&self, field: &Field, place: GateContext<'_>) -> Result<Keywords, NotationError> {
         let mut schema = match field.base {
             Base::Named(name) => {
                 let body = self.named(name).ok_or_else(|| field.position.error(format!("no `type {name}`")))?;
@@ -308,11 +311,11 @@ impl Notation {
     /// Returns every field of one API version with its description, parents before children.
     pub(super) fn explain(&self, crd: &Crd, flux: &Version, api: &str) -> Vec<FieldDescription> {
         let mut rows = Vec::new();
-        self.explain_fields(&crd.fields, Place { flux, api }, "", &mut rows);
+        self.explain_fields(&crd.fields, GateContext { flux, api }, "", &mut rows);
         rows
     }
 
-    fn explain_fields(&self, fields: &[Field], place: Place<'_>, parent: &str, rows: &mut Vec<FieldDescription>) {
+    fn explain_fields(&self, fields: &[Field], place: GateContext<'_>, parent: &str, rows: &mut Vec<FieldDescription>) {
         for field in fields.iter().filter(|field| field.gate.holds(place)) {
             let wraps: String = field.wraps.iter().map(Wrap::as_str).collect();
             let path = if parent.is_empty() { field.name.to_owned() } else { format!("{parent}.{}", field.name) };
@@ -415,7 +418,7 @@ impl Keywords {
     }
 }
 
-impl Column {
+impl PrinterColumn {
     fn to_value(&self) -> Value {
         let mut column = Map::new();
         column.insert("jsonPath".into(), json!(self.path));
@@ -432,6 +435,6 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
-fn gated<T: Copy>(values: &[Gated<T>], place: Place<'_>) -> Vec<T> {
+fn gated<T: Copy>(values: &[Gated<T>], place: GateContext<'_>) -> Vec<T> {
     values.iter().filter(|value| value.gate.holds(place)).map(|value| value.value).collect()
 }

@@ -13,7 +13,7 @@ use semver::Version;
 
 /// The versions for which a gate is evaluated: one Flux version and, inside a schema, one API version.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct GateContext<'a> {
     pub flux: &'a Version,
     /// Empty outside of a schema, where no gate names an API version.
     pub api: &'a str,
@@ -43,7 +43,7 @@ impl<'t> Gate<'t> {
         text.split(',').map(|alternative| Alternative::parse(alternative.trim())).collect::<Result<_, _>>().map(Gate)
     }
 
-    pub(crate) fn holds(&self, place: Place<'_>) -> bool {
+    pub(crate) fn holds(&self, place: GateContext<'_>) -> bool {
         if self.0.is_empty() {
             return true;
         }
@@ -115,7 +115,7 @@ mod tests {
 
     fn holds(gate: &str, api: &str, flux: &str) -> bool {
         let flux = Version::parse(flux).unwrap();
-        Gate::parse(gate).unwrap().holds(Place { flux: &flux, api })
+        Gate::parse(gate).unwrap().holds(GateContext { flux: &flux, api })
     }
 
     #[test]

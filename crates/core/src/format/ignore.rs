@@ -4,10 +4,10 @@ use regex::Regex;
 
 /// Patterns in order; the last match decides.
 #[derive(Clone, Debug, Default)]
-pub struct IgnoreRules(Vec<Rule>);
+pub struct IgnoreRules(Vec<IgnoreRule>);
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct IgnoreRule {
     pattern: Regex,
     /// A `!` pattern: matching files are included.
     keeps: bool,
@@ -26,18 +26,18 @@ impl IgnoreRules {
     /// A pattern is malformed.
     pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Self, IgnoreError> {
         let lines = lines.into_iter().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        lines.map(Rule::parse).collect::<Result<_, _>>().map(IgnoreRules)
+        lines.map(IgnoreRule::parse).collect::<Result<_, _>>().map(IgnoreRules)
     }
 
     /// Whether a path is excluded. An excluded folder excludes everything below it.
     pub fn excludes(&self, path: &str, is_folder: bool) -> bool {
-        let fits = |rule: &&Rule| (is_folder || !rule.folders_only) && rule.pattern.is_match(path);
+        let fits = |rule: &&IgnoreRule| (is_folder || !rule.folders_only) && rule.pattern.is_match(path);
         self.0.iter().rfind(fits).is_some_and(|rule| !rule.keeps)
     }
 }
 
-impl Rule {
-    fn parse(line: &str) -> Result<Rule, IgnoreError> {
+impl IgnoreRule {
+    fn parse(line: &str) -> Result<IgnoreRule, IgnoreError> {
         let wrong = || IgnoreError(line.to_owned());
         let (keeps, rest) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
         let (folders_only, rest) = rest.strip_suffix('/').map_or((false, rest), |rest| (true, rest));
@@ -75,7 +75,7 @@ impl Rule {
         }
         expression.push('$');
         let pattern = Regex::new(&expression).map_err(|_| wrong())?;
-        Ok(Rule { pattern, keeps, folders_only })
+        Ok(IgnoreRule { pattern, keeps, folders_only })
     }
 }
 

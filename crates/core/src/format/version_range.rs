@@ -38,14 +38,14 @@ pub struct VersionRangeError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Comparator {
-    operator: Operator,
+    operator: RangeOperator,
     version: Version,
     /// The first part that is missing or a wildcard.
     wildcard: Wildcard,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum RangeOperator {
     TildeOrEqual,
     NotEqual,
     Greater,
@@ -65,19 +65,19 @@ enum Wildcard {
 }
 
 /// Longest first, so that `>=` is not read as `>`.
-const OPERATORS: [(&str, Operator); 12] = [
-    (">=", Operator::GreaterOrEqual),
-    ("=>", Operator::GreaterOrEqual),
-    ("<=", Operator::LessOrEqual),
-    ("=<", Operator::LessOrEqual),
-    ("!=", Operator::NotEqual),
-    ("~>", Operator::Tilde),
-    ("=", Operator::TildeOrEqual),
-    (">", Operator::Greater),
-    ("<", Operator::Less),
-    ("~", Operator::Tilde),
-    ("^", Operator::Caret),
-    ("", Operator::TildeOrEqual),
+const OPERATORS: [(&str, RangeOperator); 12] = [
+    (">=", RangeOperator::GreaterOrEqual),
+    ("=>", RangeOperator::GreaterOrEqual),
+    ("<=", RangeOperator::LessOrEqual),
+    ("=<", RangeOperator::LessOrEqual),
+    ("!=", RangeOperator::NotEqual),
+    ("~>", RangeOperator::Tilde),
+    ("=", RangeOperator::TildeOrEqual),
+    (">", RangeOperator::Greater),
+    ("<", RangeOperator::Less),
+    ("~", RangeOperator::Tilde),
+    ("^", RangeOperator::Caret),
+    ("", RangeOperator::TildeOrEqual),
 ];
 
 impl FromStr for VersionRange {
@@ -116,26 +116,26 @@ impl Comparator {
         let con = &self.version;
         let order = v.cmp_precedence(con);
         match self.operator {
-            Operator::TildeOrEqual if self.wildcard == Wildcard::None => order == Ordering::Equal,
-            Operator::TildeOrEqual | Operator::Tilde => self.tilde(v, order),
-            Operator::NotEqual => self.not_equal(v, order),
-            Operator::Less => order == Ordering::Less,
-            Operator::GreaterOrEqual => order != Ordering::Less,
+            RangeOperator::TildeOrEqual if self.wildcard == Wildcard::None => order == Ordering::Equal,
+            RangeOperator::TildeOrEqual | RangeOperator::Tilde => self.tilde(v, order),
+            RangeOperator::NotEqual => self.not_equal(v, order),
+            RangeOperator::Less => order == Ordering::Less,
+            RangeOperator::GreaterOrEqual => order != Ordering::Less,
             // `>2` means "a later major", `>2.7` "a later minor".
-            Operator::Greater => match self.wildcard {
+            RangeOperator::Greater => match self.wildcard {
                 _ if v.major != con.major => v.major > con.major,
                 Wildcard::Minor => false,
                 Wildcard::Patch => v.minor > con.minor,
                 Wildcard::None | Wildcard::Major => order == Ordering::Greater,
             },
             // `<=2` means "any 2.x", `<=2.7` "any 2.7.x".
-            Operator::LessOrEqual => match self.wildcard {
+            RangeOperator::LessOrEqual => match self.wildcard {
                 Wildcard::None => order != Ordering::Greater,
                 Wildcard::Minor => v.major <= con.major,
                 // Masterminds treats a wildcard alone as 0.0, not as everything.
                 Wildcard::Patch | Wildcard::Major => (v.major, v.minor) <= (con.major, con.minor),
             },
-            Operator::Caret => self.caret(v, order),
+            RangeOperator::Caret => self.caret(v, order),
         }
     }
 
@@ -202,15 +202,15 @@ fn parse_group(group: &str) -> Result<Vec<Comparator>, String> {
         rest = after;
         // `a - b`: without spaces on both sides the hyphen begins a pre-release.
         if let Some(upper) = hyphen_upper_bound(rest) {
-            if comparator.operator != Operator::TildeOrEqual {
+            if comparator.operator != RangeOperator::TildeOrEqual {
                 return Err(group.trim_ascii().to_string());
             }
             let (upper, after) = parse_comparator(upper).ok_or_else(|| upper.to_string())?;
-            if upper.operator != Operator::TildeOrEqual {
+            if upper.operator != RangeOperator::TildeOrEqual {
                 return Err(group.trim_ascii().to_string());
             }
-            comparators.push(Comparator { operator: Operator::GreaterOrEqual, ..comparator });
-            comparators.push(Comparator { operator: Operator::LessOrEqual, ..upper });
+            comparators.push(Comparator { operator: RangeOperator::GreaterOrEqual, ..comparator });
+            comparators.push(Comparator { operator: RangeOperator::LessOrEqual, ..upper });
             rest = after;
         } else {
             comparators.push(comparator);

@@ -16,13 +16,13 @@ pub struct FieldView {
     /// Dotted path from the root of the object; empty for the kind itself.
     pub path: String,
     #[serde(flatten)]
-    pub field: Field,
+    pub field: SchemaField,
 }
 
 /// A field in a schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Field {
+pub struct SchemaField {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `string`, `boolean`, `[]object` for lists, `{}string` for maps.
@@ -44,7 +44,7 @@ pub struct Field {
     pub description: String,
     /// Required fields first, then by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fields: Vec<Field>,
+    pub fields: Vec<SchemaField>,
 }
 
 /// Why a field cannot be explained.
@@ -128,7 +128,7 @@ fn is_required(schema: &Value, name: &str) -> bool {
     required.filter_map(Value::as_str).any(|other| other == name)
 }
 
-fn describe(name: &str, schema: &Value, required: bool) -> Field {
+fn describe(name: &str, schema: &Value, required: bool) -> SchemaField {
     let (marks, inner) = innermost(schema);
     let base = match inner.get("type").and_then(Value::as_str) {
         Some(base) => base,
@@ -137,12 +137,12 @@ fn describe(name: &str, schema: &Value, required: bool) -> Field {
     };
     let empty = Map::new();
     let properties = inner.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let mut fields: Vec<Field> =
+    let mut fields: Vec<SchemaField> =
         properties.iter().map(|(name, property)| describe(name, property, is_required(inner, name))).collect();
     fields.sort_by(|a, b| (!a.required, &a.name).cmp(&(!b.required, &b.name)));
     // A list has constraints of its own and of its items; the user wants both.
     let both = if marks.is_empty() { vec![schema] } else { vec![schema, inner] };
-    Field {
+    SchemaField {
         name: name.into(),
         type_name: format!("{marks}{base}"),
         required,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_field_of_our_kind_has_a_description() {
-        fn check(path: &str, field: &Field) {
+        fn check(path: &str, field: &SchemaField) {
             let path = format!("{path}.{}", field.name);
             assert!(!field.description.is_empty() || path.ends_with(".metadata"), "{path}");
             field.fields.iter().for_each(|field| check(&path, field));

@@ -16,11 +16,11 @@ pub struct LabelSelector(Vec<Requirement>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    operator: Operator,
+    operator: SelectorOperator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Operator {
+enum SelectorOperator {
     Exists,
     DoesNotExist,
     In(Vec<String>),
@@ -53,12 +53,12 @@ impl LabelSelector {
         self.0.iter().all(|requirement| {
             let value = label(&requirement.key);
             match &requirement.operator {
-                Operator::Exists => value.is_some(),
-                Operator::DoesNotExist => value.is_none(),
-                Operator::In(values) => value.is_some_and(|value| values.iter().any(|v| v == value)),
-                Operator::NotIn(values) => value.is_none_or(|value| values.iter().all(|v| v != value)),
-                Operator::GreaterThan(bound) => number(value).is_some_and(|value| value > *bound),
-                Operator::LessThan(bound) => number(value).is_some_and(|value| value < *bound),
+                SelectorOperator::Exists => value.is_some(),
+                SelectorOperator::DoesNotExist => value.is_none(),
+                SelectorOperator::In(values) => value.is_some_and(|value| values.iter().any(|v| v == value)),
+                SelectorOperator::NotIn(values) => value.is_none_or(|value| values.iter().all(|v| v != value)),
+                SelectorOperator::GreaterThan(bound) => number(value).is_some_and(|value| value > *bound),
+                SelectorOperator::LessThan(bound) => number(value).is_some_and(|value| value < *bound),
             }
         })
     }
@@ -72,7 +72,7 @@ impl FromStr for LabelSelector {
     type Err = LabelSelectorError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut parser = Parser { rest: text.trim() };
+        let mut parser = SelectorParser { rest: text.trim() };
         let mut requirements = Vec::new();
         let fail = |problem: String| LabelSelectorError { selector: text.to_string(), problem };
         while !parser.rest.is_empty() {
@@ -91,11 +91,11 @@ impl FromStr for LabelSelector {
     }
 }
 
-struct Parser<'a> {
+struct SelectorParser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> SelectorParser<'a> {
     fn eat(&mut self, token: &str) -> bool {
         match self.rest.strip_prefix(token) {
             Some(rest) => {
@@ -117,24 +117,24 @@ impl<'a> Parser<'a> {
     fn requirement(&mut self) -> Result<Requirement, String> {
         if self.eat("!") {
             let key = self.key()?;
-            return Ok(Requirement { key, operator: Operator::DoesNotExist });
+            return Ok(Requirement { key, operator: SelectorOperator::DoesNotExist });
         }
         let key = self.key()?;
         if self.rest.is_empty() || self.rest.starts_with(',') {
-            return Ok(Requirement { key, operator: Operator::Exists });
+            return Ok(Requirement { key, operator: SelectorOperator::Exists });
         }
         let operator = if self.eat("==") || self.eat("=") {
-            Operator::In(vec![self.value()?])
+            SelectorOperator::In(vec![self.value()?])
         } else if self.eat("!=") {
-            Operator::NotIn(vec![self.value()?])
+            SelectorOperator::NotIn(vec![self.value()?])
         } else if self.eat(">") {
-            Operator::GreaterThan(self.bound(&key)?)
+            SelectorOperator::GreaterThan(self.bound(&key)?)
         } else if self.eat("<") {
-            Operator::LessThan(self.bound(&key)?)
+            SelectorOperator::LessThan(self.bound(&key)?)
         } else {
             match self.word() {
-                "in" => Operator::In(self.values(&key)?),
-                "notin" => Operator::NotIn(self.values(&key)?),
+                "in" => SelectorOperator::In(self.values(&key)?),
+                "notin" => SelectorOperator::NotIn(self.values(&key)?),
                 word => {
                     return Err(format!(
                         "want =, ==, !=, in, notin, < or > after \"{key}\", found \"{word}{}\"",

@@ -18,11 +18,11 @@ pub(crate) enum ListKind {
 /// The known fields of a mapping or of a list's items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema {
-    fields: &'static [(&'static str, Field)],
+    fields: &'static [(&'static str, MergeField)],
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Field {
+enum MergeField {
     Mapping(Schema),
     List(ListKind, Schema),
 }
@@ -30,12 +30,12 @@ enum Field {
 /// No known fields: mappings merge, lists are replaced.
 pub(crate) const UNTYPED: Schema = Schema { fields: &[] };
 
-const fn keyed(keys: &'static [&'static str], items: Schema) -> Field {
-    Field::List(ListKind::Keyed(keys), items)
+const fn keyed(keys: &'static [&'static str], items: Schema) -> MergeField {
+    MergeField::List(ListKind::Keyed(keys), items)
 }
 
 const OBJECT_META: Schema = Schema {
-    fields: &[("finalizers", Field::List(ListKind::Set, UNTYPED)), ("ownerReferences", keyed(&["uid"], UNTYPED))],
+    fields: &[("finalizers", MergeField::List(ListKind::Set, UNTYPED)), ("ownerReferences", keyed(&["uid"], UNTYPED))],
 };
 
 const CONTAINER: Schema = Schema {
@@ -60,30 +60,30 @@ const POD_SPEC: Schema = Schema {
 };
 
 const POD_TEMPLATE: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("spec", Field::Mapping(POD_SPEC))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("spec", MergeField::Mapping(POD_SPEC))] };
 
-const WORKLOAD_SPEC: Schema = Schema { fields: &[("template", Field::Mapping(POD_TEMPLATE))] };
+const WORKLOAD_SPEC: Schema = Schema { fields: &[("template", MergeField::Mapping(POD_TEMPLATE))] };
 
 const WORKLOAD: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("spec", Field::Mapping(WORKLOAD_SPEC))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("spec", MergeField::Mapping(WORKLOAD_SPEC))] };
 
 const JOB_TEMPLATE: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("spec", Field::Mapping(WORKLOAD_SPEC))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("spec", MergeField::Mapping(WORKLOAD_SPEC))] };
 
-const CRON_JOB_SPEC: Schema = Schema { fields: &[("jobTemplate", Field::Mapping(JOB_TEMPLATE))] };
+const CRON_JOB_SPEC: Schema = Schema { fields: &[("jobTemplate", MergeField::Mapping(JOB_TEMPLATE))] };
 
 const CRON_JOB: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("spec", Field::Mapping(CRON_JOB_SPEC))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("spec", MergeField::Mapping(CRON_JOB_SPEC))] };
 
 const SERVICE_SPEC: Schema = Schema { fields: &[("ports", keyed(&["port", "protocol"], UNTYPED))] };
 
 const SERVICE: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("spec", Field::Mapping(SERVICE_SPEC))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("spec", MergeField::Mapping(SERVICE_SPEC))] };
 
 const SERVICE_ACCOUNT: Schema =
-    Schema { fields: &[("metadata", Field::Mapping(OBJECT_META)), ("secrets", keyed(&["name"], UNTYPED))] };
+    Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META)), ("secrets", keyed(&["name"], UNTYPED))] };
 
-const PLAIN: Schema = Schema { fields: &[("metadata", Field::Mapping(OBJECT_META))] };
+const PLAIN: Schema = Schema { fields: &[("metadata", MergeField::Mapping(OBJECT_META))] };
 
 /// API groups that are compiled into Kubernetes, without the core group.
 const BUILT_IN_GROUPS: [&str; 17] = [
@@ -126,20 +126,20 @@ impl Schema {
     /// The schema of a field that holds a mapping.
     pub(crate) fn mapping(self, field: &str) -> Schema {
         match self.field(field) {
-            Some(Field::Mapping(schema)) => schema,
-            Some(Field::List(..)) | None => UNTYPED,
+            Some(MergeField::Mapping(schema)) => schema,
+            Some(MergeField::List(..)) | None => UNTYPED,
         }
     }
 
     /// How a field that holds a list merges, and the schema of its items.
     pub(crate) fn list(self, field: &str) -> (ListKind, Schema) {
         match self.field(field) {
-            Some(Field::List(kind, items)) => (kind, items),
-            Some(Field::Mapping(_)) | None => (ListKind::Atomic, UNTYPED),
+            Some(MergeField::List(kind, items)) => (kind, items),
+            Some(MergeField::Mapping(_)) | None => (ListKind::Atomic, UNTYPED),
         }
     }
 
-    fn field(self, name: &str) -> Option<Field> {
+    fn field(self, name: &str) -> Option<MergeField> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, schema)| *schema)
     }
 }

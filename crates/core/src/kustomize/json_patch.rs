@@ -146,7 +146,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-type Applied = Result<(), (Pointer, String)>;
+type OperationResult = Result<(), (Pointer, String)>;
 
 impl Operation {
     /// Shorthand for operations made in code.
@@ -185,7 +185,7 @@ impl Operation {
     }
 
     /// Applies one operation. `left` is the number of bytes that may still be copied.
-    fn apply(&self, document: &mut Value, left: &mut usize) -> Applied {
+    fn apply(&self, document: &mut Value, left: &mut usize) -> OperationResult {
         match self {
             Operation::Add { path, value } => add(document, path, value.clone()),
             Operation::Remove { path } => remove(document, path).map(drop),
@@ -324,7 +324,7 @@ fn get<'a>(document: &'a Value, path: &Pointer) -> Result<Option<&'a Value>, (Po
     }
 }
 
-fn add(document: &mut Value, path: &Pointer, value: Value) -> Applied {
+fn add(document: &mut Value, path: &Pointer, value: Value) -> OperationResult {
     match parent(document, path)? {
         Container::Object(members) => {
             members.insert(path.last.clone(), value);

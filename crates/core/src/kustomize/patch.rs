@@ -200,7 +200,7 @@ pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<P
         .iter()
         .enumerate()
         .map(|(index, patch)| {
-            let fail = |(object, kind): Failure| PatchError { index, object, kind };
+            let fail = |(object, kind): PatchFailure| PatchError { index, object, kind };
             match patch.read().map_err(|kind| fail((None, kind)))? {
                 PatchBody::Json6902(body) => apply_json(list, patch, &body).map_err(fail),
                 PatchBody::StrategicMerge(documents) => apply_strategic(list, patch, &documents).map_err(fail),
@@ -210,14 +210,14 @@ pub fn apply_patches(list: &mut ResourceList, patches: &[Patch]) -> Result<Vec<P
         .collect()
 }
 
-type Failure = (Option<Box<ObjectId>>, PatchErrorKind);
-type Applied = Result<(PatchKind, String, Vec<PatchedObject>), Failure>;
+type PatchFailure = (Option<Box<ObjectId>>, PatchErrorKind);
+type PatchResult = Result<(PatchKind, String, Vec<PatchedObject>), PatchFailure>;
 
-fn compile(target: &Selector) -> Result<CompiledSelector, Failure> {
+fn compile(target: &Selector) -> Result<CompiledSelector, PatchFailure> {
     target.compile().map_err(|error| (None, error.into()))
 }
 
-fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Applied {
+fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> PatchResult {
     let mut objects = Vec::new();
     // Only an empty patch may have no target.
     let Some(target) = &patch.target else { return Ok((PatchKind::Json6902, String::new(), objects)) };
@@ -238,7 +238,7 @@ fn apply_json(list: &mut ResourceList, patch: &Patch, body: &JsonPatch) -> Appli
     Ok((PatchKind::Json6902, target.to_string(), objects))
 }
 
-fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) -> Applied {
+fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) -> PatchResult {
     let mut objects = Vec::new();
     let mut named = Vec::new();
     for document in documents {

@@ -57,45 +57,47 @@ pub enum SelectorError {
 /// A target that is ready to be matched with objects.
 #[derive(Clone, Debug)]
 pub struct CompiledSelector {
-    group: Pattern,
-    version: Pattern,
-    kind: Pattern,
-    name: Pattern,
-    namespace: Pattern,
+    group: FieldPattern,
+    version: FieldPattern,
+    kind: FieldPattern,
+    name: FieldPattern,
+    namespace: FieldPattern,
     labels: LabelSelector,
     annotations: LabelSelector,
 }
 
 #[derive(Clone, Debug)]
-enum Pattern {
+enum FieldPattern {
     Any,
     /// A plain word, compared directly to save the compilation of an expression.
     Exactly(String),
     Expression(Box<Regex>),
 }
 
-impl Pattern {
+impl FieldPattern {
     fn compile(field: &'static str, pattern: &str) -> Result<Self, SelectorError> {
         if pattern.is_empty() {
-            return Ok(Pattern::Any);
+            return Ok(FieldPattern::Any);
         }
         if pattern.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
-            return Ok(Pattern::Exactly(pattern.to_string()));
+            return Ok(FieldPattern::Exactly(pattern.to_string()));
         }
         // Anchored as kustomize does, so that `source` does not select `source-controller`.
-        Regex::new(&format!("^(?:{pattern})$")).map(|regex| Pattern::Expression(Box::new(regex))).map_err(|error| {
-            // The crate's error repeats the pattern over several lines; only its last line says what is wrong.
-            let text = error.to_string();
-            let problem = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-            SelectorError::Pattern { field, pattern: pattern.to_string(), problem }
-        })
+        Regex::new(&format!("^(?:{pattern})$")).map(|regex| FieldPattern::Expression(Box::new(regex))).map_err(
+            |error| {
+                // The crate's error repeats the pattern over several lines; only its last line says what is wrong.
+                let text = error.to_string();
+                let problem = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
+                SelectorError::Pattern { field, pattern: pattern.to_string(), problem }
+            },
+        )
     }
 
     fn matches(&self, text: &str) -> bool {
         match self {
-            Pattern::Any => true,
-            Pattern::Exactly(word) => word == text,
-            Pattern::Expression(regex) => regex.is_match(text),
+            FieldPattern::Any => true,
+            FieldPattern::Exactly(word) => word == text,
+            FieldPattern::Expression(regex) => regex.is_match(text),
         }
     }
 }
@@ -108,11 +110,11 @@ impl Selector {
     pub fn compile(&self) -> Result<CompiledSelector, SelectorError> {
         let labels = |field, text: &str| text.parse().map_err(|source| SelectorError::Labels { field, source });
         Ok(CompiledSelector {
-            group: Pattern::compile("group", &self.group)?,
-            version: Pattern::compile("version", &self.version)?,
-            kind: Pattern::compile("kind", &self.kind)?,
-            name: Pattern::compile("name", &self.name)?,
-            namespace: Pattern::compile("namespace", &self.namespace)?,
+            group: FieldPattern::compile("group", &self.group)?,
+            version: FieldPattern::compile("version", &self.version)?,
+            kind: FieldPattern::compile("kind", &self.kind)?,
+            name: FieldPattern::compile("name", &self.name)?,
+            namespace: FieldPattern::compile("namespace", &self.namespace)?,
             labels: labels("labelSelector", &self.label_selector)?,
             annotations: labels("annotationSelector", &self.annotation_selector)?,
         })

@@ -1,6 +1,6 @@
 //! User name and password for Git and Helm over HTTP.
 
-use super::{Content, SecretError, SecretText, Warnings, content, odd_characters, required, required_text};
+use super::{SecretContent, SecretError, SecretText, Warnings, content, odd_characters, required, required_text};
 
 const TYPE: &str = "kubernetes.io/basic-auth";
 
@@ -12,7 +12,7 @@ pub struct BasicAuth {
 }
 
 impl BasicAuth {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let username = required_text("username", &self.username)?;
         let password = required("password", &self.password)?.clone();
         Ok(content(TYPE, [("username", Some(username)), ("password", Some(password))]))

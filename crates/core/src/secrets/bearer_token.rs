@@ -1,6 +1,6 @@
 //! A token that Git over HTTP takes without a user name.
 
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, required};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content, required};
 
 /// Key `bearerToken`, as source-controller reads it: <https://fluxcd.io/flux/components/source/gitrepositories/#bearer-token-authentication>.
 ///
@@ -11,7 +11,7 @@ pub struct BearerToken {
 }
 
 impl BearerToken {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         Ok(content(OPAQUE, [("bearerToken", Some(required("bearer token", &self.token)?.clone()))]))
     }
 

@@ -1,6 +1,8 @@
 //! Keys of an S3-compatible bucket.
 
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, odd_characters, required, required_text};
+use super::{
+    OPAQUE, SecretContent, SecretError, SecretText, Warnings, content, odd_characters, required, required_text,
+};
 
 /// `Opaque`: keys `accesskey` and `secretkey`.
 #[derive(Clone, Debug)]
@@ -10,7 +12,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let access = required_text("accesskey", &self.access_key)?;
         let secret = required("secretkey", &self.secret_key)?.clone();
         Ok(content(OPAQUE, [("accesskey", Some(access)), ("secretkey", Some(secret))]))

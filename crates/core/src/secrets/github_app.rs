@@ -1,13 +1,13 @@
 //! A GitHub App that Flux signs in as.
 
-use super::pem::{self, Problem};
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, required, required_text};
+use super::pem::{self, KeyProblem};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content, required, required_text};
 
 /// `Opaque`: keys `githubAppID`, `githubAppPrivateKey`, the installation, and `githubAppBaseURL` if given.
 #[derive(Clone, Debug)]
 pub struct GithubApp {
     pub app_id: String,
-    pub installation: Installation,
+    pub installation: AppInstallation,
     /// PEM file, kept as it is.
     pub private_key: SecretText,
     /// For GitHub Enterprise: `https://github.example.com/api/v3`.
@@ -16,20 +16,20 @@ pub struct GithubApp {
 
 /// Where the app is installed.
 #[derive(Clone, Debug)]
-pub enum Installation {
+pub enum AppInstallation {
     Owner(String),
     Id(String),
 }
 
 impl GithubApp {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let app_id = required_text("app-id", &self.app_id)?;
         let private_key = required("app-private-key-file", &self.private_key)?.clone();
         let (key, installation) = match &self.installation {
-            Installation::Owner(owner) => {
+            AppInstallation::Owner(owner) => {
                 ("githubAppInstallationOwner", required_text("app-installation-owner", owner)?)
             }
-            Installation::Id(id) => ("githubAppInstallationID", required_text("app-installation-id", id)?),
+            AppInstallation::Id(id) => ("githubAppInstallationID", required_text("app-installation-id", id)?),
         };
         let base_url = self.base_url.as_deref().filter(|u| !u.is_empty()).map(SecretText::from);
         Ok(content(
@@ -48,7 +48,7 @@ impl GithubApp {
         if !is_number(&self.app_id) {
             return Err(SecretError::check("app-id", "it is not a number"));
         }
-        if let Installation::Id(id) = &self.installation
+        if let AppInstallation::Id(id) = &self.installation
             && !is_number(id)
         {
             return Err(SecretError::check("app-installation-id", "it is not a number"));
@@ -58,7 +58,7 @@ impl GithubApp {
         match pem::read_private_key(self.private_key.expose()) {
             Ok(key) if !key.is_rsa() => return Err(SecretError::check(what, "it is not an RSA key, as GitHub's are")),
             Ok(_) => {}
-            Err(Problem::Encrypted) => {
+            Err(KeyProblem::Encrypted) => {
                 return Err(SecretError::check(what, "the key is encrypted, and Flux has no password for it"));
             }
             Err(problem) => {
@@ -87,7 +87,7 @@ mod tests {
     fn app(key: &str) -> GithubApp {
         GithubApp {
             app_id: "1".into(),
-            installation: Installation::Id("2".into()),
+            installation: AppInstallation::Id("2".into()),
             private_key: key.into(),
             base_url: None,
         }

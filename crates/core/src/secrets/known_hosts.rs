@@ -40,7 +40,7 @@ pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
             continue;
         }
         match read_line(line) {
-            Ok(Line { revoked, notes }) => {
+            Ok(HostLine { revoked, notes }) => {
                 trusted += usize::from(!revoked);
                 warnings.extend(notes.into_iter().map(|note| format!("{what} line {number}: {note}")));
             }
@@ -54,12 +54,12 @@ pub(super) fn check(file: &[u8]) -> Result<Warnings, SecretError> {
     Ok(warnings)
 }
 
-struct Line {
+struct HostLine {
     revoked: bool,
     notes: Vec<String>,
 }
 
-fn read_line(line: &str) -> Result<Line, String> {
+fn read_line(line: &str) -> Result<HostLine, String> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (marker, rest) = match fields.split_first() {
         Some((first, rest)) if first.starts_with('@') => (Some(*first), rest),
@@ -94,7 +94,7 @@ fn read_line(line: &str) -> Result<Line, String> {
     if comment.iter().any(|word| STANDARD.decode(word).is_ok_and(|blob| type_of(&blob).is_some())) {
         notes.push("Flux reads the first key of a line only: write a line for each key".to_owned());
     }
-    Ok(Line { revoked, notes })
+    Ok(HostLine { revoked, notes })
 }
 
 /// Returns the type recorded inside a key (RFC 4253 §6.6).

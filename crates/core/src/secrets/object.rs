@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroize;
 
-use super::Content;
+use super::SecretContent;
 
 /// A Secret that is ready to be written.
 #[derive(Clone, Debug)]
@@ -19,20 +19,20 @@ pub struct SecretObject {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub immutable: bool,
-    pub content: Content,
+    pub content: SecretContent,
 }
 
 /// A Secret as JSON: its data is zeroed when dropped and not shown by `Debug`.
-pub struct Manifest(Value);
+pub struct SecretManifest(Value);
 
-impl Manifest {
+impl SecretManifest {
     /// Wraps a Secret that exists already.
     pub fn of(secret: Value) -> Self {
-        Manifest(secret)
+        SecretManifest(secret)
     }
 }
 
-impl Deref for Manifest {
+impl Deref for SecretManifest {
     type Target = Value;
 
     fn deref(&self) -> &Value {
@@ -40,13 +40,13 @@ impl Deref for Manifest {
     }
 }
 
-impl fmt::Debug for Manifest {
+impl fmt::Debug for SecretManifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
     }
 }
 
-impl Drop for Manifest {
+impl Drop for SecretManifest {
     fn drop(&mut self) {
         for key in ["data", "stringData"] {
             let values = self.0.get_mut(key).and_then(Value::as_object_mut).into_iter().flatten();
@@ -72,7 +72,7 @@ pub enum ReplaceNeed {
 
 impl SecretObject {
     /// Returns the manifest for server-side apply.
-    pub fn manifest(&self) -> Manifest {
+    pub fn manifest(&self) -> SecretManifest {
         let data: Map<String, Value> = self
             .content
             .data
@@ -85,11 +85,11 @@ impl SecretObject {
         if self.immutable {
             object.insert("immutable".into(), true.into());
         }
-        Manifest(object.into())
+        SecretManifest(object.into())
     }
 
     /// Returns the manifest for a file, its keys in order: text under `stringData`, other bytes under `data`.
-    pub fn export(&self) -> Manifest {
+    pub fn export(&self) -> SecretManifest {
         let (mut binary, mut text) = (Map::new(), Map::new());
         for (key, value) in &self.content.data {
             match value.expose_text() {
@@ -109,7 +109,7 @@ impl SecretObject {
         }
         object.insert("type".into(), self.content.type_.into());
         object.sort_keys();
-        Manifest(object.into())
+        SecretManifest(object.into())
     }
 
     /// Determines whether the API server would accept this Secret as a change of an existing one.

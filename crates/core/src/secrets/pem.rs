@@ -35,7 +35,7 @@ enum Form {
 
 /// Why a file is not a usable private key. It never repeats content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Problem {
+pub(super) enum KeyProblem {
     #[error("the file is empty")]
     Empty,
     #[error("it is not a private key in PEM")]
@@ -149,25 +149,25 @@ fn after_line_with<'a>(text: &'a [u8], marker: &str) -> Option<(&'a [u8], &'a [u
 }
 
 /// Reads the first block of a file.
-pub(super) fn first_block(file: &[u8]) -> Result<Block, Problem> {
+pub(super) fn first_block(file: &[u8]) -> Result<Block, KeyProblem> {
     blocks(file).next().ok_or_else(|| problem(file))
 }
 
 /// Explains why Go finds no block in a file, or fewer than it contains.
-pub(super) fn problem(file: &[u8]) -> Problem {
+pub(super) fn problem(file: &[u8]) -> KeyProblem {
     let text = String::from_utf8_lossy(file);
     if text.trim().is_empty() {
-        return Problem::Empty;
+        return KeyProblem::Empty;
     }
     if !text.contains(BEGIN) {
-        return Problem::NotPem;
+        return KeyProblem::NotPem;
     }
     if text.starts_with('\u{feff}') {
-        return Problem::ByteOrderMark;
+        return KeyProblem::ByteOrderMark;
     }
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_end())) {
         if line.starts_with(BEGIN) && line.contains(END) {
-            return Problem::OneLine;
+            return KeyProblem::OneLine;
         }
         for (part, marker) in [(BEGIN, "-----BEGIN"), (END, "-----END")] {
             // Five dashes follow the label, and nothing else.
@@ -176,20 +176,20 @@ pub(super) fn problem(file: &[u8]) -> Problem {
                 .and_then(|rest| rest.split_once(DASHES))
                 .is_some_and(|(_, rest)| rest.is_empty());
             if line.contains(part) && !is_alone {
-                return Problem::Misplaced { marker, line: number };
+                return KeyProblem::Misplaced { marker, line: number };
             }
         }
     }
-    Problem::Damaged
+    KeyProblem::Damaged
 }
 
 /// Reads a private key in PKCS#1, PKCS#8 or SEC1 form, regardless of its label.
-pub(super) fn read_private_key(file: &[u8]) -> Result<PrivateKey, Problem> {
+pub(super) fn read_private_key(file: &[u8]) -> Result<PrivateKey, KeyProblem> {
     key_of(&first_block(file)?)
 }
 
 /// Reads the private key of a block, like [`read_private_key`].
-pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
+pub(super) fn key_of(block: &Block) -> Result<PrivateKey, KeyProblem> {
     let (der, form) = der_of(block)?;
     // rustls takes owned keys only.
     match rustls::crypto::aws_lc_rs::sign::any_supported_type(&der) {
@@ -203,30 +203,30 @@ pub(super) fn key_of(block: &Block) -> Result<PrivateKey, Problem> {
 }
 
 /// Reads the SSH private key of a block. Unlike for [`key_of`], the label must state the format.
-pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, Problem> {
+pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, KeyProblem> {
     let key = key_of(block)?;
     let said = match block.label.as_str() {
         "RSA PRIVATE KEY" => Form::Pkcs1,
         "EC PRIVATE KEY" => Form::Sec1,
         _ => Form::Pkcs8,
     };
-    if form_of(&block.bytes) == Some(said) { Ok(key) } else { Err(Problem::OtherForm(block.label.clone())) }
+    if form_of(&block.bytes) == Some(said) { Ok(key) } else { Err(KeyProblem::OtherForm(block.label.clone())) }
 }
 
 /// The key of a block as rustls takes it.
-pub(super) fn private_key_of(block: &Block) -> Result<PrivateKeyDer<'static>, Problem> {
+pub(super) fn private_key_of(block: &Block) -> Result<PrivateKeyDer<'static>, KeyProblem> {
     der_of(block).map(|(der, _)| der)
 }
 
-fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), Problem> {
+fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), KeyProblem> {
     if block.old_encryption || block.label == "ENCRYPTED PRIVATE KEY" {
-        return Err(Problem::Encrypted);
+        return Err(KeyProblem::Encrypted);
     }
     if !matches!(block.label.as_str(), "RSA PRIVATE KEY" | "PRIVATE KEY" | "EC PRIVATE KEY") {
-        return Err(Problem::Other(block.label.to_lowercase()));
+        return Err(KeyProblem::Other(block.label.to_lowercase()));
     }
     let bytes = block.bytes.to_vec();
-    let form = form_of(&bytes).ok_or(Problem::NoKey)?;
+    let form = form_of(&bytes).ok_or(KeyProblem::NoKey)?;
     let der = match form {
         Form::Pkcs1 => PrivateKeyDer::Pkcs1(PrivatePkcs1KeyDer::from(bytes)),
         Form::Pkcs8 => PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(bytes)),
@@ -283,15 +283,15 @@ mod tests {
     #[test]
     fn each_problem_has_its_own_words() {
         let problem = |text: &str| read_private_key(text.as_bytes()).err().unwrap();
-        assert_eq!(problem(" \n"), Problem::Empty);
-        assert_eq!(problem("hello"), Problem::NotPem);
-        assert_eq!(problem(&samples::RSA_PKCS1[..200]), Problem::Damaged);
-        assert_eq!(problem(&samples::RSA_PKCS1.replace('M', "!")), Problem::Damaged);
-        assert_eq!(problem(samples::CERTIFICATE_LIKE), Problem::Other("certificate".into()));
-        assert_eq!(problem(samples::RSA_ENCRYPTED_OLD), Problem::Encrypted);
-        assert_eq!(problem(samples::RSA_ENCRYPTED_PKCS8), Problem::Encrypted);
+        assert_eq!(problem(" \n"), KeyProblem::Empty);
+        assert_eq!(problem("hello"), KeyProblem::NotPem);
+        assert_eq!(problem(&samples::RSA_PKCS1[..200]), KeyProblem::Damaged);
+        assert_eq!(problem(&samples::RSA_PKCS1.replace('M', "!")), KeyProblem::Damaged);
+        assert_eq!(problem(samples::CERTIFICATE_LIKE), KeyProblem::Other("certificate".into()));
+        assert_eq!(problem(samples::RSA_ENCRYPTED_OLD), KeyProblem::Encrypted);
+        assert_eq!(problem(samples::RSA_ENCRYPTED_PKCS8), KeyProblem::Encrypted);
         let truncated = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n";
-        assert_eq!(problem(truncated), Problem::NoKey);
+        assert_eq!(problem(truncated), KeyProblem::NoKey);
     }
 
     #[test]
@@ -333,12 +333,15 @@ mod tests {
             assert_eq!(read_private_key(text.as_bytes()).is_ok(), is_read, "{}", text.replace(&body, "BODY"));
         }
         let problem = |text: String| first_block(text.as_bytes()).err().unwrap();
-        assert_eq!(problem(format!("\u{feff}{key}")), Problem::ByteOrderMark);
-        assert_eq!(problem(key.replace('\n', "")), Problem::OneLine);
-        assert_eq!(problem(each(&|line| format!(" {line}\n"))), Problem::Misplaced { marker: "-----BEGIN", line: 1 });
+        assert_eq!(problem(format!("\u{feff}{key}")), KeyProblem::ByteOrderMark);
+        assert_eq!(problem(key.replace('\n', "")), KeyProblem::OneLine);
+        assert_eq!(
+            problem(each(&|line| format!(" {line}\n"))),
+            KeyProblem::Misplaced { marker: "-----BEGIN", line: 1 }
+        );
         let line = lines.len();
-        assert_eq!(problem(format!("{first}\n{body}\n {last}")), Problem::Misplaced { marker: "-----END", line });
-        assert_eq!(problem(format!("{first}\n!\n{last}")), Problem::Damaged);
+        assert_eq!(problem(format!("{first}\n{body}\n {last}")), KeyProblem::Misplaced { marker: "-----END", line });
+        assert_eq!(problem(format!("{first}\n!\n{last}")), KeyProblem::Damaged);
     }
 
     #[test]
@@ -351,7 +354,7 @@ mod tests {
         for text in swapped {
             let block = first_block(text.as_bytes()).unwrap();
             assert!(key_of(&block).unwrap().is_rsa(), "{}", block.label);
-            assert_eq!(ssh_key_of(&block).err(), Some(Problem::OtherForm(block.label)));
+            assert_eq!(ssh_key_of(&block).err(), Some(KeyProblem::OtherForm(block.label)));
         }
         for text in [samples::RSA_PKCS1, samples::RSA_PKCS8, samples::ED25519_PKCS8] {
             assert!(ssh_key_of(&first_block(text.as_bytes()).unwrap()).is_ok());

@@ -1,7 +1,7 @@
 //! An HTTP proxy for Flux's sources.
 
 use super::basic_auth::check_user_and_password;
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, required_text};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content, required_text};
 
 /// `Opaque`: key `address`, and `username` and `password` if given.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let address = required_text("address", &self.address)?;
         let username = self.username.as_deref().filter(|u| !u.is_empty()).map(SecretText::from);
         let password = self.password.clone().filter(|p| !p.is_empty());

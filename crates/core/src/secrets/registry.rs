@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use zeroize::Zeroizing;
 
 use super::basic_auth::{check_user, check_user_and_password};
-use super::{Content, SecretError, SecretText, Warnings, content, required, required_text};
+use super::{SecretContent, SecretError, SecretText, Warnings, content, required, required_text};
 
 const TYPE: &str = "kubernetes.io/dockerconfigjson";
 /// The address under which clients store credentials of Docker Hub, for historical reasons.
@@ -24,7 +24,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         required_text("server", &self.server)?;
         required_text("username", &self.username)?;
         let password = required("password", &self.password)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::pgp::Protection;
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, age, pgp};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, age, pgp};
 
 /// `Opaque`: one entry per key, `<checksum>.agekey` or `<checksum>.asc`; equal keys make one entry.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub enum KeyKind {
 }
 
 impl Sops {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         if self.keys.is_empty() {
             return Err(SecretError::Missing("an age or GPG key"));
         }
@@ -42,7 +42,7 @@ impl Sops {
             };
             data.insert(format!("{}.{suffix}", adler32(key.text.expose())), key.text.clone());
         }
-        Ok(Content { type_: OPAQUE, data })
+        Ok(SecretContent { type_: OPAQUE, data })
     }
 
     pub(super) fn check(&self) -> Result<Warnings, SecretError> {

@@ -5,8 +5,8 @@ use ssh_key::{Algorithm, PublicKey};
 use x509_cert::der::Decode;
 use x509_cert::spki::SubjectPublicKeyInfoRef;
 
-use super::pem::{self, Problem};
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content, known_hosts, required};
+use super::pem::{self, KeyProblem};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content, known_hosts, required};
 
 const PRIVATE: &str = "private-key-file";
 const PUBLIC: &str = "public-key-file";
@@ -24,7 +24,7 @@ pub struct Ssh {
 }
 
 impl Ssh {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let identity = required(PRIVATE, &self.private_key)?.clone();
         let known_hosts = required("knownhosts-file", &self.known_hosts)?.clone();
         let password = self.password.clone().filter(|p| !p.is_empty());
@@ -115,15 +115,15 @@ fn other_forms(block: &pem::Block, password: Option<&SecretText>) -> Result<(Pub
         },
         // Go decrypts OpenSSL's legacy encryption and no other. Its algorithms (MD5, DES) are not worth a dependency
         // here.
-        Err(Problem::Encrypted) if block.old_encryption => match password.filter(|p| !p.is_empty()) {
+        Err(KeyProblem::Encrypted) if block.old_encryption => match password.filter(|p| !p.is_empty()) {
             Some(_) => {
                 let note = "the key is encrypted in OpenSSL's old way; whether the password opens it is not checked";
                 Ok((PublicHalf::Unknown, true, vec![note.to_owned()]))
             }
             None => Err(wrong("the key is encrypted").hint("give its passphrase as well")),
         },
-        Err(Problem::Encrypted) => Err(wrong("Flux does not read encrypted keys of this form").hint(REWRITE)),
-        Err(problem @ Problem::OtherForm(_)) => Err(wrong(&problem.to_string()).hint(REWRITE)),
+        Err(KeyProblem::Encrypted) => Err(wrong("Flux does not read encrypted keys of this form").hint(REWRITE)),
+        Err(problem @ KeyProblem::OtherForm(_)) => Err(wrong(&problem.to_string()).hint(REWRITE)),
         Err(problem) => Err(wrong(&problem.to_string())),
     }
 }

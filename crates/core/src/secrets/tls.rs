@@ -7,8 +7,8 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
 
-use super::pem::{self, Problem};
-use super::{Content, OPAQUE, SecretError, SecretText, Warnings, content};
+use super::pem::{self, KeyProblem};
+use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content};
 
 const TYPE: &str = "kubernetes.io/tls";
 const CERTIFICATE: &str = "tls-crt-file";
@@ -27,7 +27,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    pub(super) fn content(&self) -> Result<Content, SecretError> {
+    pub(super) fn content(&self) -> Result<SecretContent, SecretError> {
         let given = |file: &Option<SecretText>| file.clone().filter(|f| !f.is_empty());
         let (certificate, key, authority) =
             (given(&self.certificate), given(&self.private_key), given(&self.authority));
@@ -70,7 +70,7 @@ impl Tls {
 }
 
 /// A parsed certificate.
-struct Parsed {
+struct ParsedCertificate {
     der: CertificateDer<'static>,
     certificate: Certificate,
     /// `the certificate`, or `certificate 2 (CN=example)` where a file has several.
@@ -85,7 +85,7 @@ enum Validity {
     Later(String),
 }
 
-impl Parsed {
+impl ParsedCertificate {
     fn state(&self, now: Timestamp) -> Validity {
         let validity = self.certificate.tbs_certificate().validity();
         let time =
@@ -109,7 +109,7 @@ impl Parsed {
 ///
 /// # Errors
 /// The file has no certificate, or one is hidden because its markers are misplaced.
-fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings), SecretError> {
+fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<ParsedCertificate>, Warnings), SecretError> {
     let written = file.windows(BEGIN.len()).filter(|window| *window == BEGIN).count();
     if written == 0 {
         return Err(SecretError::check(what, "it holds no certificate in PEM"));
@@ -118,7 +118,7 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings),
     let found: Vec<_> = pem::blocks(file).filter(|block| block.label == "CERTIFICATE" && !block.has_headers).collect();
     if found.len() < written {
         let problem = match pem::problem(file) {
-            Problem::Damaged => "the PEM block of a certificate is damaged".to_owned(),
+            KeyProblem::Damaged => "the PEM block of a certificate is damaged".to_owned(),
             problem => problem.to_string(),
         };
         let error = SecretError::check(what, problem);
@@ -134,7 +134,7 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings),
             1 => "the certificate".to_owned(),
             _ => format!("certificate {} ({})", index + 1, certificate.tbs_certificate().subject()),
         };
-        all.push(Parsed { der: CertificateDer::from(block.bytes.to_vec()), certificate, name });
+        all.push(ParsedCertificate { der: CertificateDer::from(block.bytes.to_vec()), certificate, name });
     }
     if all.is_empty() {
         return Err(SecretError::check(what, "a certificate does not parse"));
@@ -143,7 +143,7 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<Parsed>, Warnings),
 }
 
 /// An expired CA does not spoil a bundle, because Flux uses the other ones.
-fn check_authorities(certificates: &[Parsed], now: Timestamp) -> Result<Warnings, SecretError> {
+fn check_authorities(certificates: &[ParsedCertificate], now: Timestamp) -> Result<Warnings, SecretError> {
     let (mut warnings, mut invalid) = (vec![], None);
     let mut valid = 0;
     for one in certificates {
@@ -169,18 +169,18 @@ fn check_authorities(certificates: &[Parsed], now: Timestamp) -> Result<Warnings
     }
 }
 
-fn check_pair(chain: Vec<Parsed>, key: &[u8]) -> Result<Warnings, SecretError> {
+fn check_pair(chain: Vec<ParsedCertificate>, key: &[u8]) -> Result<Warnings, SecretError> {
     // Go takes the first block with a key and skips any block before it.
     let block = pem::blocks(key).find(|block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY"));
     let key = match block.as_ref().map(pem::private_key_of) {
         Some(Ok(key)) => key,
-        Some(Err(Problem::Encrypted)) => {
+        Some(Err(KeyProblem::Encrypted)) => {
             return Err(SecretError::check(KEY, "the key is encrypted, and Flux has no password for it"));
         }
         Some(Err(problem)) => return Err(SecretError::check(KEY, problem.to_string())),
         None => {
             return Err(match pem::problem(key) {
-                Problem::Empty | Problem::NotPem => SecretError::check(KEY, "it holds no private key in PEM"),
+                KeyProblem::Empty | KeyProblem::NotPem => SecretError::check(KEY, "it holds no private key in PEM"),
                 problem => SecretError::check(KEY, problem.to_string()),
             });
         }
@@ -209,18 +209,18 @@ mod tests {
 
     use super::*;
 
-    struct Pair {
+    struct KeyedCertificate {
         certificate: String,
         key: String,
     }
 
-    fn pair(ca: bool) -> Pair {
+    fn pair(ca: bool) -> KeyedCertificate {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["flux".into()]).unwrap();
         params.not_before = date_time_ymd(2025, 1, 1);
         params.not_after = date_time_ymd(2026, 1, 1);
         params.is_ca = if ca { IsCa::Ca(CaLength::Unconstrained) } else { IsCa::NoCa };
-        Pair { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
+        KeyedCertificate { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
     }
 
     fn tls(certificate: Option<&str>, key: Option<&str>, authority: Option<&str>) -> Tls {

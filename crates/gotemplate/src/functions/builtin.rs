@@ -3,29 +3,29 @@
 use std::cmp::Ordering;
 
 use super::Call;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::print::{self, printed, printed_as_string};
 use crate::text::{chars, decode_char, is_print};
 use crate::value::Value;
 
 /// Table entry of a function that the executor implements.
-pub(super) fn by_executor(_: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn by_executor(_: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Nil)
 }
 
-pub(super) fn not(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn not(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(!call.value(0).is_true()))
 }
 
-pub(super) fn print(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn print(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     print::print(call.budget(), &call.arguments).map(Value::from)
 }
 
-pub(super) fn println(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn println(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     print::println(call.budget(), &call.arguments).map(Value::from)
 }
 
-pub(super) fn printf(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn printf(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     print::printf(call.budget(), call.bytes(0), call.rest(1)).map(Value::from)
 }
 
@@ -62,11 +62,11 @@ fn integer(value: &Value) -> i64 {
     }
 }
 
-fn incompatible(left: &Value, right: &Value) -> Failure {
-    Failure::new(format!("incompatible types for comparison: {} and {}", left.type_name(), right.type_name()))
+fn incompatible(left: &Value, right: &Value) -> FunctionError {
+    FunctionError::new(format!("incompatible types for comparison: {} and {}", left.type_name(), right.type_name()))
 }
 
-fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Failure> {
+fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, FunctionError> {
     let (left_kind, right_kind) = (basic_kind(left), basic_kind(right));
     if left_kind != right_kind {
         return match (left_kind, right_kind) {
@@ -92,7 +92,7 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Failu
             let budget = call.budget();
             let some_nil = matches!(left, Value::Nil) || matches!(right, Value::Nil);
             if !some_nil && left.kind_name() != right.kind_name() {
-                return Err(Failure::new(format!(
+                return Err(FunctionError::new(format!(
                     "non-comparable types {}: {}, {}: {}",
                     printed_as_string(budget, left)?,
                     left.type_name(),
@@ -106,7 +106,7 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Failu
             match (left, right) {
                 (Value::Time(left), Value::Time(right)) => left == right,
                 _ => {
-                    return Err(Failure::new(format!(
+                    return Err(FunctionError::new(format!(
                         "non-comparable type {}: {}",
                         printed_as_string(budget, right)?,
                         right.type_name()
@@ -117,9 +117,9 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Failu
     })
 }
 
-fn equals_any(call: &Call<'_>) -> Result<bool, Failure> {
+fn equals_any(call: &Call<'_>) -> Result<bool, FunctionError> {
     if call.arguments.len() < 2 {
-        return Err(Failure::new("missing argument for comparison"));
+        return Err(FunctionError::new("missing argument for comparison"));
     }
     for other in call.rest(1) {
         if are_equal(call, call.value(0), other)? {
@@ -129,17 +129,17 @@ fn equals_any(call: &Call<'_>) -> Result<bool, Failure> {
     Ok(false)
 }
 
-pub(super) fn eq(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn eq(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     equals_any(call).map(Value::Bool)
 }
 
-pub(super) fn ne(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn ne(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     equals_any(call).map(|equal| Value::Bool(!equal))
 }
 
-fn is_less(call: &Call<'_>) -> Result<bool, Failure> {
+fn is_less(call: &Call<'_>) -> Result<bool, FunctionError> {
     let (left, right) = (call.value(0), call.value(1));
-    let invalid = || Failure::new("invalid type for comparison");
+    let invalid = || FunctionError::new("invalid type for comparison");
     let (left_kind, right_kind) = (basic_kind(left), basic_kind(right));
     if left_kind == BasicKind::Invalid || right_kind == BasicKind::Invalid {
         return Err(invalid());
@@ -159,88 +159,88 @@ fn is_less(call: &Call<'_>) -> Result<bool, Failure> {
     }
 }
 
-pub(super) fn lt(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn lt(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     is_less(call).map(Value::Bool)
 }
 
-pub(super) fn le(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn le(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(is_less(call)? || equals_any(call)?))
 }
 
-pub(super) fn gt(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn gt(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(!(is_less(call)? || equals_any(call)?)))
 }
 
-pub(super) fn ge(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn ge(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     is_less(call).map(|less| Value::Bool(!less))
 }
 
 // Access.
 
-pub(super) fn index(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn index(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut item = call.take(0);
     if let Value::Nil = item {
-        return Err(Failure::new("index of untyped nil"));
+        return Err(FunctionError::new("index of untyped nil"));
     }
     for key in call.rest(1) {
         item = match &item {
-            Value::Nil => return Err(Failure::new("index of nil pointer")),
+            Value::Nil => return Err(FunctionError::new("index of nil pointer")),
             Value::List(list) => {
                 let at = position(key, list.items().len())?;
                 let found = list.items().get(at).cloned();
-                found.ok_or_else(|| Failure::new("reflect: slice index out of range"))?
+                found.ok_or_else(|| FunctionError::new("reflect: slice index out of range"))?
             }
             Value::String(text) => {
                 let at = position(key, text.len())?;
                 let found = text.get(at).copied().map(Value::Byte);
-                found.ok_or_else(|| Failure::new("reflect: string index out of range"))?
+                found.ok_or_else(|| FunctionError::new("reflect: string index out of range"))?
             }
             Value::Map(map) => match key {
                 Value::String(key) => map.get(key).unwrap_or_else(|| match map.element() {
                     crate::value::ElementType::String => Value::from(""),
                     _ => Value::Nil,
                 }),
-                Value::Nil => return Err(Failure::new("value is nil; should be of type string")),
+                Value::Nil => return Err(FunctionError::new("value is nil; should be of type string")),
                 other => {
-                    return Err(Failure::new(format!("value has type {}; should be string", other.type_name())));
+                    return Err(FunctionError::new(format!("value has type {}; should be string", other.type_name())));
                 }
             },
-            other => return Err(Failure::new(format!("can't index item of type {}", other.type_name()))),
+            other => return Err(FunctionError::new(format!("can't index item of type {}", other.type_name()))),
         };
     }
     Ok(item)
 }
 
-fn position(key: &Value, length: usize) -> Result<usize, Failure> {
+fn position(key: &Value, length: usize) -> Result<usize, FunctionError> {
     let number = match key {
         Value::Int(_) | Value::Int64(_) | Value::Byte(_) | Value::Named(..) => integer(key),
-        Value::Nil => return Err(Failure::new("cannot index slice/array with nil")),
+        Value::Nil => return Err(FunctionError::new("cannot index slice/array with nil")),
         other => {
-            return Err(Failure::new(format!("cannot index slice/array with type {}", other.type_name())));
+            return Err(FunctionError::new(format!("cannot index slice/array with type {}", other.type_name())));
         }
     };
     // An index equal to the length passes here, and fails later with another message.
     usize::try_from(number)
         .ok()
         .filter(|at| *at <= length)
-        .ok_or_else(|| Failure::new(format!("index out of range: {number}")))
+        .ok_or_else(|| FunctionError::new(format!("index out of range: {number}")))
 }
 
-pub(super) fn len(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn len(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let length = match call.value(0) {
         Value::String(text) => text.len(),
         Value::List(list) => list.items().len(),
         Value::Map(map) => map.len(),
-        Value::Nil if call.nil_is_interface => return Err(Failure::new("len of nil pointer")),
-        Value::Nil => return Err(Failure::new("reflect: call of reflect.Value.Type on zero Value")),
-        other => return Err(Failure::new(format!("len of type {}", other.type_name()))),
+        Value::Nil if call.nil_is_interface => return Err(FunctionError::new("len of nil pointer")),
+        Value::Nil => return Err(FunctionError::new("reflect: call of reflect.Value.Type on zero Value")),
+        other => return Err(FunctionError::new(format!("len of type {}", other.type_name()))),
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
 // Escaping.
 
-fn printed_arguments(call: &mut Call<'_>) -> Result<Vec<u8>, Failure> {
+fn printed_arguments(call: &mut Call<'_>) -> Result<Vec<u8>, FunctionError> {
     if let [Value::String(text)] = call.arguments.as_slice() {
         return Ok(text.to_vec());
     }
@@ -252,7 +252,7 @@ fn printed_arguments(call: &mut Call<'_>) -> Result<Vec<u8>, Failure> {
     print::print(call.budget(), &call.arguments)
 }
 
-pub(super) fn html(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn html(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = printed_arguments(call)?;
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
@@ -269,7 +269,7 @@ pub(super) fn html(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created(out)
 }
 
-pub(super) fn js(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn js(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = printed_arguments(call)?;
     let mut out = Vec::with_capacity(text.len());
     for (character, raw) in chars(&text) {
@@ -287,9 +287,9 @@ pub(super) fn js(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created(out)
 }
 
-pub(super) fn urlquery(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn urlquery(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = printed_arguments(call)?;
-    let out = crate::url::escape(&text, crate::url::Part::QueryComponent);
+    let out = crate::url::escape(&text, crate::url::UrlPart::QueryComponent);
     call.created(out)
 }
 

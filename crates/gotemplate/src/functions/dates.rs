@@ -5,17 +5,17 @@ use std::rc::Rc;
 use super::Call;
 use crate::duration::{format_duration, parse_duration};
 use crate::layout;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::time::Time;
 use crate::value::Value;
 
 const SECOND: i64 = 1_000_000_000;
 
-pub(super) fn must_to_date(call: &mut Call<'_>) -> Result<Value, Failure> {
-    layout::parse(call.bytes(0), call.bytes(1)).map(|time| Value::Time(Rc::new(time))).map_err(Failure::new)
+pub(super) fn must_to_date(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    layout::parse(call.bytes(0), call.bytes(1)).map(|time| Value::Time(Rc::new(time))).map_err(FunctionError::new)
 }
 
-pub(super) fn to_date(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_date(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     // Go returns the zero time for a text that it cannot parse.
     let time = layout::parse(call.bytes(0), call.bytes(1)).unwrap_or_else(|_| Time::zero());
     Ok(Value::Time(Rc::new(time)))
@@ -28,16 +28,16 @@ fn time(call: &Call<'_>, index: usize) -> Time {
     }
 }
 
-pub(super) fn must_date_modify(call: &mut Call<'_>) -> Result<Value, Failure> {
-    let duration = parse_duration(call.bytes(0)).map_err(Failure::new)?;
+pub(super) fn must_date_modify(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    let duration = parse_duration(call.bytes(0)).map_err(FunctionError::new)?;
     Ok(Value::Time(Rc::new(time(call, 1).plus(duration))))
 }
 
-pub(super) fn unix_epoch(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn unix_epoch(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::from(time(call, 0).seconds.to_string()))
 }
 
-pub(super) fn duration(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn duration(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let seconds = match call.value(0) {
         Value::String(text) => {
             let text = std::str::from_utf8(text).unwrap_or_default();
@@ -55,17 +55,17 @@ pub(super) fn duration(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::from(format_duration(seconds.wrapping_mul(SECOND))))
 }
 
-fn now(call: &Call<'_>) -> Result<i64, Failure> {
-    call.context.now.ok_or_else(|| Failure::new("the time is not available here"))
+fn now(call: &Call<'_>) -> Result<i64, FunctionError> {
+    call.context.now.ok_or_else(|| FunctionError::new("the time is not available here"))
 }
 
 /// Returns the nanoseconds from a time until now, limited to the range of a duration.
-fn since(call: &Call<'_>, seconds: i64, nanoseconds: u32) -> Result<i64, Failure> {
+fn since(call: &Call<'_>, seconds: i64, nanoseconds: u32) -> Result<i64, FunctionError> {
     let elapsed = (i128::from(now(call)?) - i128::from(seconds)) * i128::from(SECOND) - i128::from(nanoseconds);
     Ok(i64::try_from(elapsed).unwrap_or(if elapsed < 0 { i64::MIN } else { i64::MAX }))
 }
 
-pub(super) fn ago(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn ago(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let elapsed = match call.value(0) {
         Value::Time(time) => since(call, time.seconds, time.nanoseconds)?,
         Value::Int(seconds) | Value::Int64(seconds) => since(call, *seconds, 0)?,
@@ -79,7 +79,7 @@ pub(super) fn ago(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::from(format_duration(rounded)))
 }
 
-pub(super) fn duration_round(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn duration_round(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let duration = match call.value(0) {
         Value::String(text) => parse_duration(text).unwrap_or(0),
         Value::Int64(nanoseconds) => *nanoseconds,

@@ -1,15 +1,15 @@
 //! Maps with string keys.
 
 use super::Call;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::value::{ElementType, EntryList, Map, Value};
 
-fn made(call: &Call<'_>, entries: EntryList) -> Result<Value, Failure> {
+fn made(call: &Call<'_>, entries: EntryList) -> Result<Value, FunctionError> {
     call.budget().create_items(entries.len())?;
     Ok(Value::Map(Map::from_unsorted(ElementType::Any, entries)))
 }
 
-pub(super) fn dict(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn dict(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut entries = EntryList::with_capacity(call.arguments.len().div_ceil(2));
     for pair in call.arguments.chunks(2) {
         if let Some((key, value)) = pair.split_first() {
@@ -20,47 +20,47 @@ pub(super) fn dict(call: &mut Call<'_>) -> Result<Value, Failure> {
     made(call, entries)
 }
 
-pub(super) fn get(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn get(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(call.dict(0).get(call.bytes(1)).unwrap_or_else(|| Value::from("")))
 }
 
-pub(super) fn set(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn set(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let map = call.dict(0);
     let value = call.take(2);
     let key = call.text(1);
     call.budget().create_items(1)?;
     call.budget().create(key.len())?;
     if map.is_nil() {
-        return Err(Failure::new("assignment to entry in nil map"));
+        return Err(FunctionError::new("assignment to entry in nil map"));
     }
     match map.is_within(&value, call.budget().steps_left()) {
         Ok((false, visited)) => call.budget().step(visited)?,
         // Go would store the cycle and crash when it is printed.
-        Ok((true, _)) => return Err(Failure::new("the map would contain itself")),
+        Ok((true, _)) => return Err(FunctionError::new("the map would contain itself")),
         Err(visited) => call.budget().step(visited.saturating_add(call.budget().steps_left()))?,
     }
     map.insert(&key, value);
     Ok(Value::Map(map))
 }
 
-pub(super) fn unset(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn unset(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let map = call.dict(0);
     map.remove(call.bytes(1));
     Ok(Value::Map(map))
 }
 
-pub(super) fn has_key(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn has_key(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.dict(0).get(call.bytes(1)).is_some()))
 }
 
-pub(super) fn pluck(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn pluck(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let key = call.bytes(0);
     let maps = call.rest(1).iter();
     let found = maps.filter_map(|map| if let Value::Map(map) = map { map.get(key) } else { None }).collect();
     Ok(Value::list(found))
 }
 
-pub(super) fn keys(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn keys(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     // Go's order is random; sorted keys give the same text on every run.
     let mut keys = Vec::new();
     for argument in &call.arguments {
@@ -74,7 +74,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::List(crate::value::List::new(ElementType::String, keys)))
 }
 
-pub(super) fn values(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn values(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let entries = call.dict(0).snapshot();
     call.budget().create_items(entries.len())?;
     Ok(Value::list(entries.into_iter().map(|(_, value)| value).collect()))
@@ -84,7 +84,7 @@ fn is_named(call: &Call<'_>, key: &[u8]) -> bool {
     call.rest(1).iter().any(|name| name.as_bytes() == Some(key))
 }
 
-fn filtered(call: &mut Call<'_>, keeps_named: bool) -> Result<Value, Failure> {
+fn filtered(call: &mut Call<'_>, keeps_named: bool) -> Result<Value, FunctionError> {
     let mut entries = call.dict(0).snapshot();
     let names = call.arguments.len() as u64;
     call.budget().step((entries.len() as u64).saturating_mul(names) / 16)?;
@@ -92,28 +92,28 @@ fn filtered(call: &mut Call<'_>, keeps_named: bool) -> Result<Value, Failure> {
     made(call, entries)
 }
 
-pub(super) fn pick(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn pick(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     filtered(call, true)
 }
 
-pub(super) fn omit(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn omit(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     filtered(call, false)
 }
 
-pub(super) fn dig(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn dig(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let conversion = |value: &Value, wanted: &str| {
         let actual = if let Value::Nil = value { "nil" } else { value.type_name() };
-        Failure::new(format!("interface conversion: interface {{}} is {actual}, not {wanted}"))
+        FunctionError::new(format!("interface conversion: interface {{}} is {actual}, not {wanted}"))
     };
     let as_map = |value: &Value| match value {
         Value::Map(map) if map.element() == ElementType::Any => Ok(map.clone()),
         other => Err(conversion(other, "map[string]interface {}")),
     };
     let [keys @ .., default, map] = call.arguments.as_slice() else {
-        return Err(Failure::new("dig needs at least three arguments"));
+        return Err(FunctionError::new("dig needs at least three arguments"));
     };
     if keys.is_empty() {
-        return Err(Failure::new("dig needs at least three arguments"));
+        return Err(FunctionError::new("dig needs at least three arguments"));
     }
     let mut map = as_map(map)?;
     let mut path = Vec::with_capacity(keys.len());

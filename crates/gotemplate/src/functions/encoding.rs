@@ -3,8 +3,8 @@
 use sha1::Digest;
 
 use super::Call;
-use crate::json::{self, Style};
-use crate::limits::Failure;
+use crate::json::{self, JsonStyle};
+use crate::limits::FunctionError;
 use crate::value::Value;
 
 fn hexadecimal(bytes: &[u8]) -> Vec<u8> {
@@ -12,21 +12,21 @@ fn hexadecimal(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Hashing creates no bytes, so its time is counted separately.
-fn count_hashed(call: &Call<'_>) -> Result<(), Failure> {
+fn count_hashed(call: &Call<'_>) -> Result<(), FunctionError> {
     call.budget().step(call.bytes(0).len() as u64 / 128)
 }
 
-pub(super) fn sha1sum(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn sha1sum(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     count_hashed(call)?;
     call.created(hexadecimal(&sha1::Sha1::digest(call.bytes(0))))
 }
 
-pub(super) fn sha256sum(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn sha256sum(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     count_hashed(call)?;
     call.created(hexadecimal(&sha2::Sha256::digest(call.bytes(0))))
 }
 
-pub(super) fn adler32sum(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn adler32sum(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     count_hashed(call)?;
     let (mut low, mut high) = (1u32, 0u32);
     for byte in call.bytes(0) {
@@ -37,22 +37,23 @@ pub(super) fn adler32sum(call: &mut Call<'_>) -> Result<Value, Failure> {
 }
 
 /// An encoding with `bits` bits per character, in groups of `group` characters.
-struct Base {
+struct BaseEncoding {
     alphabet: &'static [u8],
     bits: u32,
     group: usize,
     name: &'static str,
 }
 
-const BASE64: Base = Base {
+const BASE64: BaseEncoding = BaseEncoding {
     alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
     bits: 6,
     group: 4,
     name: "base64",
 };
-const BASE32: Base = Base { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8, name: "base32" };
+const BASE32: BaseEncoding =
+    BaseEncoding { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8, name: "base32" };
 
-impl Base {
+impl BaseEncoding {
     fn encode(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len() * 2);
         let (mut buffer, mut filled) = (0u32, 0u32);
@@ -166,69 +167,69 @@ impl Base {
     }
 }
 
-fn decoded(call: &Call<'_>, base: &Base) -> Result<Value, Failure> {
+fn decoded(call: &Call<'_>, base: &BaseEncoding) -> Result<Value, FunctionError> {
     call.budget().create(call.bytes(0).len())?;
     // Sprig returns the message as the value.
     call.created(base.decode(call.bytes(0)).unwrap_or_else(String::into_bytes))
 }
 
-pub(super) fn b64enc(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn b64enc(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(BASE64.encode(call.bytes(0)))
 }
 
-pub(super) fn b64dec(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn b64dec(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     decoded(call, &BASE64)
 }
 
-pub(super) fn b32enc(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn b32enc(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(BASE32.encode(call.bytes(0)))
 }
 
-pub(super) fn b32dec(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn b32dec(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     decoded(call, &BASE32)
 }
 
 // JSON: the plain form returns an empty value where the `must` form fails. Both fail at a limit.
 
-fn or_empty(result: Result<Value, Failure>, empty: Value) -> Result<Value, Failure> {
+fn or_empty(result: Result<Value, FunctionError>, empty: Value) -> Result<Value, FunctionError> {
     match result {
         Err(failure) if !failure.is_limit => Ok(empty),
         other => other,
     }
 }
 
-pub(super) fn must_from_json(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn must_from_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     json::parse(call.budget(), call.bytes(0))
 }
 
-pub(super) fn from_json(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn from_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     or_empty(must_from_json(call), Value::Nil)
 }
 
-fn json_text(call: &Call<'_>, style: Style) -> Result<Value, Failure> {
+fn json_text(call: &Call<'_>, style: JsonStyle) -> Result<Value, FunctionError> {
     json::write(call.budget(), call.value(0), style).map(Value::from)
 }
 
-pub(super) fn must_to_json(call: &mut Call<'_>) -> Result<Value, Failure> {
-    json_text(call, Style::Compact)
+pub(super) fn must_to_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    json_text(call, JsonStyle::Compact)
 }
 
-pub(super) fn to_json(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     or_empty(must_to_json(call), Value::from(""))
 }
 
-pub(super) fn must_to_pretty_json(call: &mut Call<'_>) -> Result<Value, Failure> {
-    json_text(call, Style::Pretty)
+pub(super) fn must_to_pretty_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    json_text(call, JsonStyle::Pretty)
 }
 
-pub(super) fn to_pretty_json(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_pretty_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     or_empty(must_to_pretty_json(call), Value::from(""))
 }
 
-pub(super) fn to_raw_json(call: &mut Call<'_>) -> Result<Value, Failure> {
-    json_text(call, Style::Raw)
+pub(super) fn to_raw_json(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    json_text(call, JsonStyle::Raw)
 }
 
-pub(super) fn to_yaml(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_yaml(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     crate::yaml::write_value(call.budget(), call.value(0)).map(Value::from)
 }

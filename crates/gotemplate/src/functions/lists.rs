@@ -1,33 +1,33 @@
 //! Lists. The `must` form of a function fails as the plain one does, because Go turns its panic into the same error.
 
 use super::{Call, NIL_DEREFERENCE, types};
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::value::{ElementType, List, Value};
 
 /// Returns an argument that must be a list.
-fn list_argument(call: &Call<'_>, index: usize, action: &str) -> Result<List, Failure> {
+fn list_argument(call: &Call<'_>, index: usize, action: &str) -> Result<List, FunctionError> {
     match call.value(index) {
         Value::List(list) => {
             call.budget().step(list.items().len() as u64)?;
             Ok(list.clone())
         }
         // Go dereferences nil for its type.
-        Value::Nil => Err(Failure::new(NIL_DEREFERENCE)),
-        other => Err(Failure::new(format!("Cannot {action} type {}", other.kind_name()))),
+        Value::Nil => Err(FunctionError::new(NIL_DEREFERENCE)),
+        other => Err(FunctionError::new(format!("Cannot {action} type {}", other.kind_name()))),
     }
 }
 
-fn made(call: &Call<'_>, items: Vec<Value>) -> Result<Value, Failure> {
+fn made(call: &Call<'_>, items: Vec<Value>) -> Result<Value, FunctionError> {
     call.budget().create_items(items.len())?;
     Ok(Value::list(items))
 }
 
-pub(super) fn list(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn list(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let items = std::mem::take(&mut call.arguments);
     made(call, items)
 }
 
-pub(super) fn append(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn append(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "push on")?;
     call.budget().create_items(list.items().len() / 2 + 1)?;
     let mut items = Vec::with_capacity(list.items().len() + 1);
@@ -36,7 +36,7 @@ pub(super) fn append(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::list(items))
 }
 
-pub(super) fn prepend(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn prepend(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "prepend on")?;
     call.budget().create_items(list.items().len() / 2 + 1)?;
     let mut items = Vec::with_capacity(list.items().len() + 1);
@@ -45,17 +45,17 @@ pub(super) fn prepend(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::list(items))
 }
 
-pub(super) fn first(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn first(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find first on")?;
     Ok(list.items().first().cloned().unwrap_or_default())
 }
 
-pub(super) fn last(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn last(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find last on")?;
     Ok(list.items().last().cloned().unwrap_or_default())
 }
 
-pub(super) fn rest(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn rest(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find rest on")?;
     match list.items() {
         [] => Ok(Value::List(List::nil(ElementType::Any))),
@@ -63,7 +63,7 @@ pub(super) fn rest(call: &mut Call<'_>) -> Result<Value, Failure> {
     }
 }
 
-pub(super) fn initial(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn initial(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find initial on")?;
     match list.items() {
         [] => Ok(Value::List(List::nil(ElementType::Any))),
@@ -71,17 +71,17 @@ pub(super) fn initial(call: &mut Call<'_>) -> Result<Value, Failure> {
     }
 }
 
-pub(super) fn reverse(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn reverse(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find reverse on")?;
     made(call, list.items().iter().rev().cloned().collect())
 }
 
-pub(super) fn compact(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn compact(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "compact on")?;
     made(call, list.items().iter().filter(|item| item.is_true()).cloned().collect())
 }
 
-fn is_in(call: &Call<'_>, items: &[Value], wanted: &Value) -> Result<bool, Failure> {
+fn is_in(call: &Call<'_>, items: &[Value], wanted: &Value) -> Result<bool, FunctionError> {
     for item in items {
         if types::are_deep_equal(call.budget(), wanted, item, 0)? {
             return Ok(true);
@@ -90,7 +90,7 @@ fn is_in(call: &Call<'_>, items: &[Value], wanted: &Value) -> Result<bool, Failu
     Ok(false)
 }
 
-pub(super) fn uniq(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn uniq(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find uniq on")?;
     let mut kept = Vec::new();
     for item in list.items() {
@@ -101,7 +101,7 @@ pub(super) fn uniq(call: &mut Call<'_>) -> Result<Value, Failure> {
     made(call, kept)
 }
 
-pub(super) fn without(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn without(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find without on")?;
     let mut kept = Vec::new();
     for item in list.items() {
@@ -112,7 +112,7 @@ pub(super) fn without(call: &mut Call<'_>) -> Result<Value, Failure> {
     made(call, kept)
 }
 
-pub(super) fn has(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn has(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     if let Value::Nil = call.value(1) {
         return Ok(Value::Bool(false));
     }
@@ -120,12 +120,12 @@ pub(super) fn has(call: &mut Call<'_>) -> Result<Value, Failure> {
     is_in(call, list.items(), call.value(0)).map(Value::Bool)
 }
 
-pub(super) fn slice(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn slice(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = match call.value(0) {
         Value::List(list) => list.clone(),
-        Value::Nil => return Err(Failure::new(NIL_DEREFERENCE)),
+        Value::Nil => return Err(FunctionError::new(NIL_DEREFERENCE)),
         other => {
-            return Err(Failure::new(format!("list should be type of slice or array but {}", other.kind_name())));
+            return Err(FunctionError::new(format!("list should be type of slice or array but {}", other.kind_name())));
         }
     };
     let items = list.items();
@@ -138,12 +138,12 @@ pub(super) fn slice(call: &mut Call<'_>) -> Result<Value, Failure> {
     };
     let range = bound(1, 0).zip(bound(2, items.len()));
     let part = range.and_then(|(start, end)| items.get(start..end));
-    let part = part.ok_or_else(|| Failure::new("reflect.Value.Slice: slice index out of bounds"))?;
+    let part = part.ok_or_else(|| FunctionError::new("reflect.Value.Slice: slice index out of bounds"))?;
     call.budget().create_items(part.len())?;
     Ok(Value::List(List::new(list.element(), part.to_vec())))
 }
 
-pub(super) fn concat(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn concat(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut items = Vec::new();
     for argument in &call.arguments {
         match argument {
@@ -151,9 +151,9 @@ pub(super) fn concat(call: &mut Call<'_>) -> Result<Value, Failure> {
                 call.budget().create_items(list.items().len())?;
                 items.extend_from_slice(list.items());
             }
-            Value::Nil => return Err(Failure::new(NIL_DEREFERENCE)),
+            Value::Nil => return Err(FunctionError::new(NIL_DEREFERENCE)),
             other => {
-                return Err(Failure::new(format!("Cannot concat type {} as list", other.kind_name())));
+                return Err(FunctionError::new(format!("Cannot concat type {} as list", other.kind_name())));
             }
         }
     }
@@ -163,11 +163,11 @@ pub(super) fn concat(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::list(items))
 }
 
-pub(super) fn chunk(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn chunk(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let size = call.int(0);
     let list = list_argument(call, 1, "chunk")?;
     let items = list.items();
-    let out_of_range = || Failure::new("runtime error: makeslice: len out of range");
+    let out_of_range = || FunctionError::new("runtime error: makeslice: len out of range");
     // Go computes the number of chunks with floats, which decides the result for sizes below 1.
     let count = ((items.len() as f64 - 1.0) / size as f64).floor() + 1.0;
     if !count.is_finite() || count < 0.0 {

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::float::parse_float;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::print;
 use crate::value::{ElementType, List, Value};
 
@@ -41,19 +41,19 @@ fn to_float64(value: &Value) -> f64 {
     }
 }
 
-pub(super) fn int(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn int(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int(to_int64(call.value(0))))
 }
 
-pub(super) fn int64(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn int64(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(to_int64(call.value(0))))
 }
 
-pub(super) fn float64(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn float64(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Float(to_float64(call.value(0))))
 }
 
-pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = call.bytes(0);
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -68,49 +68,49 @@ pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Int(parse_integer(text, 10).unwrap_or(limit)))
 }
 
-pub(super) fn to_decimal(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_decimal(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = print::print(call.budget(), &[call.take(0)])?;
     Ok(Value::Int64(parse_integer(&text, 8).unwrap_or(0)))
 }
 
 // Arithmetic wraps around, as Go's does.
 
-pub(super) fn add(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn add(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(call.arguments.iter().map(to_int64).fold(0, i64::wrapping_add)))
 }
 
-pub(super) fn add1(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn add1(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(to_int64(call.value(0)).wrapping_add(1)))
 }
 
-pub(super) fn sub(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn sub(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(to_int64(call.value(0)).wrapping_sub(to_int64(call.value(1)))))
 }
 
-pub(super) fn mul(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn mul(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(call.arguments.iter().map(to_int64).fold(1, i64::wrapping_mul)))
 }
 
-fn divided(call: &Call<'_>, divide: fn(i64, i64) -> i64) -> Result<Value, Failure> {
+fn divided(call: &Call<'_>, divide: fn(i64, i64) -> i64) -> Result<Value, FunctionError> {
     match to_int64(call.value(1)) {
-        0 => Err(Failure::new("runtime error: integer divide by zero")),
+        0 => Err(FunctionError::new("runtime error: integer divide by zero")),
         divisor => Ok(Value::Int64(divide(to_int64(call.value(0)), divisor))),
     }
 }
 
-pub(super) fn div(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn div(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     divided(call, i64::wrapping_div)
 }
 
-pub(super) fn remainder(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn remainder(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     divided(call, i64::wrapping_rem)
 }
 
-pub(super) fn max(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn max(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(call.arguments.iter().map(to_int64).max().unwrap_or(0)))
 }
 
-pub(super) fn min(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn min(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int64(call.arguments.iter().map(to_int64).min().unwrap_or(0)))
 }
 
@@ -130,19 +130,19 @@ fn chosen(call: &Call<'_>, winner: f64, choose: fn(f64, f64) -> f64) -> Value {
     }))
 }
 
-pub(super) fn maxf(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn maxf(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(chosen(call, f64::INFINITY, f64::max))
 }
 
-pub(super) fn minf(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn minf(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(chosen(call, f64::NEG_INFINITY, f64::min))
 }
 
-pub(super) fn ceil(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn ceil(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Float(to_float64(call.value(0)).ceil()))
 }
 
-pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Float(to_float64(call.value(0)).floor()))
 }
 
@@ -161,7 +161,7 @@ fn power_of_ten(exponent: i64) -> f64 {
     if exponent < 0 { 1.0 / result } else { result }
 }
 
-pub(super) fn round(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn round(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let round_on = match call.value(2) {
         Value::Float(number) => *number,
         _ => 0.5,
@@ -191,28 +191,28 @@ impl Steps {
         Steps { start, step, count: u64::try_from(count).unwrap_or(u64::MAX) }
     }
 
-    fn numbers(&self, call: &Call<'_>) -> Result<impl Iterator<Item = i64> + use<>, Failure> {
+    fn numbers(&self, call: &Call<'_>) -> Result<impl Iterator<Item = i64> + use<>, FunctionError> {
         call.budget().create_items(usize::try_from(self.count).unwrap_or(usize::MAX))?;
         let (start, step) = (self.start, self.step);
         Ok((0..self.count).map(move |index| start.wrapping_add((index as i64).wrapping_mul(step))))
     }
 }
 
-fn int_list(call: &Call<'_>, start: i64, stop: i64, step: i64) -> Result<Value, Failure> {
+fn int_list(call: &Call<'_>, start: i64, stop: i64, step: i64) -> Result<Value, FunctionError> {
     let numbers = Steps::new(start, stop, step).numbers(call)?;
     Ok(Value::List(List::new(ElementType::Int, numbers.map(Value::Int).collect())))
 }
 
-pub(super) fn until(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn until(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let count = call.int(0);
     int_list(call, 0, count, if count < 0 { -1 } else { 1 })
 }
 
-pub(super) fn until_step(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn until_step(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     int_list(call, call.int(0), call.int(1), call.int(2))
 }
 
-pub(super) fn seq(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn seq(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (start, end, step) = match call.arguments.len() {
         1 => {
             let end = call.int(0);
@@ -238,16 +238,16 @@ pub(super) fn seq(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created(texts.join(" ").into_bytes())
 }
 
-pub(super) fn rand_int(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn rand_int(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (least, most) = (call.int(0), call.int(1));
     let width = most.wrapping_sub(least);
     let Ok(bound) = u64::try_from(width) else {
-        return Err(Failure::new("invalid argument to Intn"));
+        return Err(FunctionError::new("invalid argument to Intn"));
     };
     if bound == 0 {
-        return Err(Failure::new("invalid argument to Intn"));
+        return Err(FunctionError::new("invalid argument to Intn"));
     }
-    let random = call.context.random.ok_or_else(|| Failure::new("random numbers are not available here"))?;
+    let random = call.context.random.ok_or_else(|| FunctionError::new("random numbers are not available here"))?;
     let offset = i64::try_from(random(bound) % bound).unwrap_or(0);
     Ok(Value::Int(least.wrapping_add(offset)))
 }

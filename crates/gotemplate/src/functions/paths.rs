@@ -1,34 +1,34 @@
 //! Paths and URLs.
 
 use super::{Call, NIL_DEREFERENCE};
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::path;
 use crate::text::{Text, lossy};
 use crate::url::Url;
 use crate::value::{ElementType, Map, Value};
 
-pub(super) fn base(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn base(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(path::base(call.bytes(0)))
 }
 
-pub(super) fn clean(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn clean(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(path::clean(call.bytes(0)))
 }
 
-pub(super) fn dir(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn dir(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(path::dir(call.bytes(0)))
 }
 
-pub(super) fn ext(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn ext(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(path::ext(call.bytes(0)))
 }
 
-pub(super) fn is_abs(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn is_abs(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.bytes(0).starts_with(b"/")))
 }
 
-pub(super) fn url_parse(call: &mut Call<'_>) -> Result<Value, Failure> {
-    let url = Url::parse(call.bytes(0)).map_err(|error| Failure::new(format!("unable to parse url: {error}")))?;
+pub(super) fn url_parse(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    let url = Url::parse(call.bytes(0)).map_err(|error| FunctionError::new(format!("unable to parse url: {error}")))?;
     call.budget().create(call.bytes(0).len())?;
     call.budget().create_items(8)?;
     let userinfo = url.user_text();
@@ -47,13 +47,13 @@ pub(super) fn url_parse(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::Map(Map::from_unsorted(ElementType::Any, entries)))
 }
 
-pub(super) fn url_join(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn url_join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let map = call.dict(0);
     let part = |key: &str| match map.get(key.as_bytes()) {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(text.to_vec()),
-        Some(Value::Nil) => Err(Failure::new(NIL_DEREFERENCE)),
-        Some(other) => Err(Failure::new(format!(
+        Some(Value::Nil) => Err(FunctionError::new(NIL_DEREFERENCE)),
+        Some(other) => Err(FunctionError::new(format!(
             "unable to parse {key} key, must be of type string, but {} found",
             other.kind_name()
         ))),
@@ -71,7 +71,7 @@ pub(super) fn url_join(call: &mut Call<'_>) -> Result<Value, Failure> {
     if !userinfo.is_empty() {
         let text = format!("proto://{}@host", lossy(&userinfo));
         let parsed = Url::parse(text.as_bytes())
-            .map_err(|error| Failure::new(format!("unable to parse userinfo in dict: {error}")))?;
+            .map_err(|error| FunctionError::new(format!("unable to parse userinfo in dict: {error}")))?;
         url.user = parsed.user;
     }
     call.created(url.to_text())

@@ -1,13 +1,13 @@
 //! Regular expressions by Go's syntax.
 
 use super::Call;
-use crate::limits::{Bytes, Failure};
+use crate::limits::{Bytes, FunctionError};
 use crate::regexp::{Pattern, char_width, quote_meta as quoted_meta};
 use crate::value::{ElementType, List, Value};
 use std::sync::Arc;
 
 /// Compiles the pattern of a call. The function decides about the message of a failure and whether it counts.
-fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, Failure> {
+fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, FunctionError> {
     let text = call.bytes(0);
     // The engine's time is proportional to the pattern's length times the text's.
     let work = (text.len() as u64).saturating_mul(haystack as u64) / 4096;
@@ -18,7 +18,7 @@ fn pattern(call: &Call<'_>, haystack: usize) -> Result<Arc<Pattern>, Failure> {
             // `regexp.MustCompile` panics with the pattern in front.
             _ => format!("regexp: Compile({}): {reason}", quoted_pattern(text)),
         };
-        Failure::new(reason)
+        FunctionError::new(reason)
     })
 }
 
@@ -30,7 +30,7 @@ fn quoted_pattern(text: &[u8]) -> String {
     crate::text::quoted(text)
 }
 
-pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     match pattern(call, call.bytes(1).len()) {
         Ok(pattern) => Ok(Value::Bool(pattern.is_match(call.bytes(1)))),
         Err(failure) if call.name == "regexMatch" && !failure.is_limit => Ok(Value::Bool(false)),
@@ -38,14 +38,14 @@ pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, Failure> {
     }
 }
 
-pub(super) fn find(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn find(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let pattern = pattern(call, call.bytes(1).len())?;
     let text = call.bytes(1);
     let found = pattern.matches(text, 1).next().and_then(|range| text.get(range)).map(<[u8]>::to_vec);
     call.created(found.unwrap_or_default())
 }
 
-pub(super) fn find_all(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn find_all(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let pattern = pattern(call, call.bytes(1).len())?;
     let most = usize::try_from(call.int(2)).unwrap_or(usize::MAX);
     let mut found = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn find_all(call: &mut Call<'_>) -> Result<Value, Failure> {
     }))
 }
 
-fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, Failure> {
+fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, FunctionError> {
     let (text, replacement) = (call.bytes(1), call.bytes(2));
     let pattern = pattern(call, text.len())?;
     let mut out = Bytes::new(call.budget());
@@ -88,15 +88,15 @@ fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, Failure> {
     out.finish().map(Value::from)
 }
 
-pub(super) fn replace_all(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn replace_all(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     replaced(call, true)
 }
 
-pub(super) fn replace_all_literal(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn replace_all_literal(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     replaced(call, false)
 }
 
-pub(super) fn split(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn split(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = call.bytes(1);
     let pattern = pattern(call, text.len())?;
     let limit = call.int(2);
@@ -127,6 +127,6 @@ pub(super) fn split(call: &mut Call<'_>) -> Result<Value, Failure> {
     Ok(Value::strings(parts.into_iter().map(<[u8]>::to_vec)))
 }
 
-pub(super) fn quote_meta(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn quote_meta(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(quoted_meta(call.bytes(0)))
 }

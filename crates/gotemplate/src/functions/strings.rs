@@ -2,15 +2,15 @@
 
 use super::Call;
 use super::builtin::map_chars;
-use crate::limits::Failure;
+use crate::limits::FunctionError;
 use crate::text::{Text, char_count, chars, decode_char, decode_last_char, find, is_digit, is_letter, push_quoted};
 use crate::value::{ElementType, List, Map, Value};
 
-pub(super) fn hello(_: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn hello(_: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::from("Hello!"))
 }
 
-pub(super) fn slugify(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn slugify(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = crate::text::lossy(call.bytes(0));
     // Lower or upper case can turn a character into a dozen others.
     call.budget().create(text.len())?;
@@ -61,11 +61,11 @@ fn title_char(character: char) -> char {
     }
 }
 
-pub(super) fn upper(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn upper(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(map_chars(call.bytes(0), upper_char))
 }
 
-pub(super) fn lower(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn lower(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.created(map_chars(call.bytes(0), lower_char))
 }
 
@@ -80,7 +80,7 @@ fn is_separator(character: char) -> bool {
     character.is_whitespace()
 }
 
-pub(super) fn title(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn title(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut out = Vec::new();
     let mut previous = ' ';
     for (character, _) in chars(call.bytes(0)) {
@@ -107,24 +107,24 @@ fn trim_where(mut bytes: &[u8], is_cut: impl Fn(char) -> bool) -> &[u8] {
     bytes
 }
 
-pub(super) fn trim(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn trim(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let trimmed = trim_where(call.bytes(0), char::is_whitespace).to_vec();
     call.created(trimmed)
 }
 
-pub(super) fn trim_all(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn trim_all(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let cut: std::collections::HashSet<char> = chars(call.bytes(0)).map(|(character, _)| character).collect();
     let trimmed = trim_where(call.bytes(1), |character| cut.contains(&character)).to_vec();
     call.created(trimmed)
 }
 
-pub(super) fn trim_prefix(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn trim_prefix(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = call.bytes(1);
     let trimmed = text.strip_prefix(call.bytes(0)).unwrap_or(text).to_vec();
     call.created(trimmed)
 }
 
-pub(super) fn trim_suffix(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn trim_suffix(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = call.bytes(1);
     let trimmed = text.strip_suffix(call.bytes(0)).unwrap_or(text).to_vec();
     call.created(trimmed)
@@ -132,21 +132,21 @@ pub(super) fn trim_suffix(call: &mut Call<'_>) -> Result<Value, Failure> {
 
 // Parts.
 
-pub(super) fn has_prefix(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn has_prefix(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.bytes(1).starts_with(call.bytes(0))))
 }
 
-pub(super) fn has_suffix(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn has_suffix(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.bytes(1).ends_with(call.bytes(0))))
 }
 
 /// Counts a search as steps: a naive search compares at most the product of both lengths.
-fn count_search(call: &Call<'_>, haystack: usize, needle: usize) -> Result<(), Failure> {
+fn count_search(call: &Call<'_>, haystack: usize, needle: usize) -> Result<(), FunctionError> {
     let comparisons = (haystack as u64).saturating_mul((needle as u64).clamp(1, 1 << 20));
     call.budget().step(comparisons / 65_536)
 }
 
-pub(super) fn contains(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn contains(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (needle, haystack) = (call.bytes(0), call.bytes(1));
     count_search(call, haystack.len(), needle.len())?;
     Ok(Value::Bool(find(haystack, needle).is_some()))
@@ -158,7 +158,7 @@ fn split_bytes<'b>(
     text: &'b [u8],
     separator: &[u8],
     limit: i64,
-) -> Result<Option<Vec<&'b [u8]>>, Failure> {
+) -> Result<Option<Vec<&'b [u8]>>, FunctionError> {
     let most = match limit {
         0 => return Ok(None),
         negative if negative < 0 => usize::MAX,
@@ -191,7 +191,7 @@ fn split_bytes<'b>(
     Ok(Some(parts))
 }
 
-fn numbered(call: &Call<'_>, parts: Option<Vec<&[u8]>>) -> Result<Value, Failure> {
+fn numbered(call: &Call<'_>, parts: Option<Vec<&[u8]>>) -> Result<Value, FunctionError> {
     let parts = parts.unwrap_or_default();
     call.budget().create_items(parts.len())?;
     let entries = parts
@@ -202,25 +202,25 @@ fn numbered(call: &Call<'_>, parts: Option<Vec<&[u8]>>) -> Result<Value, Failure
     Ok(Value::Map(Map::from_unsorted(ElementType::String, entries)))
 }
 
-pub(super) fn split(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn split(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     numbered(call, split_bytes(call, call.bytes(1), call.bytes(0), -1)?)
 }
 
-pub(super) fn splitn(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn splitn(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     numbered(call, split_bytes(call, call.bytes(2), call.bytes(0), call.int(1))?)
 }
 
-pub(super) fn split_list(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn split_list(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let parts = split_bytes(call, call.bytes(1), call.bytes(0), -1)?.unwrap_or_default();
     call.budget().create(call.bytes(1).len())?;
     Ok(Value::strings(parts.into_iter().map(<[u8]>::to_vec)))
 }
 
-fn out_of_bounds(range: String) -> Failure {
-    Failure::new(format!("runtime error: slice bounds out of range [{range}]"))
+fn out_of_bounds(range: String) -> FunctionError {
+    FunctionError::new(format!("runtime error: slice bounds out of range [{range}]"))
 }
 
-pub(super) fn substr(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn substr(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (start, end, text) = (call.int(0), call.int(1), call.bytes(2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let (from, to) = if start < 0 {
@@ -228,7 +228,7 @@ pub(super) fn substr(call: &mut Call<'_>) -> Result<Value, Failure> {
             return Err(out_of_bounds(format!(":{end}")));
         }
         if end > length {
-            return Err(Failure::new(format!(
+            return Err(FunctionError::new(format!(
                 "runtime error: slice bounds out of range [:{end}] with length {length}"
             )));
         }
@@ -248,7 +248,7 @@ pub(super) fn substr(call: &mut Call<'_>) -> Result<Value, Failure> {
     call.created(part)
 }
 
-pub(super) fn trunc(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn trunc(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (count, text) = (call.int(0), call.bytes(1));
     let kept = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let part = if count < 0 {
@@ -262,16 +262,16 @@ pub(super) fn trunc(call: &mut Call<'_>) -> Result<Value, Failure> {
 
 // Building.
 
-pub(super) fn repeat(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn repeat(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = call.bytes(1);
     let Ok(count) = usize::try_from(call.int(0)) else {
-        return Err(Failure::new("strings: negative Repeat count"));
+        return Err(FunctionError::new("strings: negative Repeat count"));
     };
     call.budget().create(text.len().saturating_mul(count))?;
     Ok(Value::from(if text.is_empty() { Vec::new() } else { text.repeat(count) }))
 }
 
-pub(super) fn replace(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn replace(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (old, new, text) = (call.bytes(0), call.bytes(1), call.bytes(2));
     count_search(call, text.len(), old.len())?;
     let mut out = crate::limits::Bytes::new(call.budget());
@@ -294,10 +294,10 @@ pub(super) fn replace(call: &mut Call<'_>) -> Result<Value, Failure> {
     out.finish().map(Value::from)
 }
 
-fn indented(call: &Call<'_>, before: &[u8]) -> Result<Value, Failure> {
+fn indented(call: &Call<'_>, before: &[u8]) -> Result<Value, FunctionError> {
     let text = call.bytes(1);
     let Ok(width) = usize::try_from(call.int(0)) else {
-        return Err(Failure::new("strings: negative Repeat count"));
+        return Err(FunctionError::new("strings: negative Repeat count"));
     };
     let lines = text.iter().filter(|byte| **byte == b'\n').count() + 1;
     let length = lines.saturating_mul(width).saturating_add(text.len());
@@ -315,23 +315,23 @@ fn indented(call: &Call<'_>, before: &[u8]) -> Result<Value, Failure> {
     Ok(Value::from(out))
 }
 
-pub(super) fn indent(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn indent(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     indented(call, b"")
 }
 
-pub(super) fn nindent(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn nindent(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     indented(call, b"\n")
 }
 
-pub(super) fn plural(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn plural(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let index = if call.int(2) == 1 { 0 } else { 1 };
     Ok(call.take(index))
 }
 
 fn joined(
     call: &Call<'_>,
-    mut write: impl FnMut(&Value, &mut Vec<u8>) -> Result<(), Failure>,
-) -> Result<Value, Failure> {
+    mut write: impl FnMut(&Value, &mut Vec<u8>) -> Result<(), FunctionError>,
+) -> Result<Value, FunctionError> {
     let mut out = crate::limits::Bytes::new(call.budget());
     let present = call.arguments.iter().filter(|value| !matches!(value, Value::Nil));
     for (index, value) in present.enumerate() {
@@ -344,14 +344,14 @@ fn joined(
     out.finish().map(Value::from)
 }
 
-pub(super) fn quote(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn quote(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     joined(call, |value, out| {
         push_quoted(out, &call.text_of(value)?, b'"', false);
         Ok(())
     })
 }
 
-pub(super) fn squote(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn squote(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     joined(call, |value, out| {
         out.push(b'\'');
         out.extend_from_slice(&call.text_of(value)?);
@@ -360,19 +360,19 @@ pub(super) fn squote(call: &mut Call<'_>) -> Result<Value, Failure> {
     })
 }
 
-pub(super) fn cat(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn cat(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     joined(call, |value, out| {
         out.extend_from_slice(&call.text_of(value)?);
         Ok(())
     })
 }
 
-pub(super) fn to_string(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_string(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.text_of(call.value(0)).map(Value::String)
 }
 
 /// Sprig's `strslice`: the texts of a list without nils, or one text.
-fn texts(call: &Call<'_>, value: &Value) -> Result<Vec<Value>, Failure> {
+fn texts(call: &Call<'_>, value: &Value) -> Result<Vec<Value>, FunctionError> {
     match value {
         Value::Nil => Ok(Vec::new()),
         Value::List(list) => {
@@ -388,11 +388,11 @@ fn string_list(items: Vec<Value>) -> Value {
     Value::List(List::new(ElementType::String, items))
 }
 
-pub(super) fn to_strings(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn to_strings(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     texts(call, call.value(0)).map(string_list)
 }
 
-pub(super) fn join(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let separator = call.bytes(0);
     let mut out = crate::limits::Bytes::new(call.budget());
     for (index, text) in texts(call, call.value(1))?.iter().enumerate() {
@@ -404,7 +404,7 @@ pub(super) fn join(call: &mut Call<'_>) -> Result<Value, Failure> {
     out.finish().map(Value::from)
 }
 
-pub(super) fn sort_alpha(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn sort_alpha(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut sorted = match call.value(0) {
         Value::List(_) => texts(call, call.value(0))?,
         other => vec![Value::String(call.text_of(other)?)],

@@ -1,36 +1,41 @@
 //! Types of values, and type-sensitive equality.
 
 use super::Call;
-use crate::limits::{Budget, Failure};
+use crate::limits::{Budget, FunctionError};
 use crate::value::Value;
 
-pub(super) fn type_of(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn type_of(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::from(call.value(0).type_name()))
 }
 
-pub(super) fn kind_of(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn kind_of(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::from(call.value(0).kind_name()))
 }
 
-pub(super) fn type_is(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn type_is(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.bytes(0) == call.value(1).type_name().as_bytes()))
 }
 
-pub(super) fn kind_is(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn kind_is(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Bool(call.bytes(0) == call.value(1).kind_name().as_bytes()))
 }
 
-pub(super) fn type_is_like(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn type_is_like(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     // The pointer types that Go also accepts here do not occur.
     type_is(call)
 }
 
-pub(super) fn deep_equal(call: &mut Call<'_>) -> Result<Value, Failure> {
+pub(super) fn deep_equal(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     are_deep_equal(call.budget(), call.value(0), call.value(1), 0).map(Value::Bool)
 }
 
 /// `reflect.DeepEqual`: types matter, and a nil list differs from an empty one.
-pub(super) fn are_deep_equal(budget: &Budget<'_>, left: &Value, right: &Value, depth: usize) -> Result<bool, Failure> {
+pub(super) fn are_deep_equal(
+    budget: &Budget<'_>,
+    left: &Value,
+    right: &Value,
+    depth: usize,
+) -> Result<bool, FunctionError> {
     budget.step(1)?;
     budget.check_depth(depth)?;
     Ok(match (left, right) {
