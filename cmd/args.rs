@@ -292,6 +292,22 @@ pub struct ObjectFormatArgs {
     pub output: ObjectFormat,
 }
 
+/// Commands that ask nothing of an API server, or whose rights are printed elsewhere.
+pub const COMMANDS_WITHOUT_RIGHTS: [(&str, &str); 7] = [
+    ("artifact", "it works with registries"),
+    ("build", "it works with files and registries"),
+    ("distribution", "it works with files and registries"),
+    ("completion", "it asks nothing of an API server"),
+    ("explain", "it asks nothing of an API server"),
+    ("controller", "the operator's own rights come with `flux-operator install --export`"),
+    ("rbac", "it asks nothing of an API server"),
+];
+
+/// Whether the rights of a command can be asked for.
+pub fn has_rights(command: &clap::Command) -> bool {
+    !command.is_hide_set() && COMMANDS_WITHOUT_RIGHTS.iter().all(|(word, _)| *word != command.get_name())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

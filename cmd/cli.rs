@@ -4,7 +4,9 @@ use std::cell::RefCell;
 
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
-use crate::terminal::GlobalArgs;
+use crate::flows::rights::Rights;
+use crate::terminal::{CliError, GlobalArgs};
+use crate::verbs;
 
 const NAME: &str = "flux-operator";
 
@@ -162,6 +164,53 @@ pub enum Command {
     Rbac(Verb<crate::verbs::rbac::Args>),
     Controller(Verb<Box<crate::verbs::controller::Args>>),
     Completion(Verb<crate::verbs::completion::Args>),
+}
+
+impl Command {
+    /// Collects the rows that stand beside the command.
+    ///
+    /// # Errors
+    /// Those of the words that name objects; usage for a command that asks nothing of an API server.
+    pub fn rights(&self, rights: &mut Rights) -> Result<(), CliError> {
+        match self {
+            Command::Get(Verb(command)) => verbs::get::rights(command, rights)?,
+            Command::Tree(Verb(command)) => verbs::tree::rights(command, rights)?,
+            Command::Trace(Verb(args)) => verbs::trace::rights(args, rights)?,
+            Command::Events(Verb(args)) => verbs::events::rights(args, rights)?,
+            Command::Debug(Verb(args)) => verbs::debug::rights(args, rights)?,
+            Command::Impact(Verb(args)) => verbs::impact::rights(args, rights)?,
+            Command::Logs(Verb(args)) => verbs::logs::rights(args, rights)?,
+            Command::Report(Verb(_)) => verbs::report::rights(rights),
+            Command::Bundle(Verb(_)) => verbs::bundle::rights(rights),
+            Command::Stats(Verb(args)) => verbs::stats::rights(args, rights),
+            Command::Status(Verb(args)) => verbs::status::rights(args, rights),
+            Command::Why(Verb(args)) => verbs::why::rights(args, rights)?,
+            Command::Check(Verb(args)) => verbs::check::rights(args, rights),
+            Command::Version(Verb(args)) => verbs::version::rights(args, rights),
+            Command::WhatChanged(Verb(args)) => verbs::what_changed::rights(args, rights),
+            Command::Create(Verb(command)) => verbs::create::rights(command, rights)?,
+            Command::Plan(Verb(command)) => verbs::plan::rights(command, rights),
+            Command::Apply(Verb(command)) => verbs::apply::rights(command, rights),
+            Command::Reconcile(Verb(command)) => verbs::reconcile::rights(command, rights)?,
+            Command::Rollback(Verb(command)) => verbs::rollback::rights(command, rights),
+            Command::Suspend(Verb(command)) => verbs::suspend::rights(command, rights)?,
+            Command::Resume(Verb(command)) => verbs::resume::rights(command, rights)?,
+            Command::Wait(Verb(command)) => verbs::wait::rights(command, rights)?,
+            Command::Delete(Verb(command)) => verbs::delete::rights(command, rights)?,
+            Command::Install(Verb(args)) => verbs::install::rights(args, rights)?,
+            Command::Uninstall(Verb(command)) => verbs::uninstall::rights(command, rights),
+            Command::Export(Verb(command)) => verbs::export::rights(command, rights)?,
+            Command::Migrate(Verb(args)) => verbs::migrate::rights(args, rights)?,
+            Command::Build(_)
+            | Command::Explain(_)
+            | Command::Distribution(_)
+            | Command::Artifact(_)
+            | Command::Rbac(_)
+            | Command::Controller(_)
+            | Command::Completion(_) => {}
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -7,5 +7,6 @@ pub mod inventory;
 pub mod manifest_files;
 pub mod operator;
 pub mod request;
+pub mod rights;
 pub mod run_in_process;
 pub mod saved_plan;

@@ -4,7 +4,6 @@ pub mod connect;
 pub mod manifest_file;
 pub mod read_source;
 pub mod registries;
-pub mod rehearsal;
 pub mod target;
 pub mod watch;
 

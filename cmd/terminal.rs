@@ -114,11 +114,6 @@ impl Shell {
         self.structured_errors
     }
 
-    /// Whether nothing is to change: neither a file nor the cluster, which answers as if it had.
-    pub fn rehearses(&self) -> bool {
-        self.global.rehearsal.is_some()
-    }
-
     pub fn stdout_is_terminal(&self) -> bool {
         self.stdout_terminal
     }

@@ -26,6 +26,7 @@ pub use crate::reconcile::uninstall::Kept;
 pub use install::{InstallPlan, Installed, install, install_plan};
 pub use manifests::{OperatorParams, manifest_text, manifests};
 pub use resource_sets::{Released, UnservedObject, refuse_if_served, release, unserved_objects};
+pub use rights::rights_of_run;
 pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
 
 /// Default limit for a definition to be served.

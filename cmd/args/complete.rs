@@ -18,13 +18,13 @@ use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 
+use crate::args::has_rights;
 use crate::input::grammar;
 use crate::input::grammar::Unsaid;
 use crate::output::columns_of_kind::of_kind;
 use crate::output::listing::{Column, Row};
 use crate::session::Session;
 use crate::session::read_source::instance_type;
-use crate::session::rehearsal::is_rehearsed;
 use crate::terminal::usage::plugins;
 use crate::terminal::{Config, GlobalArgs, Shell};
 
@@ -85,7 +85,7 @@ fn line_behind(line: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
 
 /// `rbac get <TAB>` is completed as `get <TAB>` is.
 fn with_lines_behind_rbac(tree: Command) -> Command {
-    let verbs: Vec<Command> = tree.get_subcommands().filter(|verb| is_rehearsed(verb)).cloned().collect();
+    let verbs: Vec<Command> = tree.get_subcommands().filter(|verb| has_rights(verb)).cloned().collect();
     tree.mut_subcommand("rbac", |rbac| {
         let flags: Vec<Arg> = rbac.get_arguments().filter(|argument| !argument.is_positional()).cloned().collect();
         let empty =

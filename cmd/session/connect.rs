@@ -10,7 +10,6 @@ use flux_operator::cluster::{
 };
 
 use crate::output::hints;
-use crate::session::rehearsal;
 
 use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment};
 
@@ -45,11 +44,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
             stderr: shell.stderr_is_terminal() || !shell.has_structured_errors(),
         },
     };
-    let cluster = flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))?;
-    match &flags.rehearsal {
-        Some(folder) => Ok(cluster.rehearsed(Arc::new(rehearsal::open(folder)?))),
-        None => Ok(cluster),
-    }
+    flux_operator::cluster::connect(options).await.map_err(|e| cli_error(&e))
 }
 
 /// Says what failed, why, and what to do next, with the exit code of its category.
@@ -84,8 +79,7 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
 }
 
 /// The namespace of the chosen context, for commands that use no cluster; a kubeconfig that cannot be used counts as none.
-pub fn context_namespace(shell: &Shell) -> Option<String> {
-    let flags = shell.global();
+pub fn context_namespace(flags: &GlobalArgs) -> Option<String> {
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags)).ok()?;
     flux_operator::cluster::kubeconfig::namespace(config, flags.context.as_deref())
 }

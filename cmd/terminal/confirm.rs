@@ -42,9 +42,6 @@ pub async fn confirm(
     agreement: Agreement<'_>,
 ) -> Result<(), CliError> {
     check_named_context(args, context, what)?;
-    if shell.rehearses() {
-        return Ok(());
-    }
     if let Some((name, pattern)) = context.zip(protection(shell, context))
         && args.confirm_context.is_none()
     {

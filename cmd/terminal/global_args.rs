@@ -60,9 +60,6 @@ pub struct GlobalArgs {
     /// Do not verify the server's certificate
     #[arg(long, global = true, alias = "kube-insecure-skip-tls-verify", help_heading = CLUSTER, hide_short_help = true)]
     pub insecure_skip_tls_verify: bool,
-    /// Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it.
-    #[arg(long, global = true, value_name = "DIR", hide = true)]
-    pub rehearsal: Option<PathBuf>,
     /// Longest wait for one API call, as 10s, 1m or seconds; the first run of a
     /// credential plugin may ask a person, and has --timeout
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", help_heading = CLUSTER, hide_short_help = true)]

@@ -55,7 +55,7 @@ impl Interruption {
         });
     }
 
-    /// Reports whether a write was sent; those of a lease and rehearsals are none.
+    /// Reports whether a write was sent; those of a lease and dry runs do not count.
     pub fn has_written(&self) -> bool {
         self.has_written.load(Ordering::Relaxed)
     }

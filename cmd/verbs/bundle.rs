@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::flows::rights::{FLUX, Right, Rights, always, when};
 use crate::output::next_step::{command, sentence};
 use crate::output::objects;
 use crate::session::Session;
@@ -67,11 +68,27 @@ pub struct Args {
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
 
+/// Everything that is bundled.
+const BUNDLED: &[Right] = &[
+    always(
+        "list",
+        "configmaps events limitranges namespaces nodes persistentvolumeclaims persistentvolumes pods resourcequotas",
+    ),
+    always("list", "secrets serviceaccounts services customresourcedefinitions.apiextensions.k8s.io"),
+    always("list", "daemonsets.apps deployments.apps replicasets.apps statefulsets.apps jobs.batch"),
+    always("list", "leases.coordination.k8s.io networkpolicies.networking.k8s.io storageclasses.storage.k8s.io"),
+    always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+    always("list", FLUX),
+    when("metrics are served", "list", "pods.metrics.k8s.io"),
+];
+
+pub fn rights(rights: &mut Rights) {
+    rights.everywhere(BUNDLED);
+    rights.in_namespace(&rights.flux_namespace(), &[always("get", "pods/log")]);
+}
+
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let now = Timestamp::now();
-    if shell.rehearses() {
-        return make(args, shell, now).map(|_| Exit::Done);
-    }
     let path =
         args.archive.clone().unwrap_or_else(|| format!("flux-bundle-{}.tar.gz", now.strftime("%Y%m%d-%H%M%S")).into());
     if path == Path::new("-") && std::io::stdout().is_terminal() {
@@ -151,7 +168,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
         })?,
     };
     if let Some(why) = &bundle.incomplete {
-        if !args.allow_unmasked && !shell.rehearses() {
+        if !args.allow_unmasked {
             return Err(CliError::failed(format!("cannot mask all secrets, so nothing is written: {why}"))
                 .hint("--allow-unmasked writes it all the same; look through it before you give it to someone"));
         }

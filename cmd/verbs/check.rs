@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::checks::{Check, CheckOptions, CheckReport, Verdict, check};
+use flux_operator::inspect::checks::{self, Check, CheckOptions, CheckReport, Verdict, check};
 use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
 
 use crate::args::list::hint_at_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
+use crate::flows::rights::{FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
 use crate::output::table::clean;
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::k8s::rbac::Permission;
 
 /// Check the cluster and the installation
 ///
@@ -61,6 +63,33 @@ pub struct Args {
     pub view: ViewArgs,
     #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// An installation that is checked.
+const CHECKS: &[Right] = &[
+    always("list", "customresourcedefinitions.apiextensions.k8s.io deployments.apps"),
+    when("objects at old versions are looked for", "list", FLUX),
+    when("a controller is not ready", "list", "pods events"),
+];
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    if args.pre {
+        // Each of them is asked about, and one that is missing is a fault.
+        rights.explained(checks::RIGHTS.iter().map(|(verb, group, resource, namespaced)| {
+            let right = Permission {
+                namespace: namespaced.then(|| namespace.clone()),
+                group: (*group).to_owned(),
+                resource: (*resource).to_owned(),
+                verb: (*verb).to_owned(),
+                name: None,
+            };
+            (right, "it is asked whether one has it")
+        }));
+        return;
+    }
+    rights.everywhere(CHECKS);
+    rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

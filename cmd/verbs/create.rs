@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -20,6 +21,20 @@ impl Command {
     /// Whether `--server` means a registry here, not the API server.
     pub fn is_about_a_registry(&self) -> bool {
         matches!(self, Command::Secret(secret) if matches!(**secret, secret::Command::Registry(_)))
+    }
+}
+
+/// # Errors
+/// Usage for a manifest, which is only printed.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(_) => Err(CliError::usage(
+            "`create instance` needs no rights: it prints a manifest and asks nothing of an API server",
+        )),
+        Command::Secret(command) => {
+            secret::rights(command, rights);
+            Ok(())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::unknown_kind;
+use crate::flows::rights::{Rights, read_words, when};
 use crate::output::table::clean;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source, named_objects, within};
@@ -60,6 +61,16 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    if args.values || args.vars {
+        let namespace = rights.namespace_or("default");
+        rights.in_namespace(&namespace, &[when("the object takes values from it", "get", "configmaps secrets")]);
+    }
+    read_words(rights, &args.resource)
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -13,6 +14,16 @@ mod resource;
 pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Resource(args) => resource::rights(args, rights)?,
+    }
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

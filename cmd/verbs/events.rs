@@ -8,6 +8,7 @@ use flux_operator::k8s::{ObjectId, ResourceType};
 
 use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::args::{When, unknown_kind};
+use crate::flows::rights::{Rights, read_words};
 use crate::output::listing::{Listing, Row, item};
 use crate::session::read_source::{FromArgs, Lacking, Named, Source, named};
 use crate::terminal::output_format::OutputArgs;
@@ -50,6 +51,14 @@ pub struct Args {
     /// Go on and show new events
     #[arg(short, long)]
     pub watch: bool,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.scope(args.all_namespaces, "default");
+    rights.list(&EVENT, namespace.as_deref(), &[], args.watch);
+    read_words(rights, &args.resource)
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

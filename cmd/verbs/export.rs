@@ -6,6 +6,7 @@ use flux_operator::request::bare;
 use serde_json::{Value, json};
 
 use crate::args::ObjectFormat;
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -19,6 +20,17 @@ pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
     Report(report::Args),
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Resource(args) => resource::rights(args, rights)?,
+        Command::Report(_) => report::rights(rights),
+    }
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

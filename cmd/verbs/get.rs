@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod components;
@@ -24,6 +25,20 @@ pub enum Command {
     #[command(visible_alias = "all", alias = "resource")]
     Resources(resources::Args),
     Suspended(suspended::Args),
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Components(args) => components::rights(args, rights),
+        Command::History(args) => history::rights(args, rights),
+        Command::Inventory(args) => inventory::rights(args, rights),
+        Command::Resources(args) => return resources::rights(args, rights),
+        Command::Suspended(args) => return suspended::rights(args, rights),
+    }
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

@@ -4,6 +4,7 @@ use flux_operator::inspect::impact::impact;
 use serde_json::json;
 
 use crate::flows::impact::impact_text;
+use crate::flows::rights::{FINDS_USERS, Rights, read_words};
 use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -30,6 +31,13 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    rights.everywhere(FINDS_USERS);
+    read_words(rights, &args.resource)
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

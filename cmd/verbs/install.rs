@@ -18,6 +18,7 @@ use crate::args::WaitArgs;
 use crate::args::instance::InstanceArgs;
 use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::{VERSION, operator_error, required_image, warn_of_unserved};
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FLUX, KIND, Right, Rights, always, under, when};
 use crate::flows::run_in_process::{DistributionArgs, Listener, agree_to_store, read_unless_second};
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -102,6 +103,61 @@ pub struct Args {
     #[command(flatten)]
     pub progress: ProgressArgs,
 }
+
+/// # Errors
+/// Those of reading the image.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.flux_namespace();
+    let params = args.params(&namespace, required_image(args.image.as_deref())?);
+    rights.operator(&params, INSTALLS);
+    rights.grants(&params);
+    rights.everywhere(LOOKS);
+    rights.in_namespace(
+        &namespace,
+        &[when(
+            "another operator is replaced",
+            "list get delete",
+            "roles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io",
+        )],
+    );
+    if !args.secret.is_empty() {
+        rights.in_namespace(&namespace, &[always("patch", "secrets"), when("the Secret is new", "create", "secrets")]);
+    }
+    if args.filename.is_some() || args.describes_instance() {
+        const LOSES: &str = "the instance may take custom resources away";
+        rights.everywhere(&under(LOSES, COMPARES_CLUSTER));
+        rights.in_namespace(&namespace, &under(LOSES, COMPARES_NAMESPACE));
+        rights.in_namespace(
+            &namespace,
+            &[
+                always("get patch", "fluxinstances.fluxcd.controlplane.io"),
+                when("the instance is new", "create", "fluxinstances.fluxcd.controlplane.io"),
+                when("it is followed", "list watch", "fluxinstances.fluxcd.controlplane.io"),
+            ],
+        );
+    }
+    Ok(())
+}
+
+/// An object of the operator.
+const INSTALLS: &[Right] = &[
+    always("patch", KIND),
+    when("the object is new", "create", KIND),
+    when("the object is read by its name", "get list", KIND),
+    when("it is waited for", "watch", KIND),
+    when("a binding changes its role and is made anew", "delete", KIND),
+];
+/// Objects of others that an operator has to know.
+const LOOKS: &[Right] = &[
+    when("objects that no operator would serve are looked for", "list", FLUX),
+    always("list", "clusterrolebindings.rbac.authorization.k8s.io"),
+    when(
+        "what others have installed is compared",
+        "get list",
+        "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io customresourcedefinitions.apiextensions.k8s.io",
+    ),
+    when("another operator is looked for", "list", "deployments.apps leases.coordination.k8s.io"),
+];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let image = required_image(args.image.as_deref())?;

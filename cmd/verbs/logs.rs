@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::{When, kind};
+use crate::flows::rights::{Rights, always, when};
 use crate::output::next_step::word as quoted;
 use crate::output::table::clean;
 use crate::session::connect::cli_error;
@@ -88,6 +89,29 @@ pub enum LogFormat {
 
 /// Bytes that are printed together.
 const BLOCK: usize = 64 * 1024;
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    rights.everywhere(&[always("list", "deployments.apps")]);
+    rights.in_namespace(
+        &rights.flux_namespace(),
+        &[
+            always("list", "pods"),
+            always("get", "pods/log"),
+            when("no Deployment has the label of the operator", "get", "deployments.apps"),
+        ],
+    );
+    if args.follow {
+        rights.in_namespace(&rights.flux_namespace(), &[always("watch", "pods")]);
+    }
+    if args.resource.is_empty() {
+        return Ok(());
+    }
+    named_objects(&args.resource)?
+        .into_iter()
+        .try_for_each(|(word, name)| rights.reads_if("no line is about it", word, &[name]))
+}
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let named = match args.resource.as_slice() {

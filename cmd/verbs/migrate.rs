@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
+use crate::flows::rights::Rights;
 use crate::terminal::output_format::{Format, ViewArgs, no_names, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -60,6 +61,19 @@ pub struct Args {
     pub view: ViewArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// # Errors
+/// Those of the words; usage for files.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    match &args.command {
+        None => Err(CliError::usage("`migrate` of files needs no rights: it asks nothing of an API server")),
+        Some(Command::Bootstrap(args)) => {
+            bootstrap::rights(args, rights);
+            Ok(())
+        }
+        Some(Command::Owner(args)) => owner::rights(args, rights),
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

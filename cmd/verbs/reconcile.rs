@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod all;
@@ -16,6 +17,17 @@ pub enum Command {
     Resource(resource::Args),
     #[command(visible_alias = "resources")]
     All(all::Args),
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Resource(args) => resource::rights(args, rights)?,
+        Command::All(args) => all::rights(args, rights)?,
+    }
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

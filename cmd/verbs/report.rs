@@ -8,6 +8,7 @@ use flux_operator::inspect::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;
+use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always};
 use crate::output::page::html;
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
@@ -46,6 +47,21 @@ pub struct Args {
 }
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
+
+pub fn rights(rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(OVERVIEW);
+    rights.everywhere(EXPLAINS);
+    rights.everywhere(&[
+        always("list", "events namespaces resourcequotas serviceaccounts services"),
+        always("list", "customresourcedefinitions.apiextensions.k8s.io networkpolicies.networking.k8s.io"),
+        always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+        always("list", FLUX),
+    ]);
+    rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
+    rights.in_namespace(&namespace, &[always("list", "pods")]);
+    rights.in_namespace(&namespace, EXPLAINS_SECRETS);
+}
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if matches!(args.view.output, Format::Name) {
@@ -106,7 +122,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text),
-            (None, Some(_)) if shell.rehearses() => {}
             (None, Some(path)) if !to_stdout => {
                 write(path, &html(&page), args.overwrite)?;
                 shell.print(&format!("{}\n", path.display()));

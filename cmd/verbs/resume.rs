@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -15,6 +16,31 @@ pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
     Overdue(overdue::Args),
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => {
+            rights.instance(&args.name, &[always("patch", KIND)]);
+            if args.wait.wait {
+                rights.instance(&args.name, FOLLOWS);
+                rights.everywhere(FINDS_OPERATOR);
+                rights.everywhere(EXPLAINS_SILENCE);
+            }
+        }
+        Command::Resource(args) => {
+            let wanted = args.resources.resolve()?;
+            rights.wanted(&wanted, &[always("patch", KIND)]);
+            if args.wait.wait {
+                rights.wanted(&wanted, FOLLOWS);
+                rights.everywhere(EXPLAINS_SILENCE);
+            }
+        }
+        Command::Overdue(args) => overdue::rights(args, rights)?,
+    }
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

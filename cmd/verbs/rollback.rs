@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -11,6 +12,11 @@ mod instance;
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
     Instance(instance::Args),
+}
+
+pub fn rights(command: &Command, rights: &mut Rights) {
+    let Command::Instance(args) = command;
+    instance::rights(args, rights);
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

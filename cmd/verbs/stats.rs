@@ -5,6 +5,7 @@ use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::report::{self, StatsRow};
 
 use crate::args::list::{ListRequest, place, show_list};
+use crate::flows::rights::{KIND, Rights, always};
 use crate::output::listing::{Listing, listing};
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source, Viewed};
@@ -33,6 +34,11 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.scope(args.all_namespaces, "default");
+    rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -8,6 +8,7 @@ use flux_operator::inspect::status::{KindCounts, StatusView, status};
 use jiff::Timestamp;
 
 use crate::args::list::no_namespace;
+use crate::flows::rights::{KIND, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always};
 use crate::output::screen::Screen;
 use crate::output::table::{short_revision, terminal_width};
 use crate::session::read_source::{FromArgs, Source, Viewed, within};
@@ -44,6 +45,16 @@ const CLIENT: &str = env!("CARGO_PKG_VERSION");
 /// Cells of a bar, where there is room, and what is too few to say anything.
 const BAR: usize = 16;
 const LEAST_BAR: usize = 4;
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(OVERVIEW);
+    rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
+    rights.flux_kinds(None, |kind| !["FluxInstance", "FluxReport"].contains(&kind.kind), &[always("list", KIND)]);
+    if args.watch {
+        rights.flux_kinds(None, |_| true, &[always("list watch", KIND)]);
+    }
+}
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::list::{hint_at_namespace, place};
+use crate::flows::rights::{FLUX, Right, Rights, read_words, when};
 use crate::session::read_source::{FromArgs, Lacking, Named, Source, named, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
@@ -36,6 +37,23 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// Objects on the way from an object to its source.
+const WAY: &[Right] = &[
+    when("the object has such an owner or source", "get", FLUX),
+    when(
+        "the object has such an owner",
+        "get",
+        "deployments.apps replicasets.apps statefulsets.apps daemonsets.apps jobs.batch",
+    ),
+];
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    rights.everywhere(WAY);
+    read_words(rights, &args.resource)
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

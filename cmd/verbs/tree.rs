@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::args::kind;
 use crate::args::list::{hint_at_namespace, place};
+use crate::flows::rights::{
+    FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, read_words, when,
+};
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
 use crate::session::read_source::{FromArgs, Lacking, Named, Source, instance_type, named, within};
@@ -88,6 +91,39 @@ pub struct TreeArgs {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.flux_namespace();
+    // An inventory may hold everything; these are the kinds whose state and parts a tree shows most.
+    rights.everywhere(&[when("an inventory has such an object", "get list", FLUX)]);
+    rights.everywhere(READS_INVENTORY_CLUSTER);
+    rights.everywhere(READS_INVENTORY_NAMESPACE);
+    rights.everywhere(&[when(
+        "an inventory has such an object",
+        "get list",
+        "pods configmaps secrets statefulsets.apps daemonsets.apps replicasets.apps jobs.batch cronjobs.batch \
+         ingresses.networking.k8s.io roles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io",
+    )]);
+    match command {
+        Command::Instance(args) => {
+            rights.in_namespace(&namespace, &[always("list", "pods")]);
+            rights.instance(&args.name, &[always("get", KIND)]);
+            Ok(())
+        }
+        Command::Kustomization(args) => {
+            rights.reads("kustomization", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        Command::Helmrelease(args) => {
+            rights.reads("helmrelease", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        Command::Resourceset(args) => {
+            rights.reads("resourceset", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        Command::Resource(args) => read_words(rights, &args.resource),
+    }
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
@@ -15,6 +16,14 @@ pub enum Command {
     Instance(instance::Args),
     Operator(operator::Args),
     Resourcesets(resourcesets::Args),
+}
+
+pub fn rights(command: &Command, rights: &mut Rights) {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Operator(args) => operator::rights(args, rights),
+        Command::Resourcesets(args) => resourcesets::rights(args, rights),
+    }
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

@@ -4,6 +4,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::inspect::version::{VersionView, version};
 
 use crate::args::list::hint_at_namespace;
+use crate::flows::rights::{Rights, always};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -31,6 +32,17 @@ pub struct Args {
 }
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    if args.client {
+        return;
+    }
+    rights.everywhere(&[
+        always("get", "customresourcedefinitions.apiextensions.k8s.io"),
+        always("list", "deployments.apps"),
+    ]);
+    rights.in_namespace(&rights.flux_namespace(), &[always("list", "fluxinstances.fluxcd.controlplane.io")]);
+}
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let client = VersionView { client: CLIENT.into(), ..VersionView::default() };

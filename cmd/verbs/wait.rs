@@ -4,6 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use flux_operator::request::Absent;
 
 use crate::flows::follow::{Followed, until_created, until_gone, until_ready, watch};
+use crate::flows::rights::{EXPLAINS_SILENCE, KIND, Right, Rights, always, when};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressMode;
@@ -20,6 +21,21 @@ pub enum Command {
     Instance(instance::Args),
     Resource(resource::Args),
     Revision(revision::Args),
+}
+
+/// Rows of a wait for one object.
+const WAITS: &[Right] = &[always("list", KIND), when("it is not done at the first look", "watch get", KIND)];
+
+/// # Errors
+/// Those of the words.
+pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::Resource(args) => rights.wanted(&args.resources.resolve()?, WAITS),
+        Command::Revision(args) => return revision::rights(args, rights),
+    }
+    rights.everywhere(EXPLAINS_SILENCE);
+    Ok(())
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

@@ -5,10 +5,12 @@ use flux_operator::inspect::changes;
 
 use crate::args::When;
 use crate::args::list::{ListRequest, place, show_list};
+use crate::flows::rights::{KIND, Right, Rights, always};
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, warn_of_refusals};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Show who changed what, in the order of time
 ///
@@ -41,6 +43,31 @@ pub struct Args {
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
+}
+
+/// Objects whose field managers tell of changes.
+const CHANGES: &[Right] = &[
+    always("list", "events secrets serviceaccounts services resourcequotas"),
+    always("list", "deployments.apps networkpolicies.networking.k8s.io"),
+];
+/// Objects without a namespace whose field managers tell of changes.
+const CHANGES_OF_CLUSTER: &[Right] = &[
+    always("list", "namespaces customresourcedefinitions.apiextensions.k8s.io"),
+    always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+];
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);
+    let namespace = namespace.as_deref();
+    rights.named(namespace, &[], CHANGES);
+    if args.all_namespaces {
+        rights.everywhere(CHANGES_OF_CLUSTER);
+    }
+    rights.flux_kinds(namespace, |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
+    if args.watch {
+        rights.flux_kinds(namespace, |_| true, &[always("list watch", KIND)]);
+        rights.named(namespace, &[], &[always("watch", "events")]);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

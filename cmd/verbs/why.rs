@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use flux_operator::api::kinds;
 
+use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, KIND, Right, Rights, always, read_words, when};
 use crate::session::read_source::{FromArgs, Named, named, named_objects};
 use crate::terminal::output_format::ViewArgs;
 use crate::terminal::{CliError, Exit, Shell};
@@ -55,6 +56,35 @@ pub struct Args {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Instance(instance::Args),
+}
+
+/// An instance whose objects are all looked at.
+const READS_INSTALLATION: &[Right] = &[when(
+    "the inventory has several such objects",
+    "list",
+    "namespaces resourcequotas serviceaccounts services networkpolicies.networking.k8s.io \
+     customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
+     clusterrolebindings.rbac.authorization.k8s.io",
+)];
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.scope(args.all_namespaces, "default");
+    rights.everywhere(EXPLAINS);
+    rights.named(namespace.as_deref(), &[], EXPLAINS_SECRETS);
+    match &args.command {
+        Some(Command::Instance(args)) => {
+            rights.everywhere(READS_INSTALLATION);
+            rights.instance(&args.name, &[always("get", KIND)]);
+        }
+        None if args.resource.is_empty() => {
+            rights.everywhere(&[when("the namespace of Flux may be gone", "get", "namespaces")]);
+            rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
+        }
+        None => return read_words(rights, &args.resource),
+    }
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

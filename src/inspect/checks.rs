@@ -310,7 +310,7 @@ fn kubernetes(snapshot: &Snapshot) -> Group {
 }
 
 /// What the reconciler does besides reading: verb, group, resource, whether in the instance's namespace.
-const RIGHTS: &[(&str, &str, &str, bool)] = &[
+pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("patch", "apiextensions.k8s.io", "customresourcedefinitions", false),
     ("patch", "", "namespaces", false),
     ("patch", "rbac.authorization.k8s.io", "clusterroles", false),

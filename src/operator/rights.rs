@@ -9,11 +9,15 @@ use crate::api::kinds::{
     HELM_GROUP, IMAGE_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP, SOURCE_EXTENSIONS_GROUP, SOURCE_GROUP,
 };
 use crate::api::well_known;
+use crate::k8s::rbac::Permission;
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const OWN_KINDS: &[&str] = &["fluxinstances", "fluxreports", "resourcesets", "resourcesetinputproviders"];
+
+/// Resources that only an operator in the cluster works with.
+const ONLY_SERVICE: &[&str] = &["nodes", "fluxreports"];
 
 /// A rule of a role.
 #[derive(Clone, Copy, Debug)]
@@ -232,7 +236,39 @@ impl Rights {
     }
 }
 
+/// Returns the rights of one run of the operator's work, each with the reason why a run may need it; those of a service are left
+/// out.
+pub fn rights_of_run(namespace: &str) -> Vec<(Permission, &'static str)> {
+    let mut rights = vec![];
+    for (rules, scope) in [(CLUSTER, None), (OWN_NAMESPACE, Some(namespace))] {
+        for rule in rules.iter().filter(|rule| !rule.resources.iter().all(|one| ONLY_SERVICE.contains(one))) {
+            rights.extend(rule.permissions(scope, namespace).map(|permission| (permission, rule.why)));
+        }
+    }
+    rights
+}
+
 impl Rule {
+    fn permissions<'a>(&'a self, scope: Option<&'a str>, namespace: &'a str) -> impl Iterator<Item = Permission> + 'a {
+        let names: Vec<Option<String>> = match self.names {
+            [] => vec![None],
+            names => names.iter().map(|name| Some(name.replace("{namespace}", namespace))).collect(),
+        };
+        names.into_iter().flat_map(move |name| {
+            let resources = self.groups.iter().flat_map(|group| self.resources.iter().map(move |one| (*group, *one)));
+            resources.flat_map(move |(group, resource)| {
+                let name = name.clone();
+                self.verbs.iter().map(move |verb| Permission {
+                    namespace: scope.map(str::to_owned),
+                    group: group.to_owned(),
+                    resource: resource.to_owned(),
+                    verb: (*verb).to_owned(),
+                    name: name.clone(),
+                })
+            })
+        })
+    }
+
     fn value(&self, namespace: &str) -> Value {
         let mut value = json!({"apiGroups": self.groups, "resources": self.resources});
         if !self.names.is_empty() {

@@ -13,6 +13,7 @@ use flux_operator::request::Absent;
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::way_without;
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
@@ -71,6 +72,32 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
+/// The instance, whose name is in the file.
+const STORES: &[Right] = &[
+    always("get patch", "fluxinstances.fluxcd.controlplane.io"),
+    when("the instance is new", "create list", "fluxinstances.fluxcd.controlplane.io"),
+    when("it is followed", "list watch", "fluxinstances.fluxcd.controlplane.io"),
+];
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.in_namespace(&namespace, STORES);
+    rights.everywhere(&[when(
+        "instances of other namespaces are looked for",
+        "list",
+        "fluxinstances.fluxcd.controlplane.io",
+    )]);
+    if args.in_process.in_process || args.plan.is_some() {
+        rights.run_in_process();
+        return;
+    }
+    // What an operator would lose is asked about first.
+    const LOSES: &str = "the change may take custom resources away";
+    rights.everywhere(&under(LOSES, COMPARES_CLUSTER));
+    rights.in_namespace(&namespace, &under(LOSES, COMPARES_NAMESPACE));
+    rights.everywhere(FINDS_OPERATOR);
+}
+
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if !args.in_process.in_process && args.plan.is_none() && args.distribution.is_given() {
         return Err(CliError::usage("--distribution and --strict are for runs in this process")
@@ -88,7 +115,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
-        let namespace = context_namespace(shell);
+        let namespace = context_namespace(shell.global());
         let manifest = shell.run_on_one_thread(read_instance_for(file, namespace.as_deref(), shell))?;
         let text = yaml::to_string(&manifest.written)
             .map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;

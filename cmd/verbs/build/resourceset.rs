@@ -80,7 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?;
     let namespace = match shell.global().namespace() {
         Some(namespace) => namespace.to_owned(),
-        None => context_namespace(shell).unwrap_or_else(|| "default".to_owned()),
+        None => context_namespace(shell.global()).unwrap_or_else(|| "default".to_owned()),
     };
     let files = ManifestFiles {
         manifest: &manifest,

@@ -7,9 +7,11 @@ use clap::{Subcommand, ValueEnum};
 use flux_operator::secrets::{self, Credentials, SecretError, SecretText};
 
 use crate::args::complete;
+use crate::flows::rights::{KIND, Right, Rights, always, when};
 use crate::terminal::prompt;
 use crate::terminal::prompt::{SecretLines, SecretSource};
 use crate::terminal::{CliError, Exit, SecretArg, Shell};
+use flux_operator::api::kinds::SECRET;
 
 mod basic_auth;
 mod bucket;
@@ -33,6 +35,39 @@ pub enum Command {
     Proxy(proxy::Args),
     Tls(tls::Args),
     Sops(sops::Args),
+}
+
+/// The Secret that is written.
+const WRITES: &[Right] = &[always("get patch", KIND), when("the Secret is new", "create", KIND)];
+/// A Secret that cannot be changed, or has another type.
+const REPLACES: &[Right] = &[when("the Secret has to be made anew", "create delete list watch", KIND)];
+
+pub fn rights(command: &Command, rights: &mut Rights) {
+    let args = command.secret();
+    let namespace = rights.namespace_or("default");
+    let names = [args.name.as_str()];
+    if args.export {
+        return;
+    }
+    rights.of_kind(&SECRET, Some(&namespace), &names, WRITES);
+    if args.replace {
+        rights.of_kind(&SECRET, Some(&namespace), &names, REPLACES);
+    }
+}
+
+impl Command {
+    fn secret(&self) -> &SecretArgs {
+        match self {
+            Command::BasicAuth(args) => &args.secret,
+            Command::Registry(args) => &args.secret,
+            Command::Ssh(args) => &args.secret,
+            Command::Githubapp(args) => &args.secret,
+            Command::Bucket(args) => &args.secret,
+            Command::Proxy(args) => &args.secret,
+            Command::Tls(args) => &args.secret,
+            Command::Sops(args) => &args.secret,
+        }
+    }
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {

@@ -16,6 +16,7 @@ use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::way_without;
 use crate::flows::request::{RequestKind, request_deletion, send};
+use crate::flows::rights::{FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_NAMESPACE, Rights, always, when};
 use crate::flows::run_in_process::instance_of;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
@@ -23,6 +24,7 @@ use crate::session::{HINT_LIMIT, Session};
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell, no_file};
+use flux_operator::api::kinds::INSTANCE;
 
 /// Delete a FluxInstance
 ///
@@ -57,6 +59,31 @@ pub struct Args {
     pub dry_run: DryRunArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    let mut rows = vec![always("get delete", KIND)];
+    if args.with_suspend {
+        rows.push(when("it is not suspended yet", "patch", KIND));
+    }
+    if args.wait.wait {
+        rows.push(when("it is not gone at the first look", "list watch", KIND));
+    }
+    match &args.filename {
+        Some(_) => rights.of_kind(&INSTANCE, Some(&namespace), &[], &rows),
+        None => rights.instance(&args.name, &rows),
+    }
+    rights.everywhere(FINDS_OPERATOR);
+    // The objects that go with the definitions are counted.
+    rights.everywhere(&[when("Flux is uninstalled with it", "list", FLUX)]);
+    rights.everywhere(&[when(
+        "Flux is uninstalled with it",
+        "get list",
+        "customresourcedefinitions.apiextensions.k8s.io \
+        namespaces clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io",
+    )]);
+    rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

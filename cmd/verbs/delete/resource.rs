@@ -8,6 +8,7 @@ use crate::args::{DryRun, DryRunArgs, ResourceArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::request::request_deletion;
+use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
 use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
@@ -37,6 +38,19 @@ pub struct Args {
     pub dry_run: DryRunArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let wanted = args.resources.resolve()?;
+    rights.wanted(&wanted, &[always("get delete", KIND)]);
+    if args.wait.wait {
+        rights.wanted(&wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
+        rights.everywhere(EXPLAINS_SILENCE);
+    }
+    rights.everywhere(FINDS_USERS);
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

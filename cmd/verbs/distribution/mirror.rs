@@ -137,7 +137,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .chain(operator)
         .map(|image| MirrorImage::to_mirror(&image, &from, destination))
         .collect::<Result<_, CliError>>()?;
-    // A rehearsal has none.
+    // A dry run shows no progress.
     let shown = if args.dry_run { ProgressMode::None } else { args.progress.progress };
     let progress = Arc::new(Mutex::new(Progress::new(shell, shown)));
     if !args.dry_run {

@@ -2,6 +2,7 @@
 
 use super::print;
 use crate::args::ObjectFormatArgs;
+use crate::flows::rights::{KIND, Rights, always};
 use crate::session::Session;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -20,6 +21,10 @@ pub struct Args {
     pub name: String,
     #[command(flatten)]
     pub format: ObjectFormatArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    rights.instance(&args.name, &[always("get", KIND)]);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

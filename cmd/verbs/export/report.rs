@@ -7,6 +7,7 @@ use flux_operator::k8s::fields;
 use crate::args::ObjectFormatArgs;
 use crate::args::list::no_namespace;
 use crate::flows::operator::VERSION;
+use crate::flows::rights::{FLUX, KIND, OVERVIEW, Rights, always, when};
 use crate::session::read_source::{FromArgs, Source, within};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -25,6 +26,16 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub format: ObjectFormatArgs,
+}
+
+pub fn rights(rights: &mut Rights) {
+    rights.everywhere(OVERVIEW);
+    rights.everywhere(&[always("list", "nodes"), when("nothing is found", "list", "namespaces")]);
+    rights.flux_kinds(None, |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
+    rights.in_namespace(
+        &rights.flux_namespace(),
+        &[when("its entitlement is reported", "get", "secrets"), when("the instance has a sync", "get", FLUX)],
+    );
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -5,6 +5,7 @@ use futures::future::try_join_all;
 use super::print;
 use crate::args::ObjectFormatArgs;
 use crate::args::ResourceArgs;
+use crate::flows::rights::{KIND, Rights, always};
 use crate::session::Session;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -22,6 +23,13 @@ pub struct Args {
     pub resources: ResourceArgs,
     #[command(flatten)]
     pub format: ObjectFormatArgs,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    rights.wanted(&args.resources.resolve()?, &[always("get", KIND)]);
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -15,11 +15,13 @@ use flux_operator::k8s::kstatus::Status;
 use serde_json::Value;
 
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};
+use crate::flows::rights::{Rights, always, when};
 use crate::output::listing::listing;
 use crate::session::read_source::{ScopeArgs, Source, instance_type};
 use crate::session::registries::SourceArgs;
 use crate::terminal::output_format::{Format, OutputArgs};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Show the controllers of an installation
 ///
@@ -46,6 +48,20 @@ pub struct Args {
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.scope(args.scope.all_namespaces, DEFAULT_NAMESPACE);
+    let namespace = namespace.as_deref();
+    rights.list(&DEPLOYMENT, namespace, &[], args.watch);
+    rights.named(
+        namespace,
+        &[],
+        &[always("list", "fluxinstances.fluxcd.controlplane.io"), when("a controller is not ready", "list", "pods")],
+    );
+    if args.watch {
+        rights.list(&POD, namespace, &[], true);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

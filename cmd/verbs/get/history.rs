@@ -3,6 +3,7 @@
 use flux_operator::inspect::instance::history;
 
 use crate::args::list::{ListRequest, show_list};
+use crate::flows::rights::Rights;
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, instance_type};
 use crate::terminal::output_format::OutputArgs;
@@ -30,6 +31,11 @@ pub struct Args {
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.list(&instance_type(), Some(&namespace), &[&args.name], args.watch);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

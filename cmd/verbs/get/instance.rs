@@ -8,10 +8,12 @@ use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
+use crate::flows::rights::Rights;
 use crate::output::listing::{Item, Listing, Row, item};
 use crate::session::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Show FluxInstances
 ///
@@ -35,6 +37,13 @@ pub struct Args {
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.scope(args.scope.all_namespaces, DEFAULT_NAMESPACE);
+    let names: Vec<&str> =
+        args.names.iter().map(|name| name.split_once('/').map_or(name.as_str(), |(_, name)| name)).collect();
+    rights.list(&instance_type(), namespace.as_deref(), &names, args.watch);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

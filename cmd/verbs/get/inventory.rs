@@ -4,6 +4,7 @@ use flux_operator::inspect::inventory;
 
 use crate::args::list::{ListRequest, show_list};
 use crate::flows::desired::desired_objects;
+use crate::flows::rights::{READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights};
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, instance_type};
 use crate::session::registries::SourceArgs;
@@ -36,6 +37,13 @@ pub struct Args {
     /// Go on and show every change
     #[arg(short, long)]
     pub watch: bool,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.list(&instance_type(), Some(&namespace), &[&args.name], args.watch);
+    rights.everywhere(READS_INVENTORY_CLUSTER);
+    rights.everywhere(READS_INVENTORY_NAMESPACE);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::instance::api_missing;
 use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, hint_at_namespace, labelled, place, selector, show_list, without_managed_fields};
+use crate::flows::rights::Rights;
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
@@ -97,6 +98,20 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
     // In the order of kinds, whatever the order of words, and each once.
     let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
     Ok(Wanted { kinds, names })
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let wanted = wanted(args)?;
+    let namespace = rights.scope(args.scope.all_namespaces, "default");
+    for kind in &wanted.kinds {
+        rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
+    }
+    for (kind, name) in &wanted.names {
+        rights.list(&kind.resource_type(), namespace.as_deref(), &[name], args.watch);
+    }
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

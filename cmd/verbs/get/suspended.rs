@@ -4,10 +4,12 @@ use flux_operator::inspect::suspended;
 
 use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};
+use crate::flows::rights::Rights;
 use crate::output::listing::listing;
 use crate::session::read_source::{ScopeArgs, Source};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::kinds::{FluxKind, Suspension};
 
 /// Show what is suspended: since when, by whom, why, until when
 ///
@@ -35,12 +37,24 @@ pub struct Args {
     pub watch: bool,
 }
 
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.scope(args.scope.all_namespaces, "default");
+    for kind in kinds_of(&args.kinds)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
+        rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
+    }
+    Ok(())
+}
+
+fn kinds_of(words: &[String]) -> Result<Vec<&'static FluxKind>, CliError> {
+    let kinds = words.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    Ok(if kinds.is_empty() { suspended::all_kinds() } else { kinds })
+}
+
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
-    let mut kinds = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
-    if kinds.is_empty() {
-        kinds = suspended::all_kinds();
-    }
+    let kinds = kinds_of(&args.kinds)?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let namespace = match kinds.as_slice() {

@@ -16,6 +16,7 @@ use flux_operator::reconcile::{self, RunOptions};
 use tokio::time::timeout_at;
 
 use crate::args::ObjectFormatArgs;
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FLUX, KIND, Rights, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, reconcile_here,
@@ -60,6 +61,17 @@ pub struct Args {
     pub confirm: ConfirmArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(COMPARES_CLUSTER);
+    rights.in_namespace(&namespace, COMPARES_NAMESPACE);
+    rights.everywhere(&[when("the installation has such objects", "get list", FLUX)]);
+    if args.apply {
+        rights.instance("flux", &[when("the instance is new", "create get patch", KIND)]);
+        rights.run_in_process();
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -8,6 +8,7 @@ use flux_operator::request::{Owner, OwnerMigration, SuspendNote, inventory_patch
 use serde_json::Value;
 
 use crate::args::unknown_kind;
+use crate::flows::rights::{KIND, Right, Rights, always, when};
 use crate::output::objects;
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -52,6 +53,36 @@ pub struct Args {
     #[command(flatten)]
     pub view: ViewArgs,
 }
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.namespace_or("default");
+    for (word, rows) in [(&args.owner, GIVES), (&args.to, &[always("get", KIND)][..])] {
+        let (at, word) = match word.splitn(3, '/').collect::<Vec<_>>().as_slice() {
+            [at, kind, name] => ((*at).to_owned(), format!("{kind}/{name}")),
+            _ => (namespace.clone(), word.clone()),
+        };
+        let words = [word];
+        let (kind, name) = kind_and_name(&words)?;
+        let kind = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
+        rights.of_kind(&kind.resource_type(), Some(&at), &[name], rows);
+    }
+    for word in &args.object {
+        let words = [word.clone()];
+        let (kind, name) = kind_and_name(&words)?;
+        let kind = kinds::find_resource_type(kind).ok_or_else(|| unknown_kind(kind))?;
+        rights.of_kind(&kind, Some(&namespace), &[name], &[always("get patch", KIND)]);
+    }
+    if args.object.is_empty() {
+        rights.everywhere(&[when("the object moves", "get patch", "*.*")]);
+    }
+    Ok(())
+}
+
+/// The owner that gives objects away.
+const GIVES: &[Right] =
+    &[always("get", KIND), always("patch", "KIND/status"), when("it is not suspended yet", "patch", KIND)];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.from.from.is_some() && !args.dry_run {

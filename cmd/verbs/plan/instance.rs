@@ -12,6 +12,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 
 use super::view;
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, KIND, Rights, always, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{DistributionArgs, instance_of};
 use crate::flows::saved_plan::PlanFile;
@@ -68,6 +69,24 @@ pub enum Output {
     Yaml,
 }
 
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(COMPARES_CLUSTER);
+    rights.in_namespace(&namespace, COMPARES_NAMESPACE);
+    rights.everywhere(FINDS_OPERATOR);
+    match &args.filename {
+        // The instance of the file; its name is in the file.
+        Some(_) => rights.in_namespace(
+            &namespace,
+            &[
+                always("get patch", "fluxinstances.fluxcd.controlplane.io"),
+                when("the instance is new", "create list", "fluxinstances.fluxcd.controlplane.io"),
+            ],
+        ),
+        None => rights.instance(&args.name, &[always("get", KIND)]),
+    }
+}
+
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // 1 means differences here, so a general failure gets the next code.
     planned(args, shell)
@@ -82,7 +101,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let changes = saved.plan.has_changes();
     let text = shown(args, &saved.plan, shell)?;
     // First: who reads a few lines only wants the plan all the same.
-    if let Some(file) = args.out.as_ref().filter(|_| !shell.rehearses()) {
+    if let Some(file) = &args.out {
         PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }

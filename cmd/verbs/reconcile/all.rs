@@ -8,11 +8,13 @@ use flux_operator::request::condition;
 use crate::args::{DryRunArgs, kind, must_reconcile};
 use crate::flows::follow::{all_or_error, follow_sent};
 use crate::flows::request::{CONCURRENT, RequestKind, send};
+use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::output_format::ReadyStatus;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Reconcile every Flux object now, or those of some kinds
 ///
@@ -57,19 +59,42 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let mut named = vec![];
-    for word in args.kinds.iter().chain(&args.kind) {
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let kinds = kinds_of(args)?;
+    for kind in kinds {
+        let namespace =
+            rights.scope(args.all_namespaces, if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        let (kind, namespace) = (kind.resource_type(), namespace.as_deref());
+        rights.of_kind(&kind, namespace, &[], &[always("list", KIND), when("there is such an object", "patch", KIND)]);
+        if args.wait {
+            rights.everywhere(EXPLAINS_SILENCE);
+            rights.of_kind(&kind, namespace, &[], FOLLOWS);
+        }
+    }
+    Ok(())
+}
+
+/// The kinds of a line, or all that are reconciled on request.
+fn kinds_of(args: &Args) -> Result<Vec<&'static FluxKind>, CliError> {
+    let named = args.kinds.iter().chain(&args.kind).map(|word| {
         let kind = kind(word)?;
         must_reconcile(kind, "reconcile")?;
-        named.push(kind);
+        Ok(kind)
+    });
+    let named = named.collect::<Result<Vec<_>, CliError>>()?;
+    if !named.is_empty() {
+        return Ok(named);
     }
-    let is_named = !named.is_empty();
-    if !is_named {
-        // The instance makes all the others: it is asked by its own name.
-        let works = |kind: &&&FluxKind| must_reconcile(kind, "reconcile").is_ok() && kind.group != GROUP;
-        named = FLUX_KINDS.iter().collect::<Vec<_>>().iter().filter(works).copied().collect();
-    }
+    // The instance makes all the others: it is asked by its own name.
+    let works = |kind: &&FluxKind| must_reconcile(kind, "reconcile").is_ok() && kind.group != GROUP;
+    Ok(FLUX_KINDS.iter().filter(works).collect())
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let is_named = !args.kinds.is_empty() || !args.kind.is_empty();
+    let named = kinds_of(args)?;
     shell.run(async {
         let session = Session::open(shell).await?;
         let mut targets = vec![];

@@ -7,6 +7,7 @@ use flux_operator::request::{reconcile_patch, token};
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{request_and_follow, suspended};
 use crate::flows::request::RequestKind;
+use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here, refuse_beside_running_operator,
@@ -50,6 +51,18 @@ pub struct Args {
     pub dry_run: DryRunArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    rights.instance(&args.name, &[always("patch", KIND)]);
+    if args.in_process.in_process {
+        rights.instance(&args.name, &[always("get", KIND)]);
+        rights.run_in_process();
+    } else if args.wait.wait {
+        rights.instance(&args.name, FOLLOWS);
+        rights.everywhere(EXPLAINS_SILENCE);
+        rights.everywhere(FINDS_OPERATOR);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -7,10 +7,12 @@ use futures::future::try_join_all;
 use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
+use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Right, Rights, always, when};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::kinds::SOURCE_GROUP;
 
 /// Reconcile Flux resources now
 ///
@@ -45,6 +47,25 @@ pub struct Args {
     pub dry_run: DryRunArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+/// The source is named by the object, which may also be in another namespace.
+const FETCHES: &[Right] = &[when("the object has such a source", "patch get list watch", KIND)];
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let wanted = args.resources.resolve()?;
+    rights.wanted(&wanted, &[always("patch", KIND)]);
+    if args.wait.wait {
+        rights.wanted(&wanted, FOLLOWS);
+        rights.everywhere(EXPLAINS_SILENCE);
+    }
+    if args.with_source {
+        rights.wanted(&wanted, &[always("get", KIND)]);
+        rights.flux_kinds(None, |kind| kind.group == SOURCE_GROUP, FETCHES);
+    }
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -7,10 +7,12 @@ use crate::args::list::{no_namespace, place};
 use crate::args::{DryRunArgs, WaitArgs, kind as parse_kind};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
+use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};
 use crate::session::read_source::{FromArgs, Source};
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::api::kinds::{FluxKind, Suspension};
 
 /// Resume what was suspended until a time that has passed
 ///
@@ -37,11 +39,33 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let mut wanted = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
-    if wanted.is_empty() {
-        wanted = suspended::all_kinds();
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let namespace = rights.scope(args.all_namespaces, "default");
+    for kind in kinds_of(args)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
+        let (kind, namespace) = (kind.resource_type(), namespace.as_deref());
+        rights.of_kind(
+            &kind,
+            namespace,
+            &[],
+            &[always("list", KIND), when("an object of this kind is overdue", "patch", KIND)],
+        );
+        if args.wait.wait {
+            rights.everywhere(EXPLAINS_SILENCE);
+            rights.of_kind(&kind, namespace, &[], FOLLOWS);
+        }
     }
+    Ok(())
+}
+
+fn kinds_of(args: &Args) -> Result<Vec<&'static FluxKind>, CliError> {
+    let wanted = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    Ok(if wanted.is_empty() { suspended::all_kinds() } else { wanted })
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = kinds_of(args)?;
     shell.run(async {
         let source = Source::open(shell, &FromArgs { from: None }).await?;
         let Source::Cluster(session) = &source else {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::args::WaitArgs;
 use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::way_without;
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, plan_counts, reconcile_here,
@@ -61,6 +62,20 @@ pub struct Args {
     pub wait: WaitArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(COMPARES_CLUSTER);
+    rights.in_namespace(&namespace, COMPARES_NAMESPACE);
+    rights.in_namespace(&namespace, &[always("list", "controllerrevisions.apps")]);
+    rights.everywhere(FINDS_OPERATOR);
+    rights.instance(&args.name, &[always("get patch", KIND)]);
+    if args.in_process.in_process {
+        rights.run_in_process();
+    } else if args.wait.wait {
+        rights.instance(&args.name, FOLLOWS);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

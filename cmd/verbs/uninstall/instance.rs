@@ -15,6 +15,9 @@ use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{Followed, until_gone};
 use crate::flows::operator::way_without;
 use crate::flows::request::request_deletion;
+use crate::flows::rights::{
+    FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
+};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator, uninstall_here,
@@ -57,6 +60,22 @@ pub struct Args {
     pub dry_run: DryRunArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.instance(&args.name, &[always("get delete", KIND)]);
+    rights.everywhere(FINDS_OPERATOR);
+    if args.in_process.in_process {
+        rights.run_in_process();
+        return;
+    }
+    rights.everywhere(&[when("what goes is shown", "get list", FLUX)]);
+    rights.everywhere(READS_INVENTORY_CLUSTER);
+    rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
+    if args.wait.wait {
+        rights.instance(&args.name, &[when("it is not gone at the first look", "list watch", KIND)]);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -10,6 +10,7 @@ use tokio::time::timeout_at;
 use super::instance;
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::operator::{operator_error, warn_of_unserved};
+use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};
 use crate::output::objects;
 use crate::session::Session;
@@ -17,6 +18,7 @@ use crate::session::target::{Target, instance_kind};
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::{Progress, ProgressArgs};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::operator::OperatorParams;
 
 /// Take the operator off the cluster
 ///
@@ -49,6 +51,35 @@ pub struct Args {
     #[command(flatten)]
     pub progress: ProgressArgs,
 }
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.operator(&OperatorParams::new(namespace.as_str(), "image", "version"), UNINSTALLS);
+    rights.everywhere(LOOKS);
+    rights.in_namespace(&namespace, &[when("a pod is not gone at once", "list", "pods")]);
+    if args.with_instance {
+        rights.instance("flux", &[always("get delete", KIND)]);
+        rights.run_in_process();
+    }
+}
+
+/// An object of the operator.
+const UNINSTALLS: &[Right] = &[
+    always("delete", KIND),
+    when("the object is read by its name", "get list", KIND),
+    when("it is waited for", "watch", KIND),
+];
+/// Objects of others that keep an operator.
+const LOOKS: &[Right] = &[
+    when("objects that no operator would serve are looked for", "list", FLUX),
+    always("list", "clusterrolebindings.rbac.authorization.k8s.io"),
+    when(
+        "what others have installed is compared",
+        "get list",
+        "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io customresourcedefinitions.apiextensions.k8s.io",
+    ),
+    when("an operator of another namespace is looked for", "list", "deployments.apps leases.coordination.k8s.io"),
+];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.with_instance {

@@ -6,6 +6,7 @@ use flux_operator::reconcile::progress::Silent;
 use tokio::time::timeout_at;
 
 use crate::flows::operator::{operator_error, unserved_text};
+use crate::flows::rights::{Rights, always, when};
 use crate::output::objects;
 use crate::session::Session;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
@@ -32,6 +33,32 @@ pub struct Args {
     pub dry_run: bool,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    rights.everywhere(&[always("list", "deployments.apps")]);
+    let namespace = rights.flux_namespace();
+    rights.in_namespace(
+        &namespace,
+        &[
+            always("list", "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io"),
+            when(
+                "there is such an object",
+                "patch",
+                "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io",
+            ),
+        ],
+    );
+    if args.delete {
+        rights.in_namespace(
+            &namespace,
+            &[when(
+                "there is such an object",
+                "delete",
+                "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io",
+            )],
+        );
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -4,6 +4,7 @@ use flux_operator::inspect::components;
 use flux_operator::inspect::read::from_cluster;
 
 use super::{For, ForArgs};
+use crate::flows::rights::{KIND, Rights, always, when};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
@@ -29,6 +30,15 @@ pub struct Args {
     pub until: ForArgs,
     #[command(flatten)]
     pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    rights.instance(&args.name, super::WAITS);
+    rights.instance(&args.name, &[always("get", KIND)]);
+    rights.in_namespace(
+        &rights.flux_namespace(),
+        &[always("list", "deployments.apps"), when("a controller is missing", "list", "pods")],
+    );
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

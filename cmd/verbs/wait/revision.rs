@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::args::unknown_kind;
+use crate::flows::rights::{KIND, Rights, always, read_words, when};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source};
@@ -98,6 +99,18 @@ struct ObjectReceipt {
     member: Member,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
+}
+
+/// # Errors
+/// Those of the words.
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    rights.flux_kinds(
+        None,
+        |kind| KINDS.contains(&kind.kind),
+        &[always("list", KIND), when("the revision is not everywhere at the first look", "watch", KIND)],
+    );
+    rights.everywhere(&[when("an object is late", "list", "deployments.apps events")]);
+    read_words(rights, &args.resources)
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

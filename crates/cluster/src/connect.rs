@@ -20,7 +20,6 @@ use super::diagnose;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
 use super::kubeconfig::{self, ConnectionTarget, KubeconfigSource, Overrides};
-use super::rehearsal::Rehearsal;
 use super::retry::{CallPolicy, RequestObserver, RetryObserver, WriteObserver, bounded};
 use super::served::DiscoveryCache;
 use crate::format::error::innermost;
@@ -217,7 +216,6 @@ async fn open(target: ConnectionTarget, options: &ConnectOptions, endpoint: &End
         writes: options.on_write.clone(),
         authorization,
         lease: None,
-        rehearsal: None,
     };
     Ok(Cluster {
         client: bounded(client.clone(), policy.clone()),
@@ -411,7 +409,6 @@ impl Cluster {
                 writes: None,
                 authorization: None,
                 lease: None,
-                rehearsal: None,
             },
             endpoint,
             namespace: None,
@@ -431,12 +428,6 @@ impl Cluster {
     #[must_use]
     pub fn counted(&self, observer: RequestObserver) -> Self {
         self.with_policy(CallPolicy { requests: Some(observer), ..self.policy.clone() })
-    }
-
-    /// The same cluster without writes: see [`Rehearsal`].
-    #[must_use]
-    pub fn rehearsed(&self, rehearsal: Arc<Rehearsal>) -> Self {
-        self.with_policy(CallPolicy { rehearsal: Some(rehearsal), ..self.policy.clone() })
     }
 
     pub(super) fn with_policy(&self, policy: CallPolicy) -> Self {

@@ -5,14 +5,13 @@
 //!        -> connect -> Cluster { client, endpoint, namespace }
 //!                        every request about objects              objects, list, watch
 //!                        every call: one limit, few retries       retry
-//!                        which rights, without a write            rehearsal
 //!                        every failure: what it means, what next  diagnose -> error
 //! ```
 //! It knows no commands, prints nothing and reads no environment.
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), deny(clippy::string_slice))]
 
-use flux_operator_core::{api, format, k8s, kustomize};
+use flux_operator_core::{api, format, k8s};
 
 mod authorization;
 mod call;
@@ -30,7 +29,6 @@ mod list;
 mod logs;
 mod objects;
 mod questions;
-mod rehearsal;
 mod retry;
 mod served;
 mod streamed_body;
@@ -45,6 +43,5 @@ pub use kubeconfig::{KubeconfigSource, Overrides};
 pub use list::{ListOptions, ObjectList};
 pub use logs::{LogOptions, LogStream};
 pub use objects::{ApplyResult, DeleteOptions, Propagation, WriteOptions};
-pub use rehearsal::{Met, PermissionObserver, Rehearsal};
 pub use retry::{RequestObserver, Retry, RetryObserver, WriteObserver, after};
 pub use streamed_body::Pieces;

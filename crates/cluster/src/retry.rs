@@ -18,7 +18,6 @@ use tower::BoxError;
 
 use super::authorization::Authorization;
 use super::lease_guard::{LeaseGuard, LeaseIsOver};
-use super::rehearsal::Rehearsal;
 use super::transport::{TimedOut, is_connect_failure, is_lost_request, is_tls_failure};
 use crate::format::backoff::Backoff;
 
@@ -88,8 +87,6 @@ pub(super) struct CallPolicy {
     pub authorization: Option<Authorization>,
     /// Writes are refused once this lease has ended.
     pub lease: Option<LeaseGuard>,
-    /// Answers instead of the server, and writes nothing.
-    pub rehearsal: Option<Arc<Rehearsal>>,
 }
 
 /// Returns the instant after a wait; at most a year away, because the clock has a limit.
@@ -192,10 +189,7 @@ async fn send(
     streaming: bool,
 ) -> Result<Response<Body>, kube::Error> {
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
-    let response = match &policy.rehearsal {
-        Some(rehearsal) => Box::pin(rehearsal.send(client, request)).await?,
-        None => Box::pin(send_again_if_unanswered(client, request, policy.limit / PARTS_OF_PATIENCE)).await?,
-    };
+    let response = Box::pin(send_again_if_unanswered(client, request, policy.limit / PARTS_OF_PATIENCE)).await?;
     tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
         return Ok(response);

@@ -237,7 +237,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("get all -o jsno", "did you mean json?"),
     ("create instance --sync-path x", "--sync-url"),
     ("rbac reconcil ks app", "invalid command"),
-    ("rbac artifact list oci://x/y", "is not rehearsed"),
+    ("rbac artifact list oci://x/y", "has no role: it works with registries"),
     ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
     ("rbac --user a --group b get ks", "cannot be used with"),
     ("rbac gett ks", "a similar subcommand exists: 'get'"),
@@ -524,7 +524,6 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("get ks --kubeconfig kubeconfig --kube-context=", &["--kube-context=staging"], &[]),
     ("get ks --kubeconfig kubeconfig --context arn : aws : eks : cl", &["cluster/prod"], &[]),
     ("get ks --kubeconfig kubeconfig --context = arn : a", &["aws:eks:cluster/prod"], &[]),
-    ("get --rehea", &[], &["--rehearsal"]),
     // A command line behind a command.
     ("rbac ", &["get", "reconcile", "status"], &["rbac", "completion", "explain", "generate", "help", "--user"]),
     ("rbac --", &["--user", "--group", "--service-account", "--name", "--output", "--namespace"], &["--sort-by"]),

@@ -44,7 +44,7 @@ pub(super) async fn write(
         content,
     };
     if args.export || args.dry_run == DryRun::Client {
-        secret.namespace = namespace.or_else(|| context_namespace(shell)).unwrap_or(DEFAULT_NAMESPACE.into());
+        secret.namespace = namespace.or_else(|| context_namespace(shell.global())).unwrap_or(DEFAULT_NAMESPACE.into());
         return if args.export { export(shell, &secret) } else { announce(shell, &secret) };
     }
     let session = Session::open(shell).await?;

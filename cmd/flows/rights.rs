@@ -1,0 +1,411 @@
+//! The rights of command lines: each command has rows that say what it asks of the API server, and when.
+//!
+//! ```text
+//! rows beside the command ─┐
+//! objects of the line ─────┴► Rights ──► rbac: Role per namespace, ClusterRole, a comment for each condition
+//! ```
+//! A row without a condition is used by every run. A row with one belongs to the larger set: whether a run uses it depends on
+//! the cluster, not on the command line.
+
+use std::collections::BTreeMap;
+
+use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind, ResourceType};
+use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::k8s::rbac::{Permission, RBAC_GROUP};
+use flux_operator::k8s::{ObjectId, fields};
+use flux_operator::operator::{OperatorParams, manifests, rights_of_run};
+
+use crate::session::read_source::{Named, named};
+use crate::session::target::{Wanted, instance_kind};
+use crate::terminal::CliError;
+
+/// One row: verbs on resources, both separated by spaces, as in `get list` and `deployments.apps pods/log`.
+#[derive(Clone, Copy, Debug)]
+pub struct Right {
+    verbs: &'static str,
+    resources: &'static str,
+    condition: Option<&'static str>,
+}
+
+/// A right that every run uses.
+pub const fn always(verbs: &'static str, resources: &'static str) -> Right {
+    Right { verbs, resources, condition: None }
+}
+
+/// A right that a run uses under a condition that the command line does not decide.
+pub const fn when(condition: &'static str, verbs: &'static str, resources: &'static str) -> Right {
+    Right { verbs, resources, condition: Some(condition) }
+}
+
+/// In place of resources: the kind in question.
+pub const KIND: &str = "KIND";
+/// In place of resources: every kind of Flux and its operator.
+pub const FLUX: &str = "FLUX";
+
+/// Looks for an operator that watches the instance.
+pub const FINDS_OPERATOR: &[Right] =
+    &[when("to tell whether an operator is running", "list", "deployments.apps leases.coordination.k8s.io")];
+/// Compares an installation with what it should be: objects of the whole cluster.
+pub const COMPARES_CLUSTER: &[Right] = &[
+    always("list", "namespaces customresourcedefinitions.apiextensions.k8s.io"),
+    always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+    when("a definition is removed, which takes its objects along", "list", FLUX),
+];
+/// Compares an installation with what it should be: objects of its namespace.
+pub const COMPARES_NAMESPACE: &[Right] = &[
+    always("list", "serviceaccounts services resourcequotas deployments.apps networkpolicies.networking.k8s.io"),
+    when("the instance has persistent storage", "list get", "persistentvolumeclaims"),
+    when(
+        "an object that is to be pruned is read by name",
+        "get",
+        "serviceaccounts services resourcequotas deployments.apps networkpolicies.networking.k8s.io",
+    ),
+    when("the instance has a sync", "get list", FLUX),
+    when("the instance pulls its distribution with a Secret", "get", "secrets"),
+];
+/// Reads the objects of an instance's inventory: those of the whole cluster.
+pub const READS_INVENTORY_CLUSTER: &[Right] = &[when(
+    "the inventory has such an object",
+    "get list",
+    "namespaces customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
+     clusterrolebindings.rbac.authorization.k8s.io",
+)];
+/// Reads the objects of an instance's inventory: those of its namespace.
+pub const READS_INVENTORY_NAMESPACE: &[Right] = &[
+    when(
+        "the inventory has such an object",
+        "get list",
+        "serviceaccounts services resourcequotas persistentvolumeclaims deployments.apps networkpolicies.networking.k8s.io",
+    ),
+    when("the inventory has such an object", "get list", FLUX),
+];
+
+/// Follows an object until its controller has handled a request.
+pub const FOLLOWS: &[Right] =
+    &[always("list", KIND), when("the controller has not answered at the first look", "watch get", KIND)];
+
+/// An overview of the cluster.
+pub const OVERVIEW: &[Right] =
+    &[always("get", "customresourcedefinitions.apiextensions.k8s.io"), always("list", "deployments.apps")];
+/// The operator.
+pub const LOOKS_AT_OPERATOR: &[Right] = &[
+    always("list", "fluxinstances.fluxcd.controlplane.io"),
+    always("get", "leases.coordination.k8s.io"),
+    when("no Deployment has the label of the operator", "get", "deployments.apps"),
+];
+
+/// What explains an object that is not ready.
+pub const EXPLAINS: &[Right] = &[
+    always("list", "deployments.apps"),
+    when("something is not ready", "get list", FLUX),
+    when("something is not ready", "get list", "pods events replicasets.apps nodes namespaces persistentvolumeclaims"),
+    when("a container has failed", "get", "pods/log"),
+    when("a pod has run out of memory", "list", "pods.metrics.k8s.io"),
+    when("the kind of an object is not served", "get list", "customresourcedefinitions.apiextensions.k8s.io"),
+    when(
+        "an applied workload is not ready",
+        "get list",
+        "statefulsets.apps daemonsets.apps jobs.batch services configmaps",
+    ),
+];
+/// A Secret that an object refers to is looked for in its namespace.
+pub const EXPLAINS_SECRETS: &[Right] = &[when("a Secret is missing or invalid", "get", "secrets")];
+/// What refers to other objects, anywhere.
+pub const FINDS_USERS: &[Right] = &[
+    always("list", "resourcesets.fluxcd.controlplane.io helmreleases.helm.toolkit.fluxcd.io"),
+    always("list", "imageupdateautomations.image.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io"),
+    always("list", "helmcharts.source.toolkit.fluxcd.io"),
+    when(
+        "the object has applied such objects",
+        "get list",
+        "namespaces services persistentvolumeclaims persistentvolumes",
+    ),
+    when("the object has applied such objects", "get list", "deployments.apps statefulsets.apps"),
+    when("the object has applied such objects", "get list", FLUX),
+];
+/// Looks why nothing moves that a command waits for.
+pub const EXPLAINS_SILENCE: &[Right] = &[
+    when("nothing moves for a while", "list", "deployments.apps"),
+    when("nothing moves for a while", "list watch", "events"),
+];
+
+/// Rows under a condition of all of them.
+pub fn under(condition: &'static str, rows: &[Right]) -> Vec<Right> {
+    rows.iter().map(|row| Right { condition: row.condition.or(Some(condition)), ..*row }).collect()
+}
+
+/// The rights of one command line, and under which condition each is used.
+pub struct Rights {
+    /// Of the flag, else of the context.
+    namespace: Option<String>,
+    rights: BTreeMap<Permission, Option<&'static str>>,
+}
+
+impl Rights {
+    pub fn new(namespace: Option<String>) -> Self {
+        Rights { namespace, rights: BTreeMap::new() }
+    }
+
+    pub fn into_rows(self) -> BTreeMap<Permission, Option<&'static str>> {
+        self.rights
+    }
+
+    pub fn namespace_or(&self, usual: &str) -> String {
+        self.namespace.clone().unwrap_or_else(|| usual.to_owned())
+    }
+
+    /// The namespace of an instance without one of its own, of the operator and of Flux.
+    pub fn flux_namespace(&self) -> String {
+        self.namespace_or(DEFAULT_NAMESPACE)
+    }
+
+    /// The namespace of a list, `None` for all.
+    pub fn scope(&self, all_namespaces: bool, usual: &str) -> Option<String> {
+        (!all_namespaces).then(|| self.namespace_or(usual))
+    }
+
+    fn namespace_of(&self, kind: &FluxKind) -> String {
+        if kind.group == GROUP { self.flux_namespace() } else { self.namespace_or("default") }
+    }
+
+    pub fn everywhere(&mut self, rows: &[Right]) {
+        self.add(None, None, &[], rows);
+    }
+
+    pub fn in_namespace(&mut self, namespace: &str, rows: &[Right]) {
+        self.add(Some(namespace), None, &[], rows);
+    }
+
+    /// Rows about single objects.
+    pub fn named(&mut self, namespace: Option<&str>, names: &[&str], rows: &[Right]) {
+        self.add(namespace, None, names, rows);
+    }
+
+    /// Rows about a kind, which [`KIND`] stands for; without names all of its objects.
+    pub fn of_kind(&mut self, kind: &ResourceType, namespace: Option<&str>, names: &[&str], rows: &[Right]) {
+        self.add(namespace.filter(|_| kind.namespaced), Some(kind), names, rows);
+    }
+
+    /// Rows about the FluxInstance of a name.
+    pub fn instance(&mut self, name: &str, rows: &[Right]) {
+        let namespace = self.flux_namespace();
+        self.of_kind(&instance_kind().resource_type(), Some(&namespace), &[name], rows);
+    }
+
+    /// Rows about the objects of a command line; those that are named by their kind only are listed first.
+    pub fn wanted(&mut self, wanted: &Wanted, rows: &[Right]) {
+        match wanted {
+            Wanted::Objects(objects) => {
+                for object in objects {
+                    let namespace = self.namespace_of(object.kind);
+                    self.of_kind(&object.kind.resource_type(), Some(&namespace), &[&object.name], rows);
+                }
+            }
+            Wanted::Kinds { kinds, all_namespaces, .. } => {
+                for kind in kinds {
+                    let namespace = (!all_namespaces).then(|| self.namespace_of(kind));
+                    self.of_kind(&kind.resource_type(), namespace.as_deref(), &[], &[always("list", KIND)]);
+                    self.of_kind(&kind.resource_type(), namespace.as_deref(), &[], rows);
+                }
+            }
+        }
+    }
+
+    /// Reads objects of the kind that a word means, by name or all of them.
+    ///
+    /// # Errors
+    /// Usage: the rights of a kind that only the cluster knows cannot be printed.
+    pub fn reads(&mut self, word: &str, names: &[&str]) -> Result<(), CliError> {
+        self.reads_by(word, names, if names.is_empty() { always("list", KIND) } else { always("get", KIND) })
+    }
+
+    /// The same, under a condition.
+    ///
+    /// # Errors
+    /// As of [`Rights::reads`].
+    pub fn reads_if(&mut self, condition: &'static str, word: &str, names: &[&str]) -> Result<(), CliError> {
+        self.reads_by(word, names, when(condition, "get", KIND))
+    }
+
+    fn reads_by(&mut self, word: &str, names: &[&str], row: Right) -> Result<(), CliError> {
+        let kind = kinds::find_resource_type(word).ok_or_else(|| {
+            CliError::usage(format!("cannot print the rights on the kind `{word}`"))
+                .cause("only the API server knows which resource that is")
+        })?;
+        let namespace = self.namespace_or(if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        self.of_kind(&kind, Some(&namespace), names, &[row]);
+        Ok(())
+    }
+
+    /// A list that is printed: by name or whole, and again whenever something changes.
+    pub fn list(&mut self, kind: &ResourceType, namespace: Option<&str>, names: &[&str], watch: bool) {
+        // Names are looked for in a list where the namespace is not known.
+        let is_get = !names.is_empty() && namespace.is_some();
+        self.of_kind(
+            kind,
+            namespace,
+            if is_get { names } else { &[] },
+            &[always(if is_get { "get" } else { "list" }, KIND)],
+        );
+        if watch {
+            self.of_kind(kind, namespace, &[], &[always("list watch", KIND)]);
+        }
+    }
+
+    /// Every kind of Flux that passes.
+    pub fn flux_kinds(&mut self, namespace: Option<&str>, keeps: impl Fn(&FluxKind) -> bool, rows: &[Right]) {
+        for kind in FLUX_KINDS.iter().filter(|kind| keeps(kind)) {
+            self.of_kind(&kind.resource_type(), namespace, &[], rows);
+        }
+    }
+
+    /// The work of the operator, whose own table says why it needs each right.
+    pub fn run_in_process(&mut self) {
+        let namespace = self.flux_namespace();
+        self.explained(rights_of_run(&namespace));
+        self.everywhere(FINDS_OPERATOR);
+    }
+
+    /// Rights that another table gives conditions for.
+    pub fn explained(&mut self, rights: impl IntoIterator<Item = (Permission, &'static str)>) {
+        for (permission, condition) in rights {
+            self.insert(permission, Some(condition));
+        }
+    }
+
+    /// Rows about each object that runs an operator; roles and bindings take rights over others as well.
+    pub fn operator(&mut self, params: &OperatorParams, rows: &[Right]) {
+        for object in manifests(params) {
+            let id = ObjectId::of(&object);
+            let Some(kind) = kinds::resource_type_of(&id.group, &id.kind) else { continue };
+            // Others use these as well.
+            let is_shared = ["Namespace", "CustomResourceDefinition"].contains(&id.kind.as_str());
+            let rows = if is_shared { under("the object is not as it has to be", rows) } else { rows.to_vec() };
+            self.of_kind(&kind, id.namespace(), &[&id.name], &rows);
+        }
+    }
+
+    /// Rights over the roles and bindings that run an operator: making a role that allows more than the user may takes `escalate`.
+    pub fn grants(&mut self, params: &OperatorParams) {
+        for object in manifests(params) {
+            let id = ObjectId::of(&object);
+            let (verb, name) = match id.kind.as_str() {
+                "ClusterRole" | "Role" => ("escalate", id.name.as_str()),
+                "ClusterRoleBinding" | "RoleBinding" => ("bind", fields::text(&object, "/roleRef/name")),
+                _ => continue,
+            };
+            let resource = if fields::text(&object, "/roleRef/kind") == "Role" || id.kind == "Role" {
+                "roles"
+            } else {
+                "clusterroles"
+            };
+            let right = Permission {
+                namespace: id.namespace().map(str::to_owned),
+                group: RBAC_GROUP.to_owned(),
+                resource: resource.to_owned(),
+                verb: verb.to_owned(),
+                name: Some(name.to_owned()),
+            };
+            self.insert(right, Some("the operator gets more rights than one has"));
+        }
+    }
+
+    fn add(&mut self, namespace: Option<&str>, kind: Option<&ResourceType>, names: &[&str], rows: &[Right]) {
+        for row in rows {
+            for (group, resource) in row.resources.split_whitespace().flat_map(|text| resources(text, kind)) {
+                for verb in row.verbs.split(' ') {
+                    let right = |name: Option<&str>| Permission {
+                        namespace: namespace.map(str::to_owned),
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        verb: verb.to_owned(),
+                        name: name.map(str::to_owned),
+                    };
+                    if names.is_empty() {
+                        self.insert(right(None), row.condition);
+                    }
+                    for name in names {
+                        self.insert(right(Some(name)), row.condition);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What one row always uses is used always.
+    fn insert(&mut self, permission: Permission, condition: Option<&'static str>) {
+        let known = self.rights.entry(permission).or_insert(condition);
+        *known = known.and(condition);
+    }
+}
+
+/// Reads the objects that words name, of any kind; without a name all of their kinds.
+///
+/// # Errors
+/// Those of the words.
+pub fn read_words(rights: &mut Rights, words: &[String]) -> Result<(), CliError> {
+    match named(words)? {
+        Named::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),
+        Named::Objects(objects) => objects.into_iter().try_for_each(|(kind, name)| rights.reads(kind, &[name])),
+    }
+}
+
+/// Group and resource of `deployments.apps`, `pods/log` or `kustomizations/status.kustomize.toolkit.fluxcd.io`.
+fn resources(text: &str, kind: Option<&ResourceType>) -> Vec<(String, String)> {
+    match text.strip_prefix(KIND) {
+        Some(below) => {
+            kind.map(|kind| (kind.group.to_string(), format!("{}{below}", kind.plural))).into_iter().collect()
+        }
+        None if text == FLUX => FLUX_KINDS.iter().map(|kind| (kind.group.to_owned(), kind.plural.to_owned())).collect(),
+        None => {
+            let (resource, group) = text.split_once('.').unwrap_or((text, ""));
+            vec![(group.to_owned(), resource.to_owned())]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rights: Rights) -> Vec<String> {
+        let condition = |condition: Option<&str>| condition.map(|text| format!(" ({text})")).unwrap_or_default();
+        rights.into_rows().into_iter().map(|(right, when)| format!("{right}{}", condition(when))).collect()
+    }
+
+    #[test]
+    fn rows_are_about_the_objects_of_the_line() {
+        let mut rights = Rights::new(Some("apps".into()));
+        let kind = kinds::find("ks").unwrap();
+        let named = crate::session::target::Named { kind, name: "web".into() };
+        rights.wanted(&Wanted::Objects(vec![named]), &[always("patch", KIND), when("it waits", "watch", KIND)]);
+        assert_eq!(
+            shown(rights),
+            [
+                "patch kustomizations.kustomize.toolkit.fluxcd.io/web in namespace apps",
+                "watch kustomizations.kustomize.toolkit.fluxcd.io/web in namespace apps (it waits)",
+            ]
+        );
+        let mut rights = Rights::new(None);
+        let all = Wanted::Kinds { kinds: vec![kind], selector: None, all_namespaces: true };
+        rights.wanted(&all, &[always("patch", "KIND/status")]);
+        assert_eq!(
+            shown(rights),
+            [
+                "list kustomizations.kustomize.toolkit.fluxcd.io",
+                "patch kustomizations/status.kustomize.toolkit.fluxcd.io"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_right_of_two_rows_is_conditional_only_if_both_rows_are() {
+        let mut rights = Rights::new(None);
+        rights.everywhere(&[
+            when("sometimes", "list", "pods"),
+            always("list", "pods"),
+            when("sometimes", "get", "pods"),
+        ]);
+        assert_eq!(shown(rights), ["get pods (sometimes)", "list pods"]);
+    }
+}
