@@ -1,19 +1,15 @@
 //! The command tree: every verb, and the flags all of them share.
 
-use std::cell::RefCell;
-
-use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::flows::rights::Rights;
 use crate::terminal::{CliError, GlobalArgs};
 use crate::verbs;
 
-const NAME: &str = "flux-operator";
-
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
 #[command(
-    name = NAME,
+    name = "flux-operator",
     version,
     max_term_width = 80,
     subcommand_required = true,
@@ -43,127 +39,66 @@ impl Cli {
     /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
     /// the API server is `--kube-server`.
     pub fn disentangled(mut self) -> Self {
-        if matches!(&self.command, Command::Create(command) if command.0.is_about_a_registry()) {
+        if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
             self.global.server = None;
         }
         self
     }
 }
 
-/// The command tree with one verb only: it reads a line of this verb as the whole tree does, in a fraction of the time. What it
-/// refuses, the whole tree has to judge. `None` when there is no such verb.
-pub fn tree_of(verb: &str) -> Option<clap::Command> {
-    FILLED.set(Some(verb.to_owned()));
-    let mut verbs = Command::augment_subcommands(clap::Command::default());
-    FILLED.set(None);
-    let verb = std::mem::take(verbs.find_subcommand_mut(verb)?);
-    Some(GlobalArgs::augment_args(clap::Command::new(NAME)).subcommand(verb))
-}
-
-thread_local! {
-    /// The one verb that is filled while a tree is built; all of them where there is none.
-    static FILLED: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// A verb that can be left empty.
-#[derive(Debug)]
-pub struct Verb<T>(pub T);
-
-impl<T> Verb<T> {
-    fn filled(verb: clap::Command, fill: fn(clap::Command) -> clap::Command) -> clap::Command {
-        let is_called = |name: &str| name == verb.get_name() || verb.get_all_aliases().any(|alias| alias == name);
-        let is_meant = FILLED.with_borrow(|only| only.as_deref().is_none_or(is_called));
-        if is_meant { fill(verb) } else { verb }
-    }
-}
-
-impl<T: FromArgMatches> FromArgMatches for Verb<T> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        T::from_arg_matches(matches).map(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
-impl<T: Args> Args for Verb<T> {
-    fn augment_args(verb: clap::Command) -> clap::Command {
-        Self::filled(verb, T::augment_args)
-    }
-
-    fn augment_args_for_update(verb: clap::Command) -> clap::Command {
-        T::augment_args_for_update(verb)
-    }
-}
-
-impl<T: Subcommand> Subcommand for Verb<T> {
-    fn augment_subcommands(verb: clap::Command) -> clap::Command {
-        Self::filled(verb, T::augment_subcommands)
-    }
-
-    fn augment_subcommands_for_update(verb: clap::Command) -> clap::Command {
-        T::augment_subcommands_for_update(verb)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        T::has_subcommand(name)
-    }
-}
-
 #[derive(Subcommand, Debug)]
 pub enum Command {
     #[command(subcommand)]
-    Get(Verb<crate::verbs::get::Command>),
+    Get(crate::verbs::get::Command),
     #[command(subcommand)]
-    Tree(Verb<crate::verbs::tree::Command>),
-    Trace(Verb<crate::verbs::trace::Args>),
-    Events(Verb<crate::verbs::events::Args>),
-    Debug(Verb<crate::verbs::debug::Args>),
-    Impact(Verb<crate::verbs::impact::Args>),
-    Logs(Verb<crate::verbs::logs::Args>),
-    Report(Verb<crate::verbs::report::Args>),
-    Bundle(Verb<crate::verbs::bundle::Args>),
-    Stats(Verb<crate::verbs::stats::Args>),
-    Status(Verb<crate::verbs::status::Args>),
-    Why(Verb<crate::verbs::why::Args>),
-    Check(Verb<crate::verbs::check::Args>),
-    Version(Verb<crate::verbs::version::Args>),
-    WhatChanged(Verb<crate::verbs::what_changed::Args>),
+    Tree(crate::verbs::tree::Command),
+    Trace(crate::verbs::trace::Args),
+    Events(crate::verbs::events::Args),
+    Debug(crate::verbs::debug::Args),
+    Impact(crate::verbs::impact::Args),
+    Logs(crate::verbs::logs::Args),
+    Report(crate::verbs::report::Args),
+    Bundle(crate::verbs::bundle::Args),
+    Stats(crate::verbs::stats::Args),
+    Status(crate::verbs::status::Args),
+    Why(crate::verbs::why::Args),
+    Check(crate::verbs::check::Args),
+    Version(crate::verbs::version::Args),
+    WhatChanged(crate::verbs::what_changed::Args),
     #[command(subcommand)]
-    Create(Verb<crate::verbs::create::Command>),
+    Create(crate::verbs::create::Command),
     #[command(subcommand)]
-    Build(Verb<crate::verbs::build::Command>),
+    Build(crate::verbs::build::Command),
     #[command(subcommand, visible_alias = "diff")]
-    Plan(Verb<crate::verbs::plan::Command>),
+    Plan(crate::verbs::plan::Command),
     #[command(subcommand)]
-    Apply(Verb<crate::verbs::apply::Command>),
+    Apply(crate::verbs::apply::Command),
     #[command(subcommand)]
-    Reconcile(Verb<crate::verbs::reconcile::Command>),
+    Reconcile(crate::verbs::reconcile::Command),
     #[command(subcommand)]
-    Rollback(Verb<crate::verbs::rollback::Command>),
+    Rollback(crate::verbs::rollback::Command),
     #[command(subcommand)]
-    Suspend(Verb<crate::verbs::suspend::Command>),
+    Suspend(crate::verbs::suspend::Command),
     #[command(subcommand)]
-    Resume(Verb<crate::verbs::resume::Command>),
+    Resume(crate::verbs::resume::Command),
     #[command(subcommand)]
-    Wait(Verb<crate::verbs::wait::Command>),
+    Wait(crate::verbs::wait::Command),
     #[command(subcommand)]
-    Delete(Verb<crate::verbs::delete::Command>),
-    Install(Verb<Box<crate::verbs::install::Args>>),
+    Delete(crate::verbs::delete::Command),
+    Install(Box<crate::verbs::install::Args>),
     #[command(subcommand)]
-    Uninstall(Verb<crate::verbs::uninstall::Command>),
+    Uninstall(crate::verbs::uninstall::Command),
     #[command(subcommand)]
-    Export(Verb<crate::verbs::export::Command>),
-    Migrate(Verb<crate::verbs::migrate::Args>),
-    Explain(Verb<crate::verbs::explain::Args>),
+    Export(crate::verbs::export::Command),
+    Migrate(crate::verbs::migrate::Args),
+    Explain(crate::verbs::explain::Args),
     #[command(subcommand)]
-    Distribution(Verb<crate::verbs::distribution::Command>),
+    Distribution(crate::verbs::distribution::Command),
     #[command(subcommand)]
-    Artifact(Verb<crate::verbs::artifact::Command>),
-    Rbac(Verb<crate::verbs::rbac::Args>),
-    Controller(Verb<Box<crate::verbs::controller::Args>>),
-    Completion(Verb<crate::verbs::completion::Args>),
+    Artifact(crate::verbs::artifact::Command),
+    Rbac(crate::verbs::rbac::Args),
+    Controller(Box<crate::verbs::controller::Args>),
+    Completion(crate::verbs::completion::Args),
 }
 
 impl Command {
@@ -173,34 +108,34 @@ impl Command {
     /// Those of the words that name objects; usage for a command that asks nothing of an API server.
     pub fn rights(&self, rights: &mut Rights) -> Result<(), CliError> {
         match self {
-            Command::Get(Verb(command)) => verbs::get::rights(command, rights)?,
-            Command::Tree(Verb(command)) => verbs::tree::rights(command, rights)?,
-            Command::Trace(Verb(args)) => verbs::trace::rights(args, rights)?,
-            Command::Events(Verb(args)) => verbs::events::rights(args, rights)?,
-            Command::Debug(Verb(args)) => verbs::debug::rights(args, rights)?,
-            Command::Impact(Verb(args)) => verbs::impact::rights(args, rights)?,
-            Command::Logs(Verb(args)) => verbs::logs::rights(args, rights)?,
-            Command::Report(Verb(_)) => verbs::report::rights(rights),
-            Command::Bundle(Verb(_)) => verbs::bundle::rights(rights),
-            Command::Stats(Verb(args)) => verbs::stats::rights(args, rights),
-            Command::Status(Verb(args)) => verbs::status::rights(args, rights),
-            Command::Why(Verb(args)) => verbs::why::rights(args, rights)?,
-            Command::Check(Verb(args)) => verbs::check::rights(args, rights),
-            Command::Version(Verb(args)) => verbs::version::rights(args, rights),
-            Command::WhatChanged(Verb(args)) => verbs::what_changed::rights(args, rights),
-            Command::Create(Verb(command)) => verbs::create::rights(command, rights)?,
-            Command::Plan(Verb(command)) => verbs::plan::rights(command, rights),
-            Command::Apply(Verb(command)) => verbs::apply::rights(command, rights),
-            Command::Reconcile(Verb(command)) => verbs::reconcile::rights(command, rights)?,
-            Command::Rollback(Verb(command)) => verbs::rollback::rights(command, rights),
-            Command::Suspend(Verb(command)) => verbs::suspend::rights(command, rights)?,
-            Command::Resume(Verb(command)) => verbs::resume::rights(command, rights)?,
-            Command::Wait(Verb(command)) => verbs::wait::rights(command, rights)?,
-            Command::Delete(Verb(command)) => verbs::delete::rights(command, rights)?,
-            Command::Install(Verb(args)) => verbs::install::rights(args, rights)?,
-            Command::Uninstall(Verb(command)) => verbs::uninstall::rights(command, rights),
-            Command::Export(Verb(command)) => verbs::export::rights(command, rights)?,
-            Command::Migrate(Verb(args)) => verbs::migrate::rights(args, rights)?,
+            Command::Get(command) => verbs::get::rights(command, rights)?,
+            Command::Tree(command) => verbs::tree::rights(command, rights)?,
+            Command::Trace(args) => verbs::trace::rights(args, rights)?,
+            Command::Events(args) => verbs::events::rights(args, rights)?,
+            Command::Debug(args) => verbs::debug::rights(args, rights)?,
+            Command::Impact(args) => verbs::impact::rights(args, rights)?,
+            Command::Logs(args) => verbs::logs::rights(args, rights)?,
+            Command::Report(_) => verbs::report::rights(rights),
+            Command::Bundle(_) => verbs::bundle::rights(rights),
+            Command::Stats(args) => verbs::stats::rights(args, rights),
+            Command::Status(args) => verbs::status::rights(args, rights),
+            Command::Why(args) => verbs::why::rights(args, rights)?,
+            Command::Check(args) => verbs::check::rights(args, rights),
+            Command::Version(args) => verbs::version::rights(args, rights),
+            Command::WhatChanged(args) => verbs::what_changed::rights(args, rights),
+            Command::Create(command) => verbs::create::rights(command, rights)?,
+            Command::Plan(command) => verbs::plan::rights(command, rights),
+            Command::Apply(command) => verbs::apply::rights(command, rights),
+            Command::Reconcile(command) => verbs::reconcile::rights(command, rights)?,
+            Command::Rollback(command) => verbs::rollback::rights(command, rights),
+            Command::Suspend(command) => verbs::suspend::rights(command, rights)?,
+            Command::Resume(command) => verbs::resume::rights(command, rights)?,
+            Command::Wait(command) => verbs::wait::rights(command, rights)?,
+            Command::Delete(command) => verbs::delete::rights(command, rights)?,
+            Command::Install(args) => verbs::install::rights(args, rights)?,
+            Command::Uninstall(command) => verbs::uninstall::rights(command, rights),
+            Command::Export(command) => verbs::export::rights(command, rights)?,
+            Command::Migrate(args) => verbs::migrate::rights(args, rights)?,
             Command::Build(_)
             | Command::Explain(_)
             | Command::Distribution(_)

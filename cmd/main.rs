@@ -19,7 +19,7 @@ mod session;
 mod terminal;
 mod verbs;
 
-use cli::{Cli, Command, Verb};
+use cli::{Cli, Command};
 use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
 use terminal::{CliError, Config, Exit, Shell, standard_output};
 
@@ -33,12 +33,6 @@ fn main() -> ExitCode {
     if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {
         return standard_output::print_answer(&candidates).into();
     }
-    if let [_, only] = arguments.as_slice()
-        && (only == "--version" || only == "-V")
-    {
-        // Scripts ask this often; it need not wait for the command tree to be built.
-        return standard_output::print_answer(concat!("flux-operator ", env!("CARGO_PKG_VERSION"), "\n")).into();
-    }
     #[cfg(feature = "generate")]
     if arguments.get(1).is_some_and(|word| word == "generate") {
         return generate::run(&arguments);
@@ -48,11 +42,7 @@ fn main() -> ExitCode {
         Err(error) => (Config::default(), Some(error)),
     };
     let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
-    // Nearly always the first word is the verb, and the line is right.
-    let quick = arguments.get(1).and_then(|verb| cli::tree_of(verb.to_str()?));
-    let quick = quick.map(|tree| parse(&arguments, tree, &config));
-    let parsed = quick.and_then(Result::ok).map_or_else(|| parse(&arguments, command_tree(), &config), Ok);
-    let (cli, words) = match parsed {
+    let (cli, words) = match parse(&arguments, &config) {
         Ok(parsed) => parsed,
         Err((error, arguments)) => {
             return terminal::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
@@ -66,16 +56,12 @@ fn main() -> ExitCode {
     shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
 }
 
-/// What the arguments say, and the words of the command; or what is wrong with the arguments, in the order of the tree.
-fn parse(
-    arguments: &[OsString],
-    tree: clap::Command,
-    config: &Config,
-) -> Result<(Cli, String), (clap::Error, Vec<OsString>)> {
-    let tree = config.with_defaults(tree);
+/// Returns what the arguments say and the words of the command, or what is wrong with the arguments in the order of the tree.
+fn parse(arguments: &[OsString], config: &Config) -> Result<(Cli, String), (clap::Error, Vec<OsString>)> {
+    let mut tree = config.with_defaults(command_tree());
     let arguments = input::grammar::in_order(arguments, &tree);
-    let parsed = tree.try_get_matches_from(&arguments).and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command_tree()))?;
+    let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
         Ok((cli.disentangled(), command_words(&matches)))
     });
     parsed.map_err(|error| (error, arguments))
@@ -93,40 +79,40 @@ fn command_words(mut matches: &ArgMatches) -> String {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
-        Command::Build(Verb(command)) => verbs::build::run(&command, shell),
-        Command::Create(Verb(command)) => verbs::create::run(&command, shell),
-        Command::Get(Verb(command)) => verbs::get::run(&command, shell),
-        Command::Tree(Verb(command)) => verbs::tree::run(&command, shell),
-        Command::Trace(Verb(args)) => verbs::trace::run(&args, shell),
-        Command::Events(Verb(args)) => verbs::events::run(&args, shell),
-        Command::Debug(Verb(args)) => verbs::debug::run(&args, shell),
-        Command::Impact(Verb(args)) => verbs::impact::run(&args, shell),
-        Command::Logs(Verb(args)) => verbs::logs::run(&args, shell),
-        Command::Report(Verb(args)) => verbs::report::run(&args, shell),
-        Command::Bundle(Verb(args)) => verbs::bundle::run(&args, shell),
-        Command::Why(Verb(args)) => verbs::why::run(&args, shell),
-        Command::Check(Verb(args)) => verbs::check::run(&args, shell),
-        Command::Version(Verb(args)) => verbs::version::run(&args, shell),
-        Command::WhatChanged(Verb(args)) => verbs::what_changed::run(&args, shell),
-        Command::Stats(Verb(args)) => verbs::stats::run(&args, shell),
-        Command::Status(Verb(args)) => verbs::status::run(&args, shell),
-        Command::Plan(Verb(command)) => verbs::plan::run(&command, shell),
-        Command::Apply(Verb(command)) => verbs::apply::run(&command, shell),
-        Command::Reconcile(Verb(command)) => verbs::reconcile::run(&command, shell),
-        Command::Rollback(Verb(command)) => verbs::rollback::run(&command, shell),
-        Command::Suspend(Verb(command)) => verbs::suspend::run(&command, shell),
-        Command::Resume(Verb(command)) => verbs::resume::run(&command, shell),
-        Command::Wait(Verb(command)) => verbs::wait::run(&command, shell),
-        Command::Migrate(Verb(args)) => verbs::migrate::run(&args, shell),
-        Command::Export(Verb(command)) => verbs::export::run(&command, shell),
-        Command::Install(Verb(args)) => verbs::install::run(&args, shell),
-        Command::Uninstall(Verb(command)) => verbs::uninstall::run(&command, shell),
-        Command::Delete(Verb(command)) => verbs::delete::run(&command, shell),
-        Command::Explain(Verb(args)) => verbs::explain::run(&args, shell),
-        Command::Distribution(Verb(command)) => verbs::distribution::run(&command, shell),
-        Command::Artifact(Verb(command)) => verbs::artifact::run(&command, shell),
-        Command::Rbac(Verb(args)) => verbs::rbac::run(&args, shell),
-        Command::Controller(Verb(args)) => verbs::controller::run(&args, shell),
-        Command::Completion(Verb(args)) => verbs::completion::run(&args, shell),
+        Command::Build(command) => verbs::build::run(&command, shell),
+        Command::Create(command) => verbs::create::run(&command, shell),
+        Command::Get(command) => verbs::get::run(&command, shell),
+        Command::Tree(command) => verbs::tree::run(&command, shell),
+        Command::Trace(args) => verbs::trace::run(&args, shell),
+        Command::Events(args) => verbs::events::run(&args, shell),
+        Command::Debug(args) => verbs::debug::run(&args, shell),
+        Command::Impact(args) => verbs::impact::run(&args, shell),
+        Command::Logs(args) => verbs::logs::run(&args, shell),
+        Command::Report(args) => verbs::report::run(&args, shell),
+        Command::Bundle(args) => verbs::bundle::run(&args, shell),
+        Command::Why(args) => verbs::why::run(&args, shell),
+        Command::Check(args) => verbs::check::run(&args, shell),
+        Command::Version(args) => verbs::version::run(&args, shell),
+        Command::WhatChanged(args) => verbs::what_changed::run(&args, shell),
+        Command::Stats(args) => verbs::stats::run(&args, shell),
+        Command::Status(args) => verbs::status::run(&args, shell),
+        Command::Plan(command) => verbs::plan::run(&command, shell),
+        Command::Apply(command) => verbs::apply::run(&command, shell),
+        Command::Reconcile(command) => verbs::reconcile::run(&command, shell),
+        Command::Rollback(command) => verbs::rollback::run(&command, shell),
+        Command::Suspend(command) => verbs::suspend::run(&command, shell),
+        Command::Resume(command) => verbs::resume::run(&command, shell),
+        Command::Wait(command) => verbs::wait::run(&command, shell),
+        Command::Migrate(args) => verbs::migrate::run(&args, shell),
+        Command::Export(command) => verbs::export::run(&command, shell),
+        Command::Install(args) => verbs::install::run(&args, shell),
+        Command::Uninstall(command) => verbs::uninstall::run(&command, shell),
+        Command::Delete(command) => verbs::delete::run(&command, shell),
+        Command::Explain(args) => verbs::explain::run(&args, shell),
+        Command::Distribution(command) => verbs::distribution::run(&command, shell),
+        Command::Artifact(command) => verbs::artifact::run(&command, shell),
+        Command::Rbac(args) => verbs::rbac::run(&args, shell),
+        Command::Controller(args) => verbs::controller::run(&args, shell),
+        Command::Completion(args) => verbs::completion::run(&args, shell),
     }
 }

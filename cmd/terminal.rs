@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -330,89 +329,47 @@ impl Shell {
     ///
     /// The future is dropped first, so that live lines are off the terminal when the message comes.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        self.run_on(&mut two_threads(), future)
-    }
-
-    /// Like [`Shell::run`], on one thread.
-    pub fn run_on_one_thread<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        self.run_on(&mut one_thread(), future)
-    }
-
-    fn run_on<T>(
-        &self,
-        runtime: &mut tokio::runtime::Builder,
-        future: impl Future<Output = Result<T, CliError>>,
-    ) -> Result<T, CliError> {
-        let mut result = None;
-        let future = self.unless_interrupted(erased(future, &mut result));
-        drive(runtime, Box::pin(future))?;
-        result.unwrap_or_else(|| Err(self.interruption.error()))
+        self.block_on(self.interruptible(future))?
     }
 
     /// The part of a command that an interrupt ends at once.
     pub async fn interruptible<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        let mut result = None;
-        self.unless_interrupted(erased(future, &mut result)).await;
-        result.unwrap_or_else(|| Err(self.interruption.error()))
-    }
-
-    /// One function for the futures of all commands, as [`drive`] is: each of its own would be kilobytes of the program.
-    async fn unless_interrupted(&self, future: Erased<'_>) {
-        tokio::select! {
-            biased;
-            () = self.interruption.heard() => {}
-            () = future => {}
-        }
+        let ended = {
+            // On the heap: a run is deep enough to fill the stack otherwise.
+            let future = Box::pin(future);
+            tokio::select! {
+                biased;
+                () = self.interruption.heard() => None,
+                result = future => Some(result),
+            }
+        };
+        ended.unwrap_or_else(|| Err(self.interruption.error()))
     }
 
     /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        driven(&mut two_threads(), future)
-    }
-
-    /// Like [`Shell::block_on`], on one thread.
-    pub fn block_on_one_thread<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        driven(&mut one_thread(), future)
+        drive(&mut runtime(), future)
     }
 }
 
-/// A future of any kind; what it comes to lies elsewhere.
-type Erased<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
-
-fn erased<'a, T>(future: impl Future<Output = T> + 'a, result: &'a mut Option<T>) -> Erased<'a> {
-    Box::pin(async { *result = Some(future.await) })
-}
-
-fn driven<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
-    let mut result = None;
-    drive(runtime, erased(future, &mut result))?;
-    result.ok_or_else(|| CliError::failed("the async runtime ended before the command"))
-}
-
-fn two_threads() -> tokio::runtime::Builder {
+fn runtime() -> tokio::runtime::Builder {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2);
     runtime
 }
 
-/// For commands that ask a few things once: handing every answer from one thread to another costs them more than a second thread
-/// can do for them.
-fn one_thread() -> tokio::runtime::Builder {
-    tokio::runtime::Builder::new_current_thread()
-}
-
 /// Drives a future to its end.
-fn drive(runtime: &mut tokio::runtime::Builder, future: Erased<'_>) -> Result<(), CliError> {
+fn drive<T>(runtime: &mut tokio::runtime::Builder, future: impl Future<Output = T>) -> Result<T, CliError> {
     let cannot_start = || {
         let error = CliError::failed("cannot start the async runtime");
         error.hint("raise the limits of this process: `ulimit -n` for open files, `ulimit -u` for threads")
     };
     unless_exhausted(|| {
         let runtime = runtime.enable_all().build().map_err(|e| cannot_start().caused_by(&e))?;
-        runtime.block_on(future);
+        let result = runtime.block_on(Box::pin(future));
         // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
         runtime.shutdown_background();
-        Ok(())
+        Ok(result)
     })
     .unwrap_or_else(|problem| Err(cannot_start().cause(problem)))
 }
@@ -489,11 +446,12 @@ mod tests {
         // No system has room for a stack like this, so the thread cannot be made.
         const STACK: usize = 1 << 46;
         let told = |result: Result<(), CliError>| format!("{:?}", result.err());
-        let at_the_start = driven(two_threads().thread_stack_size(STACK), async {});
+        let at_the_start = drive(runtime().thread_stack_size(STACK), async {});
         assert!(told(at_the_start).contains("OS can't spawn worker thread"));
-        let later = driven(one_thread().thread_stack_size(STACK), async { drop(tokio::task::spawn_blocking(|| ())) });
+        let one_thread = &mut tokio::runtime::Builder::new_current_thread();
+        let later = drive(one_thread.thread_stack_size(STACK), async { drop(tokio::task::spawn_blocking(|| ())) });
         assert!(told(later).contains("OS can't spawn worker thread"));
-        let mistake = std::panic::catch_unwind(|| driven(&mut one_thread(), async { panic!("a mistake") }));
+        let mistake = std::panic::catch_unwind(|| drive(&mut runtime(), async { panic!("a mistake") }));
         assert_eq!(mistake.err().and_then(|payload| payload.downcast_ref::<&str>().copied()), Some("a mistake"));
     }
 

@@ -33,9 +33,6 @@ pub const INSTALL_HINT: &str =
 const SOURCE: &str = "Source options";
 /// Deadline of a read, unless `--timeout` says otherwise.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-/// So many objects are taken apart before a thread has begun.
-const A_FEW: usize = 100;
-
 #[derive(clap::Args, Clone, Debug)]
 pub struct FromArgs {
     /// Read a dump instead of a cluster: a folder, a file, or - for stdin
@@ -208,12 +205,8 @@ impl<'a> Source<'a> {
         match self {
             Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
             Source::Cluster(session) => {
-                let Collected { value, refusals, snapshot } =
+                let Collected { value, refusals, .. } =
                     within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
-                // To take thousands of objects apart takes a while, and nobody has to wait for it; a few are gone before a thread begins.
-                if snapshot.count() > A_FEW {
-                    std::thread::spawn(move || drop(snapshot));
-                }
                 Ok(Viewed { value, refusals })
             }
         }

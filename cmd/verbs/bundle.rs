@@ -130,7 +130,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     let salt = salt()?;
     let max_bytes = args.max_size as usize * (1 << 20);
     let bundle = match &args.redact {
-        Some(path) => shell.run_on_one_thread(async {
+        Some(path) => shell.run(async {
             let dump = read_whole_dump(path, shell).await?;
             // Beside the read: it takes seconds for a large dump.
             shell.read_input("the dump", move || redact(of_dump(&dump), salt, max_bytes)).await

@@ -96,7 +96,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if let Some(place) = &args.filename {
         return check_files(place, args, shell);
     }
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let distribution = args.source.open_named(shell).await?;
@@ -144,7 +144,7 @@ fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliErro
         }
         Ok(())
     });
-    let mut migration = shell.run_on_one_thread(work)?;
+    let mut migration = shell.run(work)?;
     migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
     others.extend(manifest_files::change_lines(&migration));
     match structured_without_names(&migration, &args.view.output)? {

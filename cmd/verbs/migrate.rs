@@ -111,7 +111,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         others.iter().for_each(|line| shell.warn(line));
         Ok(())
     });
-    let migration = shell.run_on_one_thread(work)?;
+    let migration = shell.run(work)?;
     if let Some(text) = structured_without_names(&migration, &args.view.output)? {
         shell.print(&text);
     }

@@ -62,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Named::Kinds(_) => 0,
         Named::Objects(objects) => objects.len(),
     });
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let mut traces = within(shell, async {
             let mut objects = vec![];

@@ -144,7 +144,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
             (wanted?, &args.tree)
         }
     };
-    shell.run_on_one_thread(show(shell, &wanted, args))
+    shell.run(show(shell, &wanted, args))
 }
 
 /// Shows the objects of kinds, by name or all of a kind.

@@ -116,7 +116,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
-        let manifest = shell.run_on_one_thread(read_instance_for(file, namespace.as_deref(), shell))?;
+        let manifest = shell.run(read_instance_for(file, namespace.as_deref(), shell))?;
         let text = yaml::to_string(&manifest.written)
             .map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
         shell.print(&text);

@@ -25,7 +25,7 @@ pub struct PlannedArgs<'a> {
 }
 
 pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
-    let saved = shell.run_on_one_thread(PlanFile::read(args.file, shell))?.saved;
+    let saved = shell.run(PlanFile::read(args.file, shell))?.saved;
     let instance = &saved.plan.instance;
     let target = Target { kind: instance_kind(), namespace: instance.namespace.clone(), name: instance.name.clone() };
     if let Some(other) = shell.global().namespace.as_ref().filter(|n| **n != target.namespace) {

@@ -69,7 +69,7 @@ pub enum Output {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (manifest, distribution) = shell.run_on_one_thread(async {
+    let (manifest, distribution) = shell.run(async {
         let manifest = read_instance(&args.filename, shell).await?;
         let distribution = distribution(args, manifest.instance.artifact(), shell).await?;
         Ok((manifest, distribution))

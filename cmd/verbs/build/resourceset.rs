@@ -71,7 +71,7 @@ pub enum ObjectFormat {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (manifest, inputs, providers) = shell.run_on_one_thread(async {
+    let (manifest, inputs, providers) = shell.run(async {
         let manifest = read_text(&args.filename, "the ResourceSet", shell).await?;
         let inputs = read_optional(args.inputs_from.as_deref(), "the input sets", shell).await?;
         let providers =

@@ -106,7 +106,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.images.source.offline {
         return Err(CliError::usage("cannot mirror --offline"));
     }
-    let registries = shell.run_on_one_thread(args.images.source.registry.open(shell))?;
+    let registries = shell.run(args.images.source.registry.open(shell))?;
     let destination = args.destination.strip_prefix("oci://").unwrap_or(&args.destination).trim_end_matches('/');
     let (source, from) = match &args.from {
         Some(file) => {

@@ -66,7 +66,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let namespace = (!args.scope.all_namespaces).then(|| source.instance_namespace());
         let options = ListRequest {

@@ -39,7 +39,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let options = ListRequest {

@@ -48,7 +48,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
         let kind = instance_type();
         let namespace = match (&source, args.scope.all_namespaces) {

@@ -47,7 +47,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let named = args.source.open_named(shell).await?;
         let namespace = source.instance_namespace();

@@ -71,7 +71,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             CliError::usage("--distribution and --strict are for runs in this process").hint("add --in-process")
         );
     }
-    shell.block_on_one_thread(async {
+    shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
         if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {

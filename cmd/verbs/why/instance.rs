@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         let namespace = source.instance_namespace();
         let now = source.now();

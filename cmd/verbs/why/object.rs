@@ -11,7 +11,7 @@ pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit,
     if args.all_namespaces {
         return Err(CliError::usage("-A names no object").hint("leave -A out, or KIND/NAME"));
     }
-    shell.run_on_one_thread(async {
+    shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         let now = source.now();
         let mut lacking = Lacking::of(objects.len());
