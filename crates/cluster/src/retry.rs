@@ -2,14 +2,13 @@
 //!
 //! kube's own retry policy is off: it tries 15 times and obeys any `Retry-After`, so a command could hang for minutes.
 //! Here the limit covers connecting, the TLS handshake, every attempt and the whole answer. A retry that would exceed
-//! it is not started, and the last answer is reported instead. A read without an answer is sent again within the limit.
-//! Watches, logs and streamed answers are limited only until their first byte.
+//! it is not started, and the last answer is reported instead. Watches, logs and streamed answers are limited only
+//! until their first byte.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{Either, select};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use kube::Client;
 use kube::client::Body;
@@ -25,9 +24,6 @@ use crate::format::backoff::Backoff;
 pub(super) const MAX_ATTEMPTS: u32 = 5;
 /// An unreachable server gets fewer attempts, because that rarely changes within a second.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;
-/// A read is sent a second time when this fraction of its limit has passed without an answer: after 10 of the usual 30
-/// s.
-const PARTS_OF_PATIENCE: u32 = 3;
 /// First pause; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Longest pause, also for a longer `Retry-After`.
@@ -131,7 +127,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let fresh = fresh.map_err(|_| authorization.is_late(policy.limit))??;
             request.headers_mut().insert(header::AUTHORIZATION, fresh);
         }
-        let answer = match timeout_at(deadline, send(client, policy, request, streaming)).await {
+        let answer = match timeout_at(deadline, send(client, request, streaming)).await {
             Ok(answer) => answer,
             Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
         };
@@ -182,45 +178,15 @@ fn may_change(method: &Method, uri: &http::Uri) -> bool {
 
 /// Sends the request once and reads the whole answer, so that the limit covers slow bodies and a truncated body can be
 /// retried.
-async fn send(
-    client: &Client,
-    policy: &CallPolicy,
-    request: Request<Body>,
-    streaming: bool,
-) -> Result<Response<Body>, kube::Error> {
+async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Result<Response<Body>, kube::Error> {
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
-    let response = Box::pin(send_again_if_unanswered(client, request, policy.limit / PARTS_OF_PATIENCE)).await?;
+    let response = Box::pin(client.send(request)).await?;
     tracing::debug!(status = response.status().as_u16(), "answered");
     if streaming && response.status().is_success() {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
     Ok(Response::from_parts(parts, Body::from(body.collect_bytes().await?)))
-}
-
-/// Returns the head of the answer. A read without an answer after `patience` is sent a second time in parallel, and the
-/// first answer counts.
-///
-/// While an API server starts to serve a changed definition, it occasionally leaves a request at the old one without an
-/// answer (seen with 1.36: a list hung until its client gave up, while other lists were answered at once). The first
-/// request goes on, so a slow server is not affected.
-async fn send_again_if_unanswered(
-    client: &Client,
-    request: Request<Body>,
-    patience: Duration,
-) -> Result<Response<Body>, kube::Error> {
-    let (parts, body) = request.into_parts();
-    let second = (parts.method == Method::GET).then(|| body.try_clone()).flatten();
-    let second = second.map(|body| Request::from_parts(parts.clone(), body));
-    let mut first = Box::pin(client.send(Request::from_parts(parts, body)));
-    let Some(second) = second else { return first.await };
-    if let Ok(answer) = tokio::time::timeout(patience, &mut first).await {
-        return answer;
-    }
-    tracing::warn!(uri = %second.uri(), "no answer within {patience:?}; asking a second time");
-    match select(first, Box::pin(client.send(second))).await {
-        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
-    }
 }
 
 fn is_streaming<B>(request: &Request<B>) -> bool {
