@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::{ApplyResult, Cluster, ClusterError, DeleteOptions, Propagation, WriteOptions};
+use flux_operator::cluster::{ApplyResult, Cluster, DeleteOptions, Propagation, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::secrets::{Credentials, ReplaceNeed, SecretManifest, SecretObject};
@@ -18,8 +18,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Where a Secret goes when neither flag nor context says.
 const DEFAULT_NAMESPACE: &str = "default";
-/// Ends the name of the new Secret while the old one goes.
-const BESIDE: &str = ".replacing";
+/// Ends the name under which the API server judges a new Secret in a dry run.
+const JUDGED_AS: &str = ".replacing";
 /// How often a deleted Secret that a finalizer holds back is looked at.
 const GONE_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -56,14 +56,11 @@ pub(super) async fn write(
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
             None => {
                 let outcome = writing.apply(live.as_ref()).await?;
-                if args.replace && !writing.dry_run {
-                    writing.tidy().await?;
-                }
                 Ok(Step::Applied(outcome.as_str()))
             }
             Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
             Some(_) => {
-                writing.write_beside().await?;
+                writing.judge().await?;
                 Ok(Step::Replace(live.unwrap_or_default()))
             }
         }
@@ -135,58 +132,22 @@ impl Writing<'_> {
         applied.map(|after| ApplyResult::of(live, &after)).map_err(|error| cli_error(&error))
     }
 
-    /// Writes the new Secret beside the old one, under a name of its own: the API server has judged it before anything goes, and
-    /// a run that is killed in between leaves it there. As a dry run, nothing stays.
-    async fn write_beside(&self) -> Result<(), CliError> {
-        let beside = self.beside();
-        let as_it_was =
-            |error: ClusterError| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
-        let left = self.cluster.read(&id_of(&beside)).await.map_err(as_it_was)?;
-        // What a killed run left may be of another type.
-        if !self.dry_run && left.as_ref().is_some_and(|left| beside.replace_need(left) != ReplaceNeed::InPlace) {
-            self.remove_beside().await?;
-        }
-        let options = WriteOptions { dry_run: self.dry_run, ..WriteOptions::forced(CLI_FIELD_MANAGER) };
-        self.cluster.apply(&beside.manifest(), options).await.map(drop).map_err(as_it_was)
-    }
-
-    /// Removes what a replacement that was cut off has left beside the Secret, which is there now.
-    async fn tidy(&self) -> Result<(), CliError> {
-        match self.cluster.read(&id_of(&self.beside())).await {
-            Ok(Some(_)) => self.remove_beside().await,
-            // Who may not look has not left anything.
-            _ => Ok(()),
-        }
-    }
-
-    async fn remove_beside(&self) -> Result<(), CliError> {
-        let deleted = self.cluster.delete(&id_of(&self.beside()), &DeleteOptions::default()).await;
-        deleted.map(drop).map_err(|error| cli_error(&error))
-    }
-
-    fn beside(&self) -> SecretObject {
+    /// Has the API server judge the new Secret as a dry run before the old one is deleted. The dry run has another name, because
+    /// under its own the old Secret is in the way.
+    async fn judge(&self) -> Result<(), CliError> {
         // A name has 253 characters at most.
-        let name: String = self.secret.name.chars().take(253 - BESIDE.len()).collect();
-        SecretObject { name: format!("{name}{BESIDE}"), immutable: false, ..self.secret.clone() }
+        let name: String = self.secret.name.chars().take(253 - JUDGED_AS.len()).collect();
+        let judged = SecretObject { name: format!("{name}{JUDGED_AS}"), ..self.secret.clone() };
+        let options = WriteOptions { dry_run: true, ..WriteOptions::forced(CLI_FIELD_MANAGER) };
+        self.cluster
+            .apply(&judged.manifest(), options)
+            .await
+            .map(drop)
+            .map_err(|error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret))))
     }
 
-    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back. What stood
-    /// beside it goes once one of them is there.
+    /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
     async fn replace(&self, live: &Value) -> Result<(), CliError> {
-        let replaced = self.delete_and_create(live).await;
-        let is_there = match &replaced {
-            Ok(()) => true,
-            Err(_) => self.live().await.is_ok_and(|live| live.is_some()),
-        };
-        if is_there && !self.dry_run {
-            let removed = self.remove_beside().await;
-            replaced.and(removed)
-        } else {
-            replaced
-        }
-    }
-
-    async fn delete_and_create(&self, live: &Value) -> Result<(), CliError> {
         if self.dry_run {
             let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
             let deleted = self.cluster.delete(&id_of(self.secret), &options).await;
