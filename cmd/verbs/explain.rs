@@ -1,4 +1,4 @@
-//! `explain`: what a field is for and what it may hold, without a cluster.
+//! `explain`: the meaning of fields and of causes, without a cluster.
 
 use std::ffi::OsStr;
 
@@ -10,20 +10,27 @@ use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::format::nearest::nearest;
 use flux_operator::k8s::crd_fields::{self, ExplainError, FieldView};
 use flux_operator::k8s::fields;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::{ObjectFormat, unknown_kind};
+use crate::output::as_started::as_started;
 use crate::output::field_text::field_text;
 use crate::output::table::terminal_width;
+use crate::output::wrap::wrapped;
 use crate::terminal::{CliError, Exit, Shell};
+use causes::{CAUSES, CauseText, REFUSALS};
+
+pub mod causes;
 
 /// Columns of the text form, unless the terminal has fewer.
 const WIDTH: usize = 80;
 
-/// Explain a kind or one of its fields
+/// Explain a kind, one of its fields, or a cause of `why`
 ///
-/// Knows FluxInstance and the kinds of the newest Flux inside this program. Lists
-/// and maps need no step of their own in the path.
+/// Knows FluxInstance, the kinds of the newest Flux inside this program, and every
+/// cause that `why` names: its meaning, its origin, its neighbours, and the
+/// commands that mend it. `causes` lists the causes, `refusals` the categories of
+/// errors. Lists and maps need no step of their own in the path of a field.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What a FluxInstance consists of\n  \
@@ -32,13 +39,16 @@ const WIDTH: usize = 80;
     flux-operator explain instance.spec.sync.interval\n\n  \
     # All fields of a Flux kind as a tree\n  \
     flux-operator explain kustomization --recursive\n\n  \
+    # A cause that `why` named, and the list of all causes\n  \
+    flux-operator explain PullSecretMissing\n  \
+    flux-operator explain causes\n\n  \
     # An older version of a kind, for a program\n  \
     flux-operator explain helmrelease.spec --api-version v2 -o json")]
 pub struct Args {
-    /// Kind, and the path of a field in it; any case, plural or short name
+    /// Kind, and the path of a field in it; or a cause; any case, plural or short name
     ///
-    /// KIND/NAME is understood as KIND.
-    #[arg(value_name = "KIND[.FIELD...]", add = ArgValueCompleter::new(paths))]
+    /// KIND/NAME is understood as KIND. `causes` and `refusals` are the lists.
+    #[arg(value_name = "KIND[.FIELD...]|CAUSE", add = ArgValueCompleter::new(paths))]
     pub field: String,
     /// Version of the kind [default: the stored one]
     #[arg(long, value_name = "VERSION")]
@@ -58,12 +68,19 @@ pub enum Format {
     Yaml,
 }
 
-/// Kinds, and below a kind the fields of the path that is begun.
+/// The words that list all causes, and all categories of errors.
+const CAUSES_WORD: &str = "causes";
+const REFUSALS_WORD: &str = "refusals";
+
+/// Kinds and causes, and below a kind the fields of the path that is begun.
 fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let text = current.to_string_lossy();
     let words: Vec<String> = match text.rsplit_once('.') {
         None => {
-            ["instance".to_owned()].into_iter().chain(FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase())).collect()
+            let kinds =
+                ["instance".to_owned()].into_iter().chain(FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase()));
+            let lists = [CAUSES_WORD, REFUSALS_WORD].map(str::to_owned);
+            kinds.chain(lists).chain(CAUSES.iter().map(|text| text.cause.to_owned())).collect()
         }
         Some((parent, _)) => {
             let view = split(parent).ok().and_then(|(kind, path)| {
@@ -78,13 +95,73 @@ fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
+    if let Some(text) = cause_answer(args, width)? {
+        shell.print(&text);
+        return Ok(Exit::Done);
+    }
     let (kind, path) = split(&args.field)?;
     // Written as objects have it, group included, or as the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
-    let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
     shell.print(&render(&view, width, args)?);
     Ok(Exit::Done)
+}
+
+/// The answer about a cause or a refusal, or a list of them; `None` where the word is not one.
+fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
+    let format = match args.output {
+        Format::Text => None,
+        Format::Yaml => Some(ObjectFormat::Yaml),
+        Format::Json => Some(ObjectFormat::Json),
+    };
+    let list = [(CAUSES_WORD, CAUSES), (REFUSALS_WORD, REFUSALS)];
+    let list = list.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(&args.field));
+    let text = match (list, causes::find(&args.field)) {
+        (Some((word, texts)), _) => {
+            let rows: Vec<_> = texts.iter().map(|text| json!({"cause": text.cause, "title": text.title})).collect();
+            format.map_or_else(|| Ok(list_text(texts, width)), |format| format.text(&rows, word))?
+        }
+        (None, Some(text)) => {
+            format.map_or_else(|| Ok(cause_text(text, width)), |format| format.text(text, "the explanation"))?
+        }
+        (None, None) => return Ok(None),
+    };
+    if args.recursive || args.api_version.is_some() {
+        return Err(CliError::usage(format!(
+            "--recursive and --api-version are about fields, and {} is a cause",
+            args.field
+        )));
+    }
+    Ok(Some(text))
+}
+
+/// One line for each cause: a name is never cut, so that it can be copied.
+fn list_text(texts: &[CauseText], width: usize) -> String {
+    let widest = texts.iter().map(|text| text.cause.len()).max().unwrap_or(0);
+    let mut lines = String::new();
+    for text in texts {
+        let room = width.saturating_sub(widest + 2).max(20);
+        for (index, line) in wrapped(text.title, room, usize::MAX).iter().enumerate() {
+            let cause = if index == 0 { text.cause } else { "" };
+            lines.push_str(&format!("{cause:widest$}  {line}\n"));
+        }
+    }
+    lines
+}
+
+fn cause_text(text: &CauseText, width: usize) -> String {
+    let paragraph = |words: &str| format!("  {}\n", wrapped(words, width - 2, usize::MAX).join("\n  "));
+    let title = wrapped(&format!("{}: {}", text.cause, text.title), width, usize::MAX);
+    let mut page = format!("{}\n", title.join("\n"));
+    for (heading, words) in
+        [("MEANING", text.meaning), ("HOW IT COMES ABOUT", text.origin), ("NEIGHBOURS", text.neighbours)]
+    {
+        page.push_str(&format!("\n{heading}\n{}", paragraph(words)));
+    }
+    page.push_str("\nCOMMANDS\n");
+    text.commands.iter().for_each(|command| page.push_str(&format!("  {}\n", as_started(command))));
+    page
 }
 
 fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliError> {
@@ -105,10 +182,18 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
         }
     }
     let word = steps.first().copied().unwrap_or_default();
-    Err(unknown_kind(word))
+    let causes = CAUSES.iter().chain(REFUSALS).map(|text| text.cause);
+    // Both lists in one question: half of a cause may look like a kind.
+    Err(match nearest(word, kinds::words().chain(causes)) {
+        Some(near) if causes::find(near).is_some() => {
+            CliError::usage(format!("unknown kind or cause `{word}`")).hint(format!("did you mean `{near}`?"))
+        }
+        _ => unknown_kind(word).hint("`flux-operator explain causes` lists the causes"),
+    })
 }
 
-fn definition(kind: &FluxKind) -> Result<Value, CliError> {
+/// The custom resource definition of a kind, as this program holds it.
+pub fn definition(kind: &FluxKind) -> Result<Value, CliError> {
     if let Some(own) = crd::all().into_iter().find(|own| own["spec"]["names"]["kind"] == kind.kind) {
         return Ok(own);
     }

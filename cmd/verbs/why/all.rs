@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::Args;
 use crate::args::list::{no_namespace, place};
+use crate::output::as_started::as_started;
 use crate::session::read_source::{Source, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, name_line, structured};
@@ -101,6 +102,7 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
         for command in &cause.next {
             lines.whole(&format!("     {command}"), None);
         }
+        lines.whole(&format!("   More: {}", as_started(&format!("flux-operator explain {:?}", cause.reason))), None);
     }
 }
 

@@ -5,6 +5,7 @@ use flux_operator::inspect::why::{Why, why};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::output::as_started::as_started;
 use crate::output::next_step::Whereto;
 use crate::session::read_source::{FromArgs, Source, Viewed, instance_type, warn_of_refusals, within};
 use crate::terminal::lines::Lines;
@@ -98,5 +99,6 @@ fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
     for command in &cause.next {
         lines.whole(&format!("  {command}"), None);
     }
+    lines.whole(&format!("More: {}", as_started(&format!("flux-operator explain {:?}", cause.reason))), None);
     lines.text()
 }

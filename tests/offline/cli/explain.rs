@@ -90,6 +90,45 @@ fn what_does_not_exist_is_refused_with_a_suggestion() {
         .exits(2)
         .stderr_has("FluxInstance has no version v2: there is v1");
     run(&["explain", "instance", "--api-version", "fluxcd.controlplane.io/v1"]).exits(0);
-    run(&["explain", "rset"]).exits(0).stdout_has("A ResourceSet is not served by this operator");
+    run(&["explain", "rset"]).exits(0).stdout_has("Objects that are made of templates and inputs");
     run(&["explain", ""]).exits(2);
+}
+
+#[test]
+fn a_cause_is_explained_in_any_case_with_the_commands_that_mend_it() {
+    for word in ["PullSecretMissing", "pullsecretmissing"] {
+        let text = run(&["explain", word]).exits(0).stdout;
+        assert!(text.starts_with("PullSecretMissing: The registry wants credentials"), "{text}");
+        for part in ["\nMEANING\n", "\nHOW IT COMES ABOUT\n", "\nNEIGHBOURS\n", "\nCOMMANDS\n  flux-operator "] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+    let json = run(&["explain", "CrashLoop", "-o", "json"]).exits(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["cause"], "CrashLoop");
+    assert!(json["commands"].as_array().is_some_and(|all| !all.is_empty()), "{json}");
+    run(&["explain", "CrashLoop", "--recursive"]).exits(2).stderr_has("CrashLoop is a cause");
+    run(&["explain", "CrashLop"]).exits(2).stderr_has("did you mean `CrashLoop`?");
+}
+
+#[test]
+fn every_reason_in_the_schema_of_why_is_in_the_list_of_causes() {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schemas/why.json");
+    let schema: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(schema).expect("read")).expect("JSON");
+    let reasons = schema.pointer("/$defs/Reason/enum").and_then(|all| all.as_array()).expect("the reasons");
+    let list = run(&["explain", "causes", "-o", "json"]).exits(0).stdout;
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).expect("a list");
+    assert!(list.iter().all(|row| row["title"].as_str().is_some_and(|title| !title.is_empty())));
+    let words: Vec<&serde_json::Value> = list.iter().map(|row| &row["cause"]).collect();
+    assert!(!reasons.is_empty() && reasons.iter().all(|reason| words.contains(&reason)), "{words:?}");
+}
+
+#[test]
+fn the_category_of_an_error_in_json_is_explained() {
+    let error = run(&["get", "instance", "--from", "/nowhere", "-o", "json"]).stderr;
+    let error: serde_json::Value = serde_json::from_str(error.lines().next_back().expect("a line")).expect("JSON");
+    let category = error["category"].as_str().expect("a category");
+    run(&["explain", category]).exits(0).stdout_has(&format!("{category}: "));
+    run(&["explain", "refusals"]).exits(0).stdout_has("Denied").stdout_has("Unreachable");
 }

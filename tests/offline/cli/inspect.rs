@@ -435,7 +435,9 @@ fn a_ready_instance_ends_with_0_and_a_cause_with_7() {
     );
     let run = run_with_input(&["why", "instance", "--from", "-"], &broken).exits(7);
     let run = run.stdout_has("Cause: the image ghcr.io/x cannot be pulled (ImagePullFailed)");
-    run.stdout_has("Object: Pod/flux-system/source-controller-1").stdout_has("Next:\n  flux-operator");
+    run.stdout_has("Object: Pod/flux-system/source-controller-1")
+        .stdout_has("Next:\n  flux-operator")
+        .stdout_has("\nMore: flux-operator explain ImagePullFailed\n");
     let reason =
         run_with_input(&["why", "instance", "--from", "-", "-o", "jsonpath={.cause.reason}"], &broken).exits(7);
     assert_eq!(reason.stdout, "ImagePullFailed");

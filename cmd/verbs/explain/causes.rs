@@ -1,0 +1,1100 @@
+//! The texts of causes and refusals: each says what the word means, how it comes about, how to tell it from its neighbours, and the
+//! commands that mend it.
+//!
+//! The one place for these texts: `explain`, the page of incidents in the guide and the runbooks of alerts are made from them. The
+//! commands use the names of the guide's examples (`apps`, `podinfo`, `flux-system`).
+
+use flux_operator::inspect::why::Reason;
+use serde::Serialize;
+
+use crate::terminal::Exit;
+
+/// The explanation of a cause or a refusal.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CauseText {
+    /// The word that JSON output has: `cause.reason` of `why`, `category` of an error.
+    pub cause: &'static str,
+    pub title: &'static str,
+    pub meaning: &'static str,
+    /// How it comes about.
+    pub origin: &'static str,
+    /// How to tell it from similar causes.
+    pub neighbours: &'static str,
+    /// Commands that show more or mend it, in this order.
+    pub commands: &'static [&'static str],
+}
+
+/// Makes the list of texts and a `match` without a wildcard, so that the program does not compile while a variant has no text.
+macro_rules! texts {
+    ($list:ident, $kind:ident, [$($without:ident),*], $($variant:ident {
+        title: $title:literal,
+        meaning: $meaning:literal,
+        origin: $origin:literal,
+        neighbours: $neighbours:literal,
+        commands: [$($command:literal),* $(,)?],
+    })*) => {
+        pub const $list: &[CauseText] = &[$(CauseText {
+            cause: stringify!($variant),
+            title: $title,
+            meaning: $meaning,
+            origin: $origin,
+            neighbours: $neighbours,
+            commands: &[$($command),*],
+        }),*];
+
+        const _: fn($kind) = |variant| match variant {
+            $($kind::$variant => (),)*
+            $($kind::$without => (),)*
+        };
+    };
+}
+
+/// Reasons that controllers write into conditions, which alerts carry, and the cause that explains each.
+const REASONS_OF_CONDITIONS: [(&str, &str); 20] = [
+    ("ArtifactFailed", "ArtifactUnavailable"),
+    ("AuthenticationFailed", "CredentialsRejected"),
+    ("BucketOperationFailed", "SourceFailed"),
+    ("ChartPackageError", "ChartFailed"),
+    ("ChartPullError", "ChartNotFound"),
+    ("FetchFailed", "SourceFailed"),
+    ("GitOperationFailed", "SourceFailed"),
+    ("HealthCheckCanceled", "InProgress"),
+    ("IndexationFailed", "SourceFailed"),
+    ("InstallFailed", "HelmFailed"),
+    ("OCIArtifactPullFailed", "SourceFailed"),
+    ("Progressing", "InProgress"),
+    ("ProgressingWithRetry", "ReconciliationFailed"),
+    ("ReconciliationDisabled", "Suspended"),
+    ("RollbackFailed", "HelmFailed"),
+    ("SourceNotReady", "ArtifactUnavailable"),
+    ("TestFailed", "HelmTestFailed"),
+    ("UninstallFailed", "HelmFailed"),
+    ("UpgradeFailed", "HelmFailed"),
+    ("VerificationError", "SignatureInvalid"),
+];
+
+/// Looks a cause, a refusal or the reason of a condition up, in any case.
+pub fn find(word: &str) -> Option<&'static CauseText> {
+    let reason = REASONS_OF_CONDITIONS.iter().find(|(reason, _)| reason.eq_ignore_ascii_case(word));
+    let word = reason.map_or(word, |(_, cause)| cause);
+    CAUSES.iter().chain(REFUSALS).find(|text| text.cause.eq_ignore_ascii_case(word))
+}
+
+texts! { CAUSES, Reason, [],
+    ImagePullFailed {
+        title: "The node cannot pull an image",
+        meaning: "The kubelet tried to pull the image of a container and failed for another reason than \
+                  credentials.",
+        origin: "The tag or the repository does not exist, the registry cannot be reached from the node, or the \
+                 image has no build for the node's architecture.",
+        neighbours: "If the registry asks for credentials, the cause is PullSecretMissing or PullSecretRejected. A \
+                     source that Flux itself cannot pull is SourceNotFound or HostUnreachable.",
+        commands: [
+            "flux-operator build instance -f flux.yaml -o images",
+            "kubectl -n flux-system describe pod --selector app.kubernetes.io/part-of=flux",
+            "flux-operator -n flux-system reconcile instance flux",
+        ],
+    }
+    PullSecretMissing {
+        title: "The registry wants credentials, and the pod has no pull secret",
+        meaning: "The registry refuses to serve the image without credentials, and the pull secret of the pod does \
+                  not exist or is not set.",
+        origin: "The instance names no `spec.distribution.imagePullSecret`, the Secret was never created, or it was \
+                 created in another namespace.",
+        neighbours: "If the Secret exists and the registry refuses it, the cause is PullSecretRejected.",
+        commands: [
+            "flux-operator -n flux-system create secret registry registry-auth --server registry.example.com \
+             --username flux --password-stdin",
+            "flux-operator -n flux-system reconcile instance flux",
+        ],
+    }
+    PullSecretRejected {
+        title: "The registry refuses the pull secret",
+        meaning: "The pod has a pull secret, and the registry answered that these credentials may not pull the \
+                  image.",
+        origin: "The token has expired, belongs to another user, may not read the repository, or is stored for \
+                 another host than the one in the image name.",
+        neighbours: "If there is no Secret, the cause is PullSecretMissing. If the registry cannot be reached at \
+                     all, it is ImagePullFailed.",
+        commands: [
+            "flux-operator -n flux-system create secret registry registry-auth --server registry.example.com \
+             --username flux --password-stdin",
+            "flux-operator -n flux-system reconcile instance flux",
+        ],
+    }
+    CrashLoop {
+        title: "A container starts and ends again and again",
+        meaning: "The container was started, ended by itself, and the kubelet waits longer before each restart.",
+        origin: "A wrong argument or setting, a missing right, a dependency that is not there, or a bug of the \
+                 program. Its last log line is shown as evidence.",
+        neighbours: "A container that the node killed for its memory is OutOfMemory. One that never started is \
+                     ContainerConfigError. One that the kubelet restarts because a probe fails is ProbeFailing.",
+        commands: [
+            "kubectl -n apps logs podinfo-6c7d9b4f5d-x2x5q --previous",
+            "flux-operator -n apps debug hr podinfo --values",
+            "flux-operator what-changed --since 2h",
+        ],
+    }
+    OutOfMemory {
+        title: "A container uses more memory than its limit and is killed",
+        meaning: "The kernel killed the container because it reached its memory limit (reason `OOMKilled`).",
+        origin: "More objects or larger artifacts than the limit was made for, or a leak.",
+        neighbours: "A pod that the node removed because the whole node lacked memory is Evicted.",
+        commands: [
+            "kubectl -n flux-system top pod --containers",
+            "flux-operator explain instance.spec.cluster.size",
+        ],
+    }
+    ContainerConfigError {
+        title: "A container cannot be created",
+        meaning: "The kubelet has the image, but it cannot create or start the container.",
+        origin: "A key is missing in a Secret or ConfigMap, the image runs as root where the pod forbids it, or the \
+                 command does not exist in the image.",
+        neighbours: "If the whole Secret or ConfigMap is missing, the cause is SecretMissing or ConfigMapMissing. A \
+                     container that started and ended is CrashLoop.",
+        commands: [
+            "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
+            "flux-operator -n apps trace pod podinfo-6c7d9b4f5d-x2x5q",
+        ],
+    }
+    ProbeFailing {
+        title: "A container runs, but its probe fails",
+        meaning: "The readiness, liveness or startup probe of a running container fails, so the pod does not become \
+                  ready or is restarted.",
+        origin: "The program is still starting, listens on another port, or waits for something that does not \
+                 answer.",
+        neighbours: "If the container ends by itself, the cause is CrashLoop.",
+        commands: [
+            "kubectl -n apps logs deployment/podinfo",
+            "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
+        ],
+    }
+    QuotaExceeded {
+        title: "A resource quota refuses the object",
+        meaning: "A ResourceQuota of the namespace is used up, or it demands requests and limits that the pod does \
+                  not set.",
+        origin: "More replicas or larger requests than the quota allows, or a new quota.",
+        neighbours: "A LimitRange that refuses single values is LimitExceeded. No room on the nodes is \
+                     Unschedulable.",
+        commands: [
+            "kubectl -n apps describe resourcequota",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ClaimPending {
+        title: "A volume claim of the pod is not bound",
+        meaning: "The pod waits for a PersistentVolumeClaim that does not exist or has no volume yet.",
+        origin: "The storage class does not exist or there is no default class, the provisioner does not run, or \
+                 there is no capacity.",
+        neighbours: "A bound volume that cannot be attached to the node is VolumeUnavailable.",
+        commands: [
+            "kubectl -n flux-system describe pvc",
+            "kubectl get storageclass",
+        ],
+    }
+    Unschedulable {
+        title: "No node takes the pod",
+        meaning: "The scheduler found no node that fits the pod. Its message says how many nodes failed for which \
+                  reason.",
+        origin: "Not enough CPU or memory, taints without tolerations, a node selector or affinity that no node \
+                 matches, or a volume in another zone.",
+        neighbours: "A node that is there but not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
+        commands: [
+            "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
+            "kubectl get nodes",
+        ],
+    }
+    WebhookRefused {
+        title: "An admission webhook refuses the object, or cannot be reached",
+        meaning: "The API server asks a webhook before it stores the object, and the webhook said no or did not \
+                  answer.",
+        origin: "A policy of the cluster, or a webhook whose pods are down.",
+        neighbours: "A ValidatingAdmissionPolicy or the pod security level of the namespace is PolicyRefused. A \
+                     missing right is Forbidden.",
+        commands: [
+            "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    PolicyRefused {
+        title: "An admission policy refuses the object",
+        meaning: "A ValidatingAdmissionPolicy or the pod security level of the namespace refused the object.",
+        origin: "The object breaks a rule of the cluster, for example it runs as root in a namespace of the level \
+                 `restricted`.",
+        neighbours: "A refusal by an external service is WebhookRefused.",
+        commands: [
+            "kubectl get validatingadmissionpolicies",
+            "kubectl get namespace apps --show-labels",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    Forbidden {
+        title: "The reconciler lacks a right",
+        meaning: "The API server refused a request of Flux because the ServiceAccount behind it may not do that.",
+        origin: "A tenant applies an object outside of its rights, or a role was changed or deleted.",
+        neighbours: "Admission that refuses the content of an object is PolicyRefused or WebhookRefused. References \
+                     between namespaces that Flux itself refuses are AccessDenied.",
+        commands: [
+            "kubectl auth can-i create deployments -n apps --as system:serviceaccount:apps:flux",
+            "flux-operator check",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    HostUnreachable {
+        title: "The server of a source cannot be reached",
+        meaning: "The controller could not open a connection to the server, or got no answer in time.",
+        origin: "A wrong name or port, DNS, a network policy, a firewall, or a proxy that has to be used.",
+        neighbours: "If the server answers and its certificate is not trusted, the cause is CertificateInvalid. If \
+                     the proxy cannot be reached, it is ProxyFailed.",
+        commands: [
+            "flux-operator -n apps create secret proxy egress --address http://proxy.example.com:3128",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    HostKeyWrong {
+        title: "The SSH host key of the Git server is not trusted",
+        meaning: "The host key of the server is not in `known_hosts` of the Secret, or it is another one.",
+        origin: "The server has a new key, the Secret was made for another host, or somebody is in between.",
+        neighbours: "If the server refuses your key, the cause is CredentialsRejected.",
+        commands: [
+            "flux-operator -n apps create secret ssh git-ssh-auth --private-key-file ./identity --knownhosts-file \
+             ./known_hosts",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    CertificateInvalid {
+        title: "The TLS certificate of the server is not trusted",
+        meaning: "The TLS handshake failed: no trusted authority signed the certificate, or it names another host.",
+        origin: "An authority of your own that Flux does not know, a proxy that opens TLS, or a wrong address.",
+        neighbours: "A certificate that is only too old is CertificateExpired.",
+        commands: [
+            "flux-operator -n apps create secret tls git-ca --ca-crt-file ./ca.crt",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    CredentialsRejected {
+        title: "The server refuses the credentials",
+        meaning: "The server asked for credentials and refused those it got, or it got none.",
+        origin: "An expired or revoked token, a wrong user name, a deploy key that was removed, or a repository \
+                 that the user may not read.",
+        neighbours: "If the Secret does not exist, the cause is SecretMissing; if it lacks a field, \
+                     SecretIncomplete. Some servers answer `not found` instead: SourceNotFound.",
+        commands: [
+            "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    SecretMissing {
+        title: "A Secret that is referred to does not exist",
+        meaning: "A Flux object or a pod refers to a Secret that is not in its namespace.",
+        origin: "It was never created, it was created in another namespace, or it was deleted.",
+        neighbours: "A Secret that exists and lacks a field is SecretIncomplete. A pull secret of a pod is \
+                     PullSecretMissing.",
+        commands: [
+            "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    SourceNotFound {
+        title: "The address, branch, tag or version does not exist",
+        meaning: "The server answered that it does not have what the source asks for.",
+        origin: "A typing mistake, a deleted branch, a version range without a match, or credentials that may not \
+                 see the repository.",
+        neighbours: "A chart that a Helm repository does not have is ChartNotFound. A path that the source does not \
+                     contain is KustomizationFailed.",
+        commands: [
+            "flux-operator -n apps events gitrepository/podinfo",
+            "kubectl -n apps edit gitrepository podinfo",
+        ],
+    }
+    SourceFailed {
+        title: "The source cannot be fetched",
+        meaning: "Fetching the source failed with a text that no other cause explains.",
+        origin: "The text of the condition is shown as evidence.",
+        neighbours: "Known texts have causes of their own: HostUnreachable, CertificateInvalid, \
+                     CredentialsRejected, SourceNotFound.",
+        commands: [
+            "flux-operator -n apps logs gitrepository/podinfo --since 1h",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    KustomizationFailed {
+        title: "The manifests of the source cannot be built or applied",
+        meaning: "The source was fetched, but its manifests cannot be built.",
+        origin: "The path does not exist, a file is not valid YAML, two files hold the same object, or a \
+                 kustomization names a missing file.",
+        neighbours: "An object that the API server refuses is ObjectInvalid, Forbidden or PolicyRefused. Variables \
+                     are SubstitutionFailed, encrypted files DecryptionFailed.",
+        commands: [
+            "flux-operator -n apps events kustomization/podinfo",
+            "flux-operator -n apps reconcile kustomization podinfo --with-source",
+        ],
+    }
+    DependencyNotReady {
+        title: "A dependency is not ready",
+        meaning: "The object waits for another one in its `dependsOn`, or for an ImageRepository that has not been \
+                  scanned.",
+        origin: "The other object fails or has not been reconciled yet. `why` goes on to the other object where it \
+                 explains the wait.",
+        neighbours: "A dependency that does not exist is DependencyMissing. Dependencies in a circle are \
+                     DependencyCycle.",
+        commands: [
+            "flux-operator why",
+            "flux-operator -n apps wait kustomization podinfo",
+        ],
+    }
+    ArtifactUnavailable {
+        title: "The artifact of the source cannot be fetched",
+        meaning: "The source has no artifact, source-controller does not serve it, or the artifact of the \
+                  distribution cannot be pulled.",
+        origin: "source-controller was restarted and fetches again, a network policy closes its port, or the source \
+                 itself fails.",
+        neighbours: "An artifact that is served with the wrong content is ArtifactCorrupt.",
+        commands: [
+            "flux-operator get all -A --ready-status False",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    RevisionNotApplied {
+        title: "A newer revision of the source is not applied",
+        meaning: "The source has had a newer revision for a long time, and the Kustomization still has the older \
+                  one.",
+        origin: "kustomize-controller is overloaded, hangs in a health check, or does not see the object.",
+        neighbours: "If the controller does not run, the cause is ControllerStopped or ControllerNotReady.",
+        commands: [
+            "flux-operator logs --controller kustomize --since 1h",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    BadVersionRange {
+        title: "No Flux version fits the version range",
+        meaning: "`spec.distribution.version` cannot be read, matches no version, or asks for an older minor than \
+                  the installed one.",
+        origin: "A typing mistake, a version that this program or the artifact does not have, or a range that was \
+                 lowered.",
+        neighbours: "A patch that does not fit is PatchFailed.",
+        commands: [
+            "flux-operator distribution versions",
+            "flux-operator plan instance -f flux.yaml",
+        ],
+    }
+    PatchFailed {
+        title: "A patch of the instance cannot be applied",
+        meaning: "A patch in `spec.kustomize.patches` matches no object or cannot be applied to it.",
+        origin: "A renamed object, a path that the new Flux version does not have, or a wrong operation.",
+        neighbours: "Errors elsewhere in the build are BuildFailed.",
+        commands: [
+            "flux-operator build instance -f flux.yaml",
+            "flux-operator plan instance -f flux.yaml --diff",
+        ],
+    }
+    BuildFailed {
+        title: "The instance cannot be built",
+        meaning: "The objects of the instance cannot be made from its spec and the distribution.",
+        origin: "A component that the version does not have, or values that contradict each other.",
+        neighbours: "A version without a match is BadVersionRange. A patch is PatchFailed.",
+        commands: [
+            "flux-operator build instance -f flux.yaml",
+            "flux-operator explain instance.spec",
+        ],
+    }
+    Suspended {
+        title: "Reconciliation is suspended",
+        meaning: "Somebody suspended the object. It is kept as it is and nothing is applied.",
+        origin: "`suspend`, `flux suspend`, `spec.suspend: true` in Git, or the annotation \
+                 `fluxcd.controlplane.io/reconcile: disabled`.",
+        neighbours: "An object that a controller does not see at all is ShardUnserved or ControllerMissing.",
+        commands: [
+            "flux-operator get suspended -A",
+            "flux-operator -n apps resume kustomization podinfo",
+        ],
+    }
+    StuckFinalizer {
+        title: "Deletion waits for a finalizer",
+        meaning: "The object was deleted, and a finalizer keeps it until its controller has cleaned up.",
+        origin: "The controller does not run, fails to clean up, or was uninstalled before its objects.",
+        neighbours: "A namespace that is being deleted refuses new objects: NamespaceTerminating.",
+        commands: [
+            "kubectl -n apps get kustomization podinfo -o jsonpath='{.metadata.finalizers}'",
+            "flux-operator status",
+            "flux-operator -n apps logs kustomization/podinfo",
+        ],
+    }
+    OperatorAbsent {
+        title: "No operator reconciles the object",
+        meaning: "The object belongs to the operator, and no operator is running in the cluster.",
+        origin: "The operator was never installed, is scaled to zero, crashes, or has not renewed its lease.",
+        neighbours: "A missing controller of Flux is ControllerMissing.",
+        commands: [
+            "flux-operator install --image registry.example.com/flux-operator:v1",
+            "flux-operator -n flux-system reconcile instance flux --in-process",
+        ],
+    }
+    ObjectFailed {
+        title: "An applied object reports failure",
+        meaning: "Flux applied the object and the object itself reports that it failed.",
+        origin: "See the status of the object. A Deployment that is scaled to zero on purpose counts too.",
+        neighbours: "If a pod explains it, that is the cause: CrashLoop, ImagePullFailed and their neighbours.",
+        commands: [
+            "flux-operator -n apps tree kustomization podinfo",
+            "flux-operator what-changed --since 2h",
+        ],
+    }
+    ObjectMissing {
+        title: "An applied object was deleted",
+        meaning: "The object is in the inventory of Flux and not in the cluster.",
+        origin: "Somebody deleted it, or another tool did. The next reconciliation creates it again.",
+        neighbours: "An object that was never created because it was refused is ObjectInvalid or Forbidden.",
+        commands: [
+            "flux-operator what-changed --since 2h",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ObjectInvalid {
+        title: "The API server finds an object invalid",
+        meaning: "The API server refused an object because of its content.",
+        origin: "A misspelled field, a value of the wrong type, a missing namespace, or a field that the version of \
+                 the kind does not have.",
+        neighbours: "A field that may not change is ImmutableField. A kind that is not known is DefinitionMissing.",
+        commands: [
+            "flux-operator -n apps events kustomization/podinfo",
+            "flux-operator explain helmrelease.spec",
+        ],
+    }
+    ReconciliationFailed {
+        title: "The last reconciliation failed",
+        meaning: "The object reports a failure with a text that no other cause explains.",
+        origin: "The text of the condition is shown as evidence.",
+        neighbours: "Known texts have causes of their own.",
+        commands: [
+            "flux-operator -n apps events kustomization/podinfo",
+            "flux-operator -n apps logs kustomization/podinfo --since 1h",
+        ],
+    }
+    InProgress {
+        title: "Reconciliation has not ended yet",
+        meaning: "The controller works on the object, or its pods are starting.",
+        origin: "A change a moment ago. If it lasts, a health check waits for an object.",
+        neighbours: "A rollout that ran out of time is RolloutFailed; a health check that ended is \
+                     HealthCheckFailed.",
+        commands: [
+            "flux-operator -n apps wait kustomization podinfo",
+            "flux-operator -n apps tree kustomization podinfo",
+        ],
+    }
+    CertificateExpired {
+        title: "The TLS certificate of the server has expired",
+        meaning: "The server showed a certificate whose validity has ended.",
+        origin: "The certificate was not renewed, or the clock of the node is wrong.",
+        neighbours: "A certificate of an unknown authority is CertificateInvalid.",
+        commands: [
+            "openssl s_client -connect git.example.com:443",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    SignatureInvalid {
+        title: "A signature is missing or does not match",
+        meaning: "The source demands a signature, and what was fetched is not signed by a trusted key or identity.",
+        origin: "The artifact was pushed without signing, another key signed it, or somebody replaced it.",
+        neighbours: "Content that does not match its digest is ArtifactCorrupt.",
+        commands: [
+            "kubectl -n apps get ocirepository podinfo -o jsonpath='{.spec.verify}'",
+            "flux-operator -n apps reconcile ocirepository podinfo",
+        ],
+    }
+    SecretIncomplete {
+        title: "A Secret lacks a field or holds an unusable one",
+        meaning: "The Secret exists, but a key in it is missing or cannot be read.",
+        origin: "It was made for another kind of credentials, or a private key was cut or has a password.",
+        neighbours: "If the Secret does not exist, the cause is SecretMissing.",
+        commands: [
+            "kubectl -n apps describe secret git-ssh-auth",
+            "flux-operator -n apps create secret ssh git-ssh-auth --private-key-file ./identity --knownhosts-file \
+             ./known_hosts",
+        ],
+    }
+    RateLimited {
+        title: "The server answers that it had too many requests",
+        meaning: "The registry or Git server limits how often it may be asked.",
+        origin: "A short interval, many sources of one host, or requests without credentials.",
+        neighbours: "If the API server of the cluster limits requests, the cause is Throttled.",
+        commands: [
+            "flux-operator get all -A --filter kind=OCIRepository",
+            "kubectl -n apps edit ocirepository podinfo",
+        ],
+    }
+    ProxyFailed {
+        title: "The proxy cannot be reached",
+        meaning: "The source is fetched through a proxy, and the connection to the proxy failed.",
+        origin: "A wrong address in the proxy Secret, or a proxy that is down.",
+        neighbours: "If the server behind the proxy does not answer, the cause is HostUnreachable.",
+        commands: [
+            "flux-operator -n apps create secret proxy egress --address http://proxy.example.com:3128",
+            "flux-operator -n apps reconcile gitrepository podinfo",
+        ],
+    }
+    UrlInvalid {
+        title: "The address of the source cannot be used",
+        meaning: "The address cannot be read, or it has a scheme that this kind does not take.",
+        origin: "A typing mistake, `https://` where `oci://` is needed, or credentials inside the address.",
+        neighbours: "An address that is right and does not exist is SourceNotFound.",
+        commands: [
+            "flux-operator explain gitrepository.spec.url",
+            "kubectl -n apps edit gitrepository podinfo",
+        ],
+    }
+    StorageFull {
+        title: "A volume or the database of the API server is full",
+        meaning: "source-controller cannot write artifacts, or the API server cannot store objects.",
+        origin: "Large repositories on a small volume, or etcd at its limit.",
+        neighbours: "A volume that cannot be attached is VolumeUnavailable.",
+        commands: [
+            "kubectl -n flux-system exec deployment/source-controller -- df -h /data",
+            "flux-operator explain instance.spec.storage",
+        ],
+    }
+    AccessDenied {
+        title: "References between namespaces are switched off",
+        meaning: "The object refers to one in another namespace, and Flux is set up not to allow that.",
+        origin: "`spec.cluster.multitenant: true`, or `--no-cross-namespace-refs` on a controller.",
+        neighbours: "A right that the API server refuses is Forbidden.",
+        commands: [
+            "flux-operator explain instance.spec.cluster.multitenant",
+            "kubectl -n apps edit kustomization podinfo",
+        ],
+    }
+    ArtifactCorrupt {
+        title: "The content of an artifact does not match",
+        meaning: "The artifact has another digest than its source announced, or a chart archive is not a chart.",
+        origin: "The artifact was replaced while it was fetched, or something else than a chart was pushed.",
+        neighbours: "A missing signature is SignatureInvalid.",
+        commands: [
+            "flux-operator -n apps reconcile helmrelease podinfo --with-source",
+        ],
+    }
+    ChartNotFound {
+        title: "The chart or its version does not exist",
+        meaning: "The source does not have the chart, or no version of it fits the range.",
+        origin: "A typing mistake, a version that was not published yet, or a dependency of the chart that cannot \
+                 be fetched.",
+        neighbours: "If the repository itself does not exist, the cause is SourceNotFound.",
+        commands: [
+            "kubectl -n apps get helmchart",
+            "flux-operator -n apps reconcile helmrelease podinfo --with-source",
+        ],
+    }
+    ChartFailed {
+        title: "A template of the chart cannot be rendered",
+        meaning: "Helm has chart and values, and rendering ends in an error.",
+        origin: "A required value is not set, a template is wrong, or the chart refuses this Kubernetes version.",
+        neighbours: "Values that break the schema of the chart are ValuesInvalid. Objects that the API server \
+                     refuses are ObjectInvalid.",
+        commands: [
+            "flux-operator -n apps debug hr podinfo --values",
+            "flux-operator -n apps events hr/podinfo",
+        ],
+    }
+    ValuesMissing {
+        title: "Values of a Helm release come from an object that does not exist",
+        meaning: "`spec.valuesFrom` names a ConfigMap, Secret or key that is not there.",
+        origin: "A typing mistake, another namespace, or an object that a later Kustomization creates.",
+        neighbours: "Values that exist and do not fit are ValuesInvalid.",
+        commands: [
+            "flux-operator -n apps debug hr podinfo --values",
+            "flux-operator -n apps reconcile helmrelease podinfo",
+        ],
+    }
+    ValuesInvalid {
+        title: "The values do not fit the chart",
+        meaning: "The values cannot be read, or they break the schema of the chart.",
+        origin: "A value of another type, a field that the schema does not allow, or invalid YAML in `valuesFrom`.",
+        neighbours: "Errors in templates are ChartFailed.",
+        commands: [
+            "flux-operator -n apps debug hr podinfo --values -o wide",
+            "flux-operator -n apps reconcile helmrelease podinfo",
+        ],
+    }
+    HelmLocked {
+        title: "An earlier action on the release did not end",
+        meaning: "Helm's record says that an install or upgrade is pending, or that no version was ever deployed.",
+        origin: "helm-controller was stopped in the middle, or `helm` was interrupted on the same release.",
+        neighbours: "A release of the same name from another owner is HelmOwnership.",
+        commands: [
+            "flux-operator -n apps debug hr podinfo --history",
+            "flux-operator -n apps reconcile hr podinfo --reset",
+        ],
+    }
+    HelmOwnership {
+        title: "Something else owns the release or one of its objects",
+        meaning: "An object of the chart exists without Helm's marks, or with those of another release.",
+        origin: "It was created by hand or by another tool, or two releases contain it.",
+        neighbours: "Two appliers of one field are FieldConflict.",
+        commands: [
+            "flux-operator -n apps trace deployment podinfo",
+            "flux-operator -n apps debug hr podinfo --history",
+        ],
+    }
+    HelmHookFailed {
+        title: "A hook of the chart fails",
+        meaning: "Helm ran a Job or Pod before or after the action, and it failed.",
+        origin: "See the pod of the hook: `why` goes on to it when it still exists.",
+        neighbours: "A test of the chart is HelmTestFailed.",
+        commands: [
+            "kubectl -n apps get jobs,pods",
+            "flux-operator -n apps logs hr/podinfo",
+        ],
+    }
+    HelmTestFailed {
+        title: "A test of the chart fails",
+        meaning: "The release was installed, and `helm test` failed.",
+        origin: "The application does not answer as the test expects.",
+        neighbours: "A hook that fails during an install or upgrade is HelmHookFailed.",
+        commands: [
+            "kubectl -n apps get pods",
+            "flux-operator -n apps debug hr podinfo --status",
+        ],
+    }
+    HelmFailed {
+        title: "The action of Helm failed",
+        meaning: "An install, upgrade, rollback or uninstall failed with a text that no other cause explains.",
+        origin: "The text of the condition is shown as evidence.",
+        neighbours: "Known texts have causes of their own: ChartFailed, ValuesInvalid, HelmLocked, \
+                     HealthCheckFailed.",
+        commands: [
+            "flux-operator -n apps debug hr podinfo --history",
+            "flux-operator -n apps reconcile hr podinfo --force",
+        ],
+    }
+    SubstitutionFailed {
+        title: "A variable of the manifests cannot be substituted",
+        meaning: "`spec.postBuild` of the Kustomization names something missing, or a variable has no value.",
+        origin: "A missing ConfigMap or Secret, a misspelled variable, or text such as `${x}` that was not meant as \
+                 a variable.",
+        neighbours: "Manifests that cannot be built are KustomizationFailed.",
+        commands: [
+            "flux-operator -n apps debug ks podinfo --vars",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    DecryptionFailed {
+        title: "A file cannot be decrypted",
+        meaning: "SOPS has no key for a file, or the Secret with the keys does not exist.",
+        origin: "A file was encrypted for another key, or the key was not put into the cluster.",
+        neighbours: "Other missing Secrets are SecretMissing.",
+        commands: [
+            "flux-operator -n apps create secret sops sops-keys --age-key-file ./age.agekey",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    DependencyMissing {
+        title: "A dependency or source does not exist",
+        meaning: "`dependsOn` or `sourceRef` names an object that is not in the cluster.",
+        origin: "A typing mistake, another namespace, or an object that was deleted or not created yet.",
+        neighbours: "An object that exists and fails is DependencyNotReady.",
+        commands: [
+            "flux-operator get all -A",
+            "kubectl -n apps edit kustomization podinfo",
+        ],
+    }
+    DependencyCycle {
+        title: "Dependencies wait for each other in a circle",
+        meaning: "Following `dependsOn` leads back to the object, so each one waits for the others.",
+        origin: "Two changes that were made apart.",
+        neighbours: "A single dependency that fails is DependencyNotReady.",
+        commands: [
+            "kubectl -n apps edit kustomization podinfo",
+        ],
+    }
+    DefinitionMissing {
+        title: "The API server does not know a kind",
+        meaning: "An object has a kind that no installed custom resource definition serves.",
+        origin: "The definition comes from another Kustomization or chart that was not applied first.",
+        neighbours: "A kind that is served at other versions only is DefinitionVersionUnserved.",
+        commands: [
+            "kubectl get crds",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    DefinitionVersionUnserved {
+        title: "The API server does not serve a kind at this version",
+        meaning: "The definition is installed, but not with the version that the manifest uses.",
+        origin: "Manifests with an old version of an API after an upgrade, or new ones before it.",
+        neighbours: "A kind that is not known at all is DefinitionMissing.",
+        commands: [
+            "flux-operator migrate -f ./clusters --dry-run",
+            "flux-operator check -f ./clusters",
+        ],
+    }
+    NamespaceMissing {
+        title: "The namespace of an object does not exist",
+        meaning: "An object is to be applied into a namespace that is not there.",
+        origin: "The namespace is created by another Kustomization, or it was deleted.",
+        neighbours: "A namespace that is being deleted is NamespaceTerminating.",
+        commands: [
+            "kubectl create namespace apps",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    NamespaceTerminating {
+        title: "The namespace is being deleted",
+        meaning: "The API server takes no new objects into a namespace that is being deleted.",
+        origin: "Somebody deleted it, and a finalizer of an object in it may keep it.",
+        neighbours: "The object that keeps it has the cause StuckFinalizer.",
+        commands: [
+            "kubectl get namespace apps -o jsonpath='{.status.conditions}'",
+            "flux-operator what-changed --since 2h",
+        ],
+    }
+    ServiceAccountMissing {
+        title: "The ServiceAccount of the pods does not exist",
+        meaning: "Pods cannot be created because their ServiceAccount is not there.",
+        origin: "It was deleted, or it comes from another Kustomization.",
+        neighbours: "A ServiceAccount without rights is Forbidden.",
+        commands: [
+            "kubectl -n apps get serviceaccounts",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ConfigMapMissing {
+        title: "A ConfigMap that the pod needs does not exist",
+        meaning: "A container refers to a ConfigMap that is not in its namespace.",
+        origin: "A typing mistake, a generated name that changed, or an object that was deleted.",
+        neighbours: "A missing key in a ConfigMap is ContainerConfigError. A missing Secret is SecretMissing.",
+        commands: [
+            "kubectl -n apps get configmaps",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ImmutableField {
+        title: "A field cannot be changed on an existing object",
+        meaning: "Kubernetes does not allow a change of this field. The object would have to be deleted and created \
+                  again.",
+        origin: "A changed selector of a Deployment, a changed Job template, or a changed storage class of a claim.",
+        neighbours: "Values that are wrong in any object are ObjectInvalid.",
+        commands: [
+            "flux-operator -n apps impact kustomization/podinfo",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ObjectTooLarge {
+        title: "An object is larger than the API server takes",
+        meaning: "The API server or etcd refused an object for its size, or its annotations are larger than 256 \
+                  KiB.",
+        origin: "Large files in a ConfigMap, or `kubectl apply` that stores the object in an annotation.",
+        neighbours: "A full database is StorageFull.",
+        commands: [
+            "flux-operator -n apps events kustomization/podinfo",
+        ],
+    }
+    FieldConflict {
+        title: "Another field manager owns a field",
+        meaning: "Server-side apply refused a change because another manager owns the field.",
+        origin: "An autoscaler, another operator, or a person changed the field.",
+        neighbours: "An object that belongs to another Helm release is HelmOwnership.",
+        commands: [
+            "flux-operator what-changed --since 2h",
+            "kubectl -n apps get deployment podinfo -o yaml --show-managed-fields",
+        ],
+    }
+    LimitExceeded {
+        title: "A LimitRange refuses the pod",
+        meaning: "A LimitRange of the namespace allows smaller or larger values only.",
+        origin: "Requests or limits of a container outside of the range.",
+        neighbours: "A quota of the whole namespace is QuotaExceeded.",
+        commands: [
+            "kubectl -n apps describe limitrange",
+        ],
+    }
+    Throttled {
+        title: "Requests to the API server are limited",
+        meaning: "The API server answers `too many requests`, or the controller waits for its own limit.",
+        origin: "Many objects with short intervals, or another client that overloads the API server.",
+        neighbours: "A controller without CPU is ControllerThrottled. A registry that limits requests is \
+                     RateLimited.",
+        commands: [
+            "flux-operator stats",
+            "flux-operator explain instance.spec.cluster.size",
+        ],
+    }
+    PruneFailed {
+        title: "An object that left the source cannot be deleted",
+        meaning: "Flux tried to delete an object that is not in the source any more, and the API server refused.",
+        origin: "A missing right, a webhook, or a finalizer.",
+        neighbours: "A deletion that was accepted and does not end is StuckFinalizer.",
+        commands: [
+            "flux-operator -n apps events kustomization/podinfo",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    HealthCheckFailed {
+        title: "What was applied does not become healthy",
+        meaning: "Everything was applied, and an object did not become ready in time.",
+        origin: "See the objects below it. `why` goes on to the pod that explains it where it can.",
+        neighbours: "A rollout with a cause of its own has that cause: CrashLoop, ImagePullFailed, Unschedulable.",
+        commands: [
+            "flux-operator -n apps tree kustomization podinfo",
+            "flux-operator -n apps reconcile kustomization podinfo",
+        ],
+    }
+    ImagePolicyUnmatched {
+        title: "No tag of the image fits the policy",
+        meaning: "The ImageRepository was scanned, and none of its tags fits the ImagePolicy.",
+        origin: "A filter that matches nothing, or a range without a version.",
+        neighbours: "A repository that was not scanned yet is DependencyNotReady.",
+        commands: [
+            "kubectl -n apps get imagepolicy",
+            "flux-operator -n apps reconcile imagerepository podinfo",
+        ],
+    }
+    PushRejected {
+        title: "The Git server refuses a push",
+        meaning: "image-automation-controller made a commit, and the server refused it.",
+        origin: "A protected branch, a token that may only read, or a branch that moved on.",
+        neighbours: "Credentials that are refused altogether are CredentialsRejected.",
+        commands: [
+            "flux-operator -n apps create secret basic-auth git-token-auth --username git --password-stdin",
+            "flux-operator -n apps reconcile imageupdateautomation podinfo",
+        ],
+    }
+    ControllerMissing {
+        title: "A controller of Flux is not installed",
+        meaning: "Objects of this kind need a controller that is not in the cluster.",
+        origin: "The component is not in `spec.components`, or its Deployment was deleted.",
+        neighbours: "One that is scaled to zero is ControllerStopped. One whose pods fail is ControllerNotReady or \
+                     has the cause of its pod.",
+        commands: [
+            "flux-operator get components",
+            "flux-operator plan instance flux",
+            "flux-operator reconcile instance flux",
+        ],
+    }
+    ControllerStopped {
+        title: "A controller of Flux is scaled to zero",
+        meaning: "The Deployment of the controller exists and has no replicas.",
+        origin: "Somebody scaled it down, for example during an incident.",
+        neighbours: "A Deployment that does not exist is ControllerMissing.",
+        commands: [
+            "flux-operator what-changed --since 24h",
+            "kubectl -n flux-system scale deployment kustomize-controller --replicas 1",
+        ],
+    }
+    ControllerNotReady {
+        title: "No pod of a controller is ready",
+        meaning: "The Deployment of the controller has pods, and none of them is ready.",
+        origin: "The pods are starting, or they fail without a cause that can be read.",
+        neighbours: "If a pod explains it, that is the cause: CrashLoop, OutOfMemory, ImagePullFailed.",
+        commands: [
+            "flux-operator get components",
+            "kubectl -n flux-system describe deployment kustomize-controller",
+        ],
+    }
+    ControllerThrottled {
+        title: "A controller of Flux uses all the CPU that it may use",
+        meaning: "The measured CPU of the controller's pod is at its limit, so its queue grows.",
+        origin: "More objects than the size of the installation was made for.",
+        neighbours: "Limits on requests to the API server are Throttled.",
+        commands: [
+            "kubectl -n flux-system top pod",
+            "flux-operator explain instance.spec.cluster.size",
+        ],
+    }
+    ShardUnserved {
+        title: "No controller selects the object",
+        meaning: "Controllers run, and none of them looks at objects with these labels or in this namespace.",
+        origin: "A label of a shard that does not exist, or controllers that watch their own namespace only.",
+        neighbours: "A controller that is not there at all is ControllerMissing.",
+        commands: [
+            "flux-operator explain instance.spec.sharding",
+            "kubectl -n apps get kustomization podinfo --show-labels",
+        ],
+    }
+    Evicted {
+        title: "The node evicted the pod",
+        meaning: "The node lacked memory, disk or process ids, and removed the pod.",
+        origin: "Pods without requests on a full node, or logs and volumes that fill its disk.",
+        neighbours: "A container over its own limit is OutOfMemory.",
+        commands: [
+            "kubectl get nodes",
+            "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
+        ],
+    }
+    NodeNotReady {
+        title: "The node of the pod is not ready",
+        meaning: "The pod was placed on a node that does not report to the API server any more.",
+        origin: "The machine or its network is down, or its kubelet is stopped.",
+        neighbours: "A pod without a node is Unschedulable.",
+        commands: [
+            "kubectl get nodes",
+            "kubectl describe node worker-1",
+        ],
+    }
+    JobFailed {
+        title: "A Job failed",
+        meaning: "The Job used up its retries or its time.",
+        origin: "Its container ends with an error. Its last log line is shown as evidence.",
+        neighbours: "A Job that Helm runs as a hook is HelmHookFailed where its pods are gone.",
+        commands: [
+            "kubectl -n apps logs job/migrate",
+            "kubectl -n apps describe job migrate",
+        ],
+    }
+    VolumeUnavailable {
+        title: "A volume cannot be attached or mounted",
+        meaning: "The claim is bound, and the node cannot attach or mount its volume.",
+        origin: "The volume is still in use on another node, or the storage driver fails.",
+        neighbours: "A claim without a volume is ClaimPending.",
+        commands: [
+            "kubectl get volumeattachments",
+            "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
+        ],
+    }
+    AddressPending {
+        title: "A load balancer has no address",
+        meaning: "A Service of type LoadBalancer or an Ingress waits for an address.",
+        origin: "The cluster has no controller for load balancers, or the cloud refuses one.",
+        neighbours: "Pods behind it that fail have causes of their own.",
+        commands: [
+            "kubectl -n apps describe service podinfo",
+        ],
+    }
+    RolloutPaused {
+        title: "A rollout is paused",
+        meaning: "The Deployment has `spec.paused: true`, so new pods are not made.",
+        origin: "`kubectl rollout pause`, or a tool for staged rollouts.",
+        neighbours: "A rollout that ran out of time is RolloutFailed.",
+        commands: [
+            "kubectl -n apps rollout resume deployment/podinfo",
+        ],
+    }
+    RolloutFailed {
+        title: "A rollout did not end in time",
+        meaning: "The Deployment made no progress within `progressDeadlineSeconds`.",
+        origin: "New pods do not become ready and no pod explains why.",
+        neighbours: "If a pod explains it, that is the cause.",
+        commands: [
+            "kubectl -n apps rollout status deployment/podinfo",
+            "flux-operator -n apps why deployment/podinfo",
+        ],
+    }
+}
+
+texts! { REFUSALS, Exit, [Done],
+    Failed {
+        title: "The command failed for a reason without a category of its own (exit code 1)",
+        meaning: "What was attempted did not succeed. The message says what failed, `causes` say why.",
+        origin: "A conflict with another change, a file that cannot be read, or a check that failed.",
+        neighbours: "Wrong flags are Usage. An object that reports failure is Unhealthy.",
+        commands: ["flux-operator why", "flux-operator status"],
+    }
+    Differences {
+        title: "The comparison found differences (exit code 1)",
+        meaning: "`plan` found changes that an apply would make. Nothing was changed.",
+        origin: "A changed file, a newer version in the range, or drift in the cluster.",
+        neighbours: "A comparison that could not be made ends with another code.",
+        commands: ["flux-operator plan instance -f flux.yaml --diff", "flux-operator apply instance -f flux.yaml"],
+    }
+    Usage {
+        title: "The command line cannot be understood (exit code 2)",
+        meaning: "A flag, argument or file is wrong, so nothing was attempted.",
+        origin: "A misspelled flag, a missing argument, or a manifest that breaks a rule.",
+        neighbours: "A name that is right and does not exist in the cluster is NotFound.",
+        commands: ["flux-operator help", "flux-operator explain instance.spec"],
+    }
+    NotFound {
+        title: "The object does not exist (exit code 3)",
+        meaning: "The API server or the dump has no object of this kind and name in this namespace.",
+        origin: "A misspelled name, another namespace, or another context than intended.",
+        neighbours: "A kind that the API server does not know is ApiMissing.",
+        commands: ["flux-operator get all -A", "kubectl config current-context"],
+    }
+    ApiMissing {
+        title: "The API or its definition is not installed (exit code 4)",
+        meaning: "The API server does not serve the kind that the command is about.",
+        origin: "Flux or the operator is not installed in this cluster, or was removed from it.",
+        neighbours: "A missing object of a known kind is NotFound.",
+        commands: ["flux-operator check --pre", "flux-operator apply instance -f flux.yaml --in-process"],
+    }
+    Denied {
+        title: "The server refuses the credentials or the right (exit code 5)",
+        meaning: "The API server or the registry answered 401 or 403.",
+        origin: "An expired login, a missing role, or a token for another registry.",
+        neighbours: "A right that Flux itself lacks is the cause Forbidden.",
+        commands: ["flux-operator rbac -- status", "kubectl auth whoami"],
+    }
+    Unreachable {
+        title: "The server cannot be reached (exit code 6)",
+        meaning: "No connection to the API server or registry was made, or TLS failed.",
+        origin: "A wrong address, DNS, a proxy, a VPN that is down, or an authority that is not trusted.",
+        neighbours: "A server that answers and refuses is Denied. One that is too slow for `--timeout` is Unhealthy.",
+        commands: ["kubectl cluster-info", "flux-operator version"],
+    }
+    Unhealthy {
+        title: "The object reports failure, or the time ran out (exit code 7)",
+        meaning: "The request was made, and the object did not become ready, or `why`, `status` found a failure.",
+        origin: "See the cause: `why` names it.",
+        neighbours: "A request that the server refused is Denied or Failed.",
+        commands: ["flux-operator why", "flux-operator status"],
+    }
+    Interrupted {
+        title: "The command was interrupted (exit code 130)",
+        meaning: "Ctrl-C or SIGTERM ended the command.",
+        origin: "A person, or a CI system that cancelled the job.",
+        neighbours: "A deadline of `--timeout` is Unhealthy.",
+        commands: ["flux-operator status"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::error::ErrorKind;
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_word_is_listed_once_and_is_not_the_name_of_a_kind() {
+        let all = CAUSES.iter().chain(REFUSALS);
+        let words: std::collections::BTreeSet<String> = all.clone().map(|text| text.cause.to_lowercase()).collect();
+        assert_eq!(words.len(), all.count());
+        for word in words {
+            assert!(flux_operator::api::kinds::find(&word).is_none(), "{word} is a kind");
+        }
+        for (reason, cause) in REASONS_OF_CONDITIONS {
+            assert!(CAUSES.iter().all(|text| text.cause != reason), "{reason} is a cause of its own");
+            assert!(find(reason).is_some_and(|text| text.cause == cause), "{reason}");
+        }
+        for exit in Exit::ALL {
+            let word = exit.code_and_category().1;
+            assert_eq!(find(word).is_none(), exit == Exit::Done, "{word}");
+        }
+    }
+
+    #[test]
+    fn neighbours_are_words_of_the_list() {
+        let pattern = regex::Regex::new(r"\b(?:[A-Z][a-z]+){2,}\b").expect("a pattern");
+        let other = ["ConfigMap", "ServiceAccount", "LimitRange", "ResourceQuota", "LoadBalancer", "HelmRelease"];
+        let other =
+            [&other[..], &["ValidatingAdmissionPolicy", "ImageRepository", "ImagePolicy", "StatefulSet"]].concat();
+        for text in CAUSES.iter().chain(REFUSALS) {
+            for word in pattern.find_iter(text.neighbours).map(|found| found.as_str()) {
+                assert!(find(word).is_some() || other.contains(&word), "{}: {word} cannot be explained", text.cause);
+            }
+        }
+    }
+
+    #[test]
+    fn the_commands_of_every_text_are_accepted() {
+        for text in CAUSES.iter().chain(REFUSALS) {
+            for command in text.commands.iter().filter(|command| command.starts_with("flux-operator ")) {
+                let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+                let words = crate::input::grammar::in_order(&words, &Cli::command());
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{}: {command}: {error}", text.cause);
+                }
+            }
+        }
+    }
+}
