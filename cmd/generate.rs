@@ -13,6 +13,7 @@ use crate::terminal::{CliError, Config, Exit, GlobalArgs, Shell};
 use crate::verbs::completion::CompletionShell;
 
 mod deploy;
+mod guide;
 mod schemas;
 
 /// Write files that are derived from the code
@@ -39,6 +40,8 @@ enum What {
     Deploy { directory: PathBuf },
     /// Write the JSON schemas of the views into a folder
     Schemas { directory: PathBuf },
+    /// Write the pages of the guide that are made from the code into its folder
+    Guide { directory: PathBuf },
 }
 
 /// Runs the line whose second word is `generate`.
@@ -55,6 +58,7 @@ impl What {
     fn write(&self, shell: &Shell) -> Result<Exit, CliError> {
         match self {
             What::Schemas { directory } => write_all(directory, schemas::all()?, shell),
+            What::Guide { directory } => write_all(directory, guide::all()?, shell),
             What::Deploy { directory } => write_all(directory, deploy::all()?, shell),
             What::Man { directory } => write_all(directory, man_pages()?, shell),
             What::Completions { directory } => {
