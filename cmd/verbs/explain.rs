@@ -136,7 +136,7 @@ fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
     Ok(Some(text))
 }
 
-/// One line for each cause: a name is never cut, so that it can be copied.
+/// A line for each cause. A name is never cut, so that it can be copied.
 fn list_text(texts: &[CauseText], width: usize) -> String {
     let widest = texts.iter().map(|text| text.cause.len()).max().unwrap_or(0);
     let mut lines = String::new();

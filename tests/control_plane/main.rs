@@ -15,6 +15,7 @@ mod cluster;
 mod commands;
 mod controller;
 mod faults;
+mod guide;
 mod inspect;
 mod operator;
 mod reconcile;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         operator::tests(),
         reconcile::tests(),
         faults::tests(),
+        guide::tests(),
     ];
     support::run_tests(tests.concat())
 }

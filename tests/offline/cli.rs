@@ -19,7 +19,7 @@ mod migrate;
 mod release;
 mod report;
 mod requests;
-mod support;
+pub mod support;
 mod surroundings;
 mod usage;
 mod words;

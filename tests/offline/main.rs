@@ -12,6 +12,7 @@ mod architecture;
 mod cli;
 mod distribution;
 mod documents;
+mod guide;
 mod kustomize_judge;
 mod manifests;
 mod needs;

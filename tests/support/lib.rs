@@ -12,6 +12,7 @@
 //! installation           the objects of `flux install` and `flux bootstrap`
 //! causes                 causes of failing objects, one row each, as a dump and for an API server
 //! habits                 lines that users type, as rows
+//! guide                  pages of the guide, and the commands in them
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
 //! local_cluster          a control plane for trying commands by hand
@@ -53,6 +54,7 @@ pub mod connect_proxy;
 pub mod control_plane;
 pub mod flux;
 pub mod go_program;
+pub mod guide;
 pub mod habits;
 pub mod incident;
 pub mod installation;

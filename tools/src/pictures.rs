@@ -34,7 +34,7 @@ const CHARACTER_WIDTH: usize = 782;
 const MARGIN: usize = 16;
 
 /// Colours of a picture: background, text, red, green, yellow, cyan.
-struct Theme {
+struct PictureTheme {
     name: &'static str,
     background: &'static str,
     text: &'static str,
@@ -44,8 +44,8 @@ struct Theme {
     cyan: &'static str,
 }
 
-const THEMES: [Theme; 2] = [
-    Theme {
+const THEMES: [PictureTheme; 2] = [
+    PictureTheme {
         name: "light",
         background: "#f6f8fa",
         text: "#1f2328",
@@ -54,7 +54,7 @@ const THEMES: [Theme; 2] = [
         yellow: "#7d4e00",
         cyan: "#1b7c83",
     },
-    Theme {
+    PictureTheme {
         name: "dark",
         background: "#151b23",
         text: "#d1d7e0",
@@ -100,7 +100,7 @@ async fn main() -> Fallible<()> {
     Ok(())
 }
 
-/// What a command prints on standard output, in colour.
+/// The text that a command prints on standard output, in colour.
 fn print_of(line: &str, kubeconfig: &Path, folder: &Path) -> String {
     let program = std::env::var_os("FLUX_OPERATOR")
         .map_or_else(|| repository().join("target/debug/flux-operator"), PathBuf::from);
@@ -114,7 +114,7 @@ fn print_of(line: &str, kubeconfig: &Path, folder: &Path) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-fn picture(command: &str, text: &str, theme: &Theme) -> String {
+fn picture(command: &str, text: &str, theme: &PictureTheme) -> String {
     let prompt = format!("$ {command}");
     let lines: Vec<&str> = std::iter::once(&*prompt).chain(text.trim_end().lines()).collect();
     let widest = lines.iter().map(|line| spans(line).iter().map(|(_, text)| text.chars().count()).sum::<usize>()).max();
@@ -146,14 +146,14 @@ fn picture(command: &str, text: &str, theme: &Theme) -> String {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Style {
+struct SpanStyle {
     /// The code of the colour: 31 is red.
     color: u8,
     is_bold: bool,
 }
 
-impl Style {
-    fn attributes(self, theme: &Theme) -> String {
+impl SpanStyle {
+    fn attributes(self, theme: &PictureTheme) -> String {
         let color = match self.color % 10 {
             1 => theme.red,
             2 => theme.green,
@@ -168,7 +168,7 @@ impl Style {
 
     fn apply(&mut self, code: u8) {
         match code {
-            0 => *self = Style::default(),
+            0 => *self = SpanStyle::default(),
             1 => self.is_bold = true,
             30..=37 | 90..=97 => self.color = code,
             39 => self.color = 0,
@@ -178,8 +178,8 @@ impl Style {
 }
 
 /// The parts of a line between the terminal's escape sequences, each with its style.
-fn spans(line: &str) -> Vec<(Style, String)> {
-    let mut style = Style::default();
+fn spans(line: &str) -> Vec<(SpanStyle, String)> {
+    let mut style = SpanStyle::default();
     let mut parts = line.split("\x1b[");
     let mut spans = vec![(style, parts.next().unwrap_or_default().to_owned())];
     for part in parts {

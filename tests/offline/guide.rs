@@ -1,0 +1,206 @@
+//! The guide and the README: every command in them runs, every link leads somewhere, and the generated pages are up to date.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use test_support::guide::{self, BlockKind, Surroundings};
+
+use crate::cli::support;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn markdown_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            markdown_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_offline_command_of_the_guide_gives_the_output_that_is_shown() {
+    let mut failures = vec![];
+    let mut count = 0;
+    for page in guide::pages(root()) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let surroundings = Surroundings {
+            program: Path::new(env!("CARGO_BIN_EXE_flux-operator")),
+            folder: folder.path(),
+            kubeconfig: None,
+        };
+        guide::copy_examples(root(), folder.path());
+        match guide::run_page(&page, &surroundings) {
+            Ok(ran) => count += ran,
+            Err(differences) => failures.push(differences),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(count > 20, "only {count} commands ran");
+}
+
+#[test]
+fn every_block_with_a_command_of_this_program_is_run_or_says_why_not() {
+    for page in guide::pages(root()) {
+        for block in page.blocks() {
+            let place = format!("{}:{}", page.path, block.line);
+            match &block.kind {
+                BlockKind::NotRun(reason) => assert!(reason.len() > 10, "{place}: say why it does not run"),
+                BlockKind::Other(info) => {
+                    let is_command = |line: &str| line.trim_start_matches("$ ").starts_with("flux-operator ");
+                    assert!(
+                        info == "yaml" || !block.text.lines().any(is_command),
+                        "{place}: a block of commands is marked `console`, `console cluster` or `console not run: REASON`"
+                    );
+                }
+                BlockKind::Offline | BlockKind::Cluster => assert!(!block.commands().is_empty(), "{place}"),
+                BlockKind::File(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flag_and_verb_in_a_block_that_does_not_run_exists() {
+    let pages = guide::pages(root());
+    let blocks = pages.iter().flat_map(|page| page.blocks().into_iter().map(move |block| (page, block)));
+    for (page, block) in blocks.filter(|(_, block)| matches!(block.kind, BlockKind::NotRun(_) | BlockKind::Cluster)) {
+        for shown in block.commands() {
+            let Some(line) = shown.command.split(" | ").find_map(|part| part.strip_prefix("flux-operator ")) else {
+                continue;
+            };
+            let verb = line
+                .split_whitespace()
+                .skip_while(|word| word.starts_with('-') || *word == "flux-system" || *word == "apps");
+            let verb = verb.take(1).next().expect("a verb");
+            let help = support::run(&[verb, "--help"]).exits(0).stdout;
+            assert!(help.contains("Usage:"), "{}:{}: {line}", page.path, block.line);
+        }
+    }
+}
+
+#[test]
+fn relative_links_and_their_anchors_exist() {
+    let mut files = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    markdown_files(&root().join("docs"), &mut files);
+    let link = Regex::new(r#"\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)""#).expect("a pattern");
+    // A pattern in code looks like a link.
+    let code = Regex::new(r"(?s)\n```.*?\n```|`[^`\n]*`").expect("a pattern");
+    let mut broken = vec![];
+    for file in files {
+        let text = fs::read_to_string(&file).expect("UTF-8");
+        let text = code.replace_all(&text, "");
+        for found in link.captures_iter(&text) {
+            let target = found.get(1).or(found.get(2)).expect("a group").as_str();
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let linked = if path.is_empty() { file.clone() } else { file.with_file_name("").join(path) };
+            let has_anchor = || {
+                let text = fs::read_to_string(&linked).unwrap_or_default();
+                anchor.is_empty() || guide::anchors(&text).iter().any(|one| one == anchor)
+            };
+            if !linked.exists() || !has_anchor() {
+                broken.push(format!("{}: {target}", file.strip_prefix(root()).expect("below").display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_summary_of_the_site_and_its_links_stay_in_the_guide() {
+    let folder = root().join("docs/guide");
+    let summary = fs::read_to_string(folder.join("SUMMARY.md")).expect("the summary");
+    let mut files = vec![];
+    markdown_files(&folder, &mut files);
+    for file in &files {
+        let name = file.strip_prefix(&folder).expect("below").to_string_lossy().into_owned();
+        assert!(name == "SUMMARY.md" || summary.contains(&format!("]({name})")), "{name} is not in SUMMARY.md");
+        let text = fs::read_to_string(file).expect("UTF-8");
+        let out = Regex::new(r"\]\((?:\.\./)+(?:schemas|\w+\.md)").expect("a pattern");
+        let depth = name.matches('/').count();
+        let leaves = out.find_iter(&text).any(|found| found.as_str().matches("../").count() > depth);
+        assert!(!leaves, "{name} links to a file that the site does not have");
+    }
+}
+
+#[test]
+fn generated_pages_are_up_to_date() {
+    let generated = tempfile::tempdir().expect("a folder");
+    support::run(&["generate", "guide", generated.path().to_str().expect("UTF-8")]).exits(0);
+    let mut files = vec![];
+    markdown_files(generated.path(), &mut files);
+    assert!(files.len() > 50, "{files:?}");
+    let names: BTreeSet<PathBuf> =
+        files.iter().map(|file| file.strip_prefix(generated.path()).expect("below").to_owned()).collect();
+    let guide = root().join("docs/guide");
+    let same = |name: &&PathBuf| fs::read(guide.join(name)).ok() == fs::read(generated.path().join(name)).ok();
+    let stale: Vec<&PathBuf> = names.iter().filter(|name| !same(name)).collect();
+    let mut committed = vec![];
+    markdown_files(&guide.join("reference"), &mut committed);
+    let extra: Vec<&PathBuf> =
+        committed.iter().filter(|file| !names.contains(file.strip_prefix(&guide).expect("below"))).collect();
+    assert!(
+        stale.is_empty() && extra.is_empty(),
+        "stale: {stale:?}, extra: {extra:?}; run `cargo run -- generate guide docs/guide` and commit the result"
+    );
+}
+
+#[test]
+fn every_alert_carries_a_runbook_that_can_be_explained() {
+    let rules = fs::read_to_string(root().join("deploy/monitoring/alerts.yaml")).expect("the rules");
+    let runbook = Regex::new(r#"\n        runbook: "?flux-operator explain (.+?)"?\n"#).expect("a pattern");
+    let words: Vec<&str> = runbook.captures_iter(&rules).map(|found| found.get(1).expect("a word").as_str()).collect();
+    assert_eq!(words.len(), rules.matches("- alert: ").count(), "{words:?}");
+    for word in words.into_iter().filter(|word| *word != "{{ $labels.reason }}") {
+        support::run(&["explain", word]).exits(0);
+    }
+    // Reasons of conditions are not always causes.
+    for reason in ["ArtifactFailed", "BuildFailed", "InstallFailed", "GitOperationFailed", "DependencyNotReady"] {
+        support::run(&["explain", reason]).exits(0).stdout_has("COMMANDS");
+    }
+}
+
+#[test]
+fn every_picture_shows_a_command_that_exists() {
+    let folder = root().join("docs/guide/pictures");
+    let title = Regex::new("<title>flux-operator ([^<]+)</title>").expect("a pattern");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("the pictures").flatten() {
+        let svg = fs::read_to_string(entry.path()).expect("UTF-8");
+        let shown = title.captures(&svg).and_then(|found| found.get(1)).expect("the command is the title").as_str();
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let verb: Vec<&str> = words.iter().copied().take_while(|word| !word.starts_with('-')).collect();
+        let help = support::run(&[&verb[..verb.len().min(2)], &["--help"]].concat()).exits(0).stdout;
+        for flag in words.iter().filter(|word| word.starts_with("--")) {
+            assert!(help.contains(flag), "{}: `{shown}`: {flag} does not exist", entry.path().display());
+        }
+        assert!(help.contains("Usage: flux-operator "), "{shown}");
+        count += 1;
+    }
+    assert_eq!(count, 6, "`cargo run -p tools --bin pictures` makes them");
+}
+
+#[test]
+fn a_page_and_its_blocks_are_read_as_they_are_marked() {
+    let text = "# A title: `x`\n```yaml file=a.yaml\na: 1\n```\n```console cluster\n$ one \\\n  two\nshown 3s\n…\n$ three # ends with 7\n```\n\
+                ```console not run: it needs a cloud\n$ four\n```\n";
+    let page = guide::GuidePage { path: "a.md".into(), text: text.into() };
+    let blocks = page.blocks();
+    let kinds: Vec<&BlockKind> = blocks.iter().map(|block| &block.kind).collect();
+    let expected = [BlockKind::File("a.yaml".into()), BlockKind::Cluster, BlockKind::NotRun("it needs a cloud".into())];
+    assert_eq!(kinds, expected.iter().collect::<Vec<_>>());
+    let commands = blocks[1].commands();
+    assert_eq!(commands[0].command, "one \\\n  two");
+    assert_eq!(commands[0].output, ["shown 3s", "…"]);
+    assert_eq!((commands[1].exit, commands[1].output.len()), (7, 0));
+    assert_eq!(guide::anchors(text), ["a-title-x"]);
+}
