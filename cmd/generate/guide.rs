@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use flux_operator::api::kinds::FLUX_KINDS;
-use flux_operator::k8s::crd_fields::{self, Field};
+use flux_operator::k8s::crd_fields::{self, SchemaField};
 use regex::Regex;
 use serde_json::Value;
 
@@ -111,14 +111,14 @@ fn kinds() -> Result<Vec<(String, String)>, CliError> {
             "{}\n\n| field | type | description |\n| --- | --- | --- |\n",
             paragraph(&view.field.description)
         ));
-        let described = |field: &&Field| !matches!(&*field.name, "apiVersion" | "kind" | "metadata");
+        let described = |field: &&SchemaField| !matches!(&*field.name, "apiVersion" | "kind" | "metadata");
         view.field.fields.iter().filter(described).for_each(|field| rows(field, "", &mut page));
         Ok((format!("reference/kinds/{}.md", kind.kind.to_lowercase()), page))
     });
     pages.collect()
 }
 
-fn rows(field: &Field, above: &str, page: &mut String) {
+fn rows(field: &SchemaField, above: &str, page: &mut String) {
     let path = format!("{above}{}", field.name);
     let mut facts = vec![];
     facts.extend(field.required.then(|| "Required.".to_owned()));
