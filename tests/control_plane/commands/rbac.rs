@@ -142,10 +142,10 @@ pub const ALONE: &[&str] =
     &[RECONCILE, APPLY, UNINSTALL, DELETE, DELETE_FILE, ROLLBACK, INSTALL, UNINSTALL_OPERATOR, INSTALL_WITH];
 /// Those that leave the work to an operator, which is there by its lease.
 const OF_OPERATOR: &[&str] = &[DELETE, DELETE_FILE, DELETE_SUSPENDED, ASK_FOR_UNINSTALL, ASK_FOR_ROLLBACK];
-/// A rollback takes the spec over from whoever applied it.
+/// A rollback takes the spec over from any manager that applied it.
 const TWO_REVISIONS: &[&str] =
     &["apply instance -f $F --in-process --force-conflicts", "apply instance -f $G --in-process --force-conflicts"];
-/// What has somebody with all rights do before each of them, so that there is the same to do each time.
+/// Commands that an admin runs before each of them, so that every run has the same work.
 const BEFORE: &[(&str, &[&str])] = &[
     (APPLY, &[UNINSTALL]),
     (UNINSTALL, &[APPLY]),
@@ -234,7 +234,7 @@ impl Stage {
         let mut program = self.program(&self.world.kubeconfig);
         program.args(self.words(line));
         let run = finish(program).await;
-        // What is not there need not go.
+        // A missing object need not be deleted.
         assert!(run.code == 0 || line.starts_with("uninstall"), "{line}: {run:?}");
     }
 
@@ -277,7 +277,7 @@ impl Stage {
         api.patch_status("app", &PatchParams::default(), &status).await.unwrap();
     }
 
-    /// A ResourceSet that nobody serves.
+    /// A ResourceSet without an operator that serves it.
     async fn resource_set(&self) {
         let client = self.world.plane.client();
         let definitions = manifests(&OperatorParams::new(NAMESPACE, "registry.example.com/flux-operator:v1", "v1"));
@@ -322,7 +322,7 @@ impl Stage {
         (flux_operator::format::yaml::parse_documents(&printed).unwrap(), rights.collect())
     }
 
-    /// A user who has exactly these roles.
+    /// Returns a user with exactly these roles.
     async fn user_with(&self, user: &str, roles: &[Value]) -> Kubeconfig {
         let (mut given, group) = (vec![], "rbac.authorization.k8s.io");
         for role in roles {
