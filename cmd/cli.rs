@@ -34,9 +34,9 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Undoes what a flag of one command did to the global flag of the same name.
+    /// Restores a global flag whose name one command uses for another purpose.
     ///
-    /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
+    /// `--server` is the API server except in `create secret registry`, where it has always been the registry; there
     /// the API server is `--kube-server`.
     pub fn disentangled(mut self) -> Self {
         if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {

@@ -1,6 +1,6 @@
-//! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
+//! The `flux-operator` command: parse, dispatch, map the result to an exit code.
 
-// The future of an apply nests more futures than the default of 128 types.
+// The future of an apply is nested more deeply than the default of 128 types.
 #![recursion_limit = "256"]
 
 use std::ffi::OsString;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     if !matches!(cli.command, Command::Controller(_)) {
         terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
-    // Not earlier: help is there also for whoever has a wrong file.
+    // Not earlier, so that help works even with an invalid file.
     shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
 }
 

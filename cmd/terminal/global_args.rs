@@ -80,7 +80,7 @@ pub struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// The namespace that was asked for, now or in the configuration file.
+    /// Returns the requested namespace, of the flag or the configuration file.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().or(self.usual_namespace.as_deref())
     }
@@ -103,7 +103,7 @@ impl Color {
         }
     }
 
-    /// Whether a stream may carry colour, given whether it is a terminal.
+    /// Whether a stream may have colour, given whether it is a terminal.
     pub fn enabled(self, terminal: bool) -> bool {
         match self {
             Color::Always => true,

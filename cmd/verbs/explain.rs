@@ -22,7 +22,7 @@ use causes::{CAUSES, CauseText, REFUSALS};
 
 pub mod causes;
 
-/// Columns of the text form, unless the terminal has fewer.
+/// Maximum columns of the text form.
 const WIDTH: usize = 80;
 
 /// Explain a kind, one of its fields, or a cause of `why`
@@ -101,7 +101,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let (kind, path) = split(&args.field)?;
-    // Written as objects have it, group included, or as the version alone.
+    // Accept the form in objects, including the group, or the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
     shell.print(&render(&view, width, args)?);
@@ -172,7 +172,7 @@ fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliErro
     }
 }
 
-/// Splits `kind.field.path`, where the kind itself may have dots: `buckets.source.toolkit.fluxcd.io.spec`.
+/// Splits `kind.field.path`; the kind itself may contain dots: `buckets.source.toolkit.fluxcd.io.spec`.
 fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
     let steps: Vec<&str> = text.split('.').map(|step| step.trim_end_matches("[]")).collect();
     for length in (1..=steps.len()).rev() {
@@ -202,7 +202,7 @@ pub fn definition(kind: &FluxKind) -> Result<Value, CliError> {
     found.ok_or_else(|| missing().hint(format!("ask the cluster: kubectl explain {}.{}", kind.plural, kind.group)))
 }
 
-/// Looks a kind up in the newest embedded version of Flux.
+/// Returns the definition of a kind in the newest embedded version of Flux.
 fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> {
     let distribution = Distribution::embedded();
     let Some(newest) = distribution.versions().pop() else { return Ok(None) };
@@ -228,7 +228,7 @@ fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     if parent != kind.kind {
         return told;
     }
-    // Other verbs have the name of an object there.
+    // Other verbs have the name of an object in this place.
     let word = kind.kind.to_lowercase();
     told.hint(format!(
         "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"
