@@ -92,7 +92,7 @@ pub(super) async fn write(
     Ok(Exit::Done)
 }
 
-/// What is left to do once everything is known.
+/// The remaining step once everything is known.
 enum Step {
     Applied(&'static str),
     /// The Secret in the way, as it is stored.
