@@ -19,7 +19,7 @@ use crate::session::read_source::{Named, named};
 use crate::session::target::{Wanted, instance_kind};
 use crate::terminal::CliError;
 
-/// One row: verbs on resources, both separated by spaces, as in `get list` and `deployments.apps pods/log`.
+/// A row: verbs on resources, both separated by spaces, as in `get list` and `deployments.apps pods/log`.
 #[derive(Clone, Copy, Debug)]
 pub struct Right {
     verbs: &'static str,
@@ -94,7 +94,7 @@ pub const LOOKS_AT_OPERATOR: &[Right] = &[
     when("no Deployment has the label of the operator", "get", "deployments.apps"),
 ];
 
-/// What explains an object that is not ready.
+/// Rights to explain an object that is not ready.
 pub const EXPLAINS: &[Right] = &[
     always("list", "deployments.apps"),
     when("something is not ready", "get list", FLUX),
@@ -110,7 +110,7 @@ pub const EXPLAINS: &[Right] = &[
 ];
 /// A Secret that an object refers to is looked for in its namespace.
 pub const EXPLAINS_SECRETS: &[Right] = &[when("a Secret is missing or invalid", "get", "secrets")];
-/// What refers to other objects, anywhere.
+/// Rights to find the objects of all namespaces that refer to other objects.
 pub const FINDS_USERS: &[Right] = &[
     always("list", "resourcesets.fluxcd.controlplane.io helmreleases.helm.toolkit.fluxcd.io"),
     always("list", "imageupdateautomations.image.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io"),
@@ -332,7 +332,7 @@ impl Rights {
         }
     }
 
-    /// What one row always uses is used always.
+    /// Adds a right. It loses its condition when any row uses it without one.
     fn insert(&mut self, permission: Permission, condition: Option<&'static str>) {
         let known = self.rights.entry(permission).or_insert(condition);
         *known = known.and(condition);

@@ -1,7 +1,7 @@
 //! `rbac COMMAND…`: the Role or ClusterRole under which a command line works.
 //!
-//! What a command asks of the API server stands as rows beside it (see [`crate::flows::rights`]); here the command line is read,
-//! its rows are collected, and the roles are printed.
+//! Each command declares its requests to the API server as rows (see [`crate::flows::rights`]). This module parses the command
+//! line, collects its rows and prints the roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -174,7 +174,7 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
     screen.text()
 }
 
-/// Nobody at all is fine: an instance can be kept from terminals and pipelines.
+/// Returns `None` without an operator, which is fine: terminals and pipelines can reconcile an instance too.
 fn operator_is_fine(view: &StatusView<String>) -> Option<bool> {
     match view.operator.state {
         "Running" => Some(true),

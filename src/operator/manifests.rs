@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::rights::{Rights, reason};
+use super::rights::{RoleRules, reason};
 use crate::api::CONTAINER;
 use crate::api::crd;
 use crate::api::operator::CONTROLLER;
@@ -153,13 +153,13 @@ fn rbac(params: &OperatorParams) -> Vec<Value> {
     }
     // Cluster-scoped names contain the namespace, so that an operator in another namespace does not change them.
     let cluster_wide = format!("{OPERATOR_NAME}-{}", params.namespace);
-    let role = |kind: &str, name: &str, namespaced: bool, rights: Rights| {
+    let role = |kind: &str, name: &str, namespaced: bool, rights: RoleRules| {
         json!({"apiVersion": RBAC, "kind": kind, "metadata": metadata(params, name, namespaced),
             "rules": rights.rules(&params.namespace)})
     };
     vec![
-        role("ClusterRole", &cluster_wide, false, Rights::Cluster),
-        role("Role", OPERATOR_NAME, true, Rights::OwnNamespace),
+        role("ClusterRole", &cluster_wide, false, RoleRules::Cluster),
+        role("Role", OPERATOR_NAME, true, RoleRules::OwnNamespace),
         binding(params, "ClusterRole", &cluster_wide, &cluster_wide, false),
         binding(params, "Role", OPERATOR_NAME, OPERATOR_NAME, true),
     ]
@@ -177,7 +177,7 @@ fn binding(params: &OperatorParams, role_kind: &str, name: &str, role: &str, nam
 
 /// Returns the roles that extend view, edit and admin for users.
 fn roles_of_people(params: &OperatorParams) -> Vec<Value> {
-    let role = |name: &str, aggregate_to: &[&str], rights: Rights| {
+    let role = |name: &str, aggregate_to: &[&str], rights: RoleRules| {
         let mut metadata = metadata(params, name, false);
         for to in aggregate_to {
             metadata["labels"][format!("rbac.authorization.k8s.io/aggregate-to-{to}")] = "true".into();
@@ -185,8 +185,8 @@ fn roles_of_people(params: &OperatorParams) -> Vec<Value> {
         json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rights.rules(&params.namespace)})
     };
     vec![
-        role("flux-operator-edit", &["admin", "edit"], Rights::Editors),
-        role("flux-operator-view", &["admin", "edit", "view"], Rights::Viewers),
+        role("flux-operator-edit", &["admin", "edit"], RoleRules::Editors),
+        role("flux-operator-view", &["admin", "edit", "view"], RoleRules::Viewers),
     ]
 }
 

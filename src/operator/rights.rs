@@ -213,20 +213,20 @@ const EDITORS: &[Rule] = &[Rule {
 
 /// The list of rules in a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rights {
+pub(super) enum RoleRules {
     Cluster,
     OwnNamespace,
     Viewers,
     Editors,
 }
 
-impl Rights {
+impl RoleRules {
     fn all(self) -> &'static [Rule] {
         match self {
-            Rights::Cluster => CLUSTER,
-            Rights::OwnNamespace => OWN_NAMESPACE,
-            Rights::Viewers => VIEWERS,
-            Rights::Editors => EDITORS,
+            RoleRules::Cluster => CLUSTER,
+            RoleRules::OwnNamespace => OWN_NAMESPACE,
+            RoleRules::Viewers => VIEWERS,
+            RoleRules::Editors => EDITORS,
         }
     }
 
@@ -282,8 +282,8 @@ impl Rule {
 
 /// Returns the reason of a rule in the operator's namespace; `None` for a rule of another origin.
 pub(super) fn reason(rule: &Value, namespace: &str) -> Option<&'static str> {
-    let all = [Rights::Cluster, Rights::OwnNamespace, Rights::Viewers, Rights::Editors];
-    all.into_iter().flat_map(Rights::all).find(|known| known.value(namespace) == *rule).map(|known| known.why)
+    let all = [RoleRules::Cluster, RoleRules::OwnNamespace, RoleRules::Viewers, RoleRules::Editors];
+    all.into_iter().flat_map(RoleRules::all).find(|known| known.value(namespace) == *rule).map(|known| known.why)
 }
 
 #[cfg(test)]
@@ -297,7 +297,7 @@ mod tests {
     use crate::distribution::Distribution;
     use crate::k8s::ObjectId;
 
-    fn allows(rights: Rights, verb: &str, group: &str, resource: &str, name: &str) -> bool {
+    fn allows(rights: RoleRules, verb: &str, group: &str, resource: &str, name: &str) -> bool {
         let has = |list: &[&str], wanted: &str| list.contains(&wanted) || list == ["*"];
         rights.all().iter().any(|rule| {
             let names = rule.names.iter().map(|name| name.replace("{namespace}", "flux-system"));
@@ -338,8 +338,8 @@ mod tests {
                     if id.kind == "Namespace" { &["create", "patch"] } else { &["create", "patch", "delete"] };
                 for verb in verbs.iter().chain(&["get", "list", "watch"]) {
                     let may = |rights| allows(rights, verb, &id.group, &known.plural, &id.name);
-                    let own = !id.namespace.is_empty() && may(Rights::OwnNamespace);
-                    assert!(own || may(Rights::Cluster), "{verb} {id} of {}", version.name);
+                    let own = !id.namespace.is_empty() && may(RoleRules::OwnNamespace);
+                    assert!(own || may(RoleRules::Cluster), "{verb} {id} of {}", version.name);
                 }
                 seen.insert(id.kind);
             }
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn each_rule_has_its_reason() {
-        for rights in [Rights::Cluster, Rights::OwnNamespace, Rights::Viewers, Rights::Editors] {
+        for rights in [RoleRules::Cluster, RoleRules::OwnNamespace, RoleRules::Viewers, RoleRules::Editors] {
             for rule in rights.rules("fs") {
                 assert!(reason(&rule, "fs").is_some_and(|why| why.ends_with('.')), "{rule}");
             }

@@ -90,7 +90,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         rights.run_in_process();
         return;
     }
-    // What an operator would lose is asked about first.
+    // With an operator, the user is asked first whether custom resources may be lost.
     const LOSES: &str = "the change may take custom resources away";
     rights.everywhere(&under(LOSES, COMPARES_CLUSTER));
     rights.in_namespace(&namespace, &under(LOSES, COMPARES_NAMESPACE));

@@ -25,7 +25,7 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let now = source.now();
         let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
-        // Who may look at nothing is not told that all is well.
+        // Without the right to read anything, no findings do not mean that all is well.
         let viewed = within(shell, view).await??.unless_blind(|found| found.total == 0)?;
         if viewed.value.total == 0
             && let Some(error) = no_namespace(&source, namespace.as_deref()).await

@@ -307,7 +307,7 @@ impl Stage {
         objects::apply(self.world.plane.client(), NAMESPACE, &[extra]).await.unwrap();
     }
 
-    /// What `rbac` prints: the roles, and the rights that a run uses only under a condition, one a string.
+    /// Returns the output of `rbac`: the roles, and the rights that a run uses only under a condition, each as a string.
     async fn roles(&self, line: &str) -> (Vec<Value>, BTreeSet<String>) {
         let mut program = self.program(&self.world.kubeconfig);
         program.args(["rbac"]).args(self.words(line));
@@ -402,7 +402,7 @@ impl Stage {
     }
 }
 
-/// One right of a role.
+/// A right of a role.
 struct Granted {
     verb: String,
     group: String,
