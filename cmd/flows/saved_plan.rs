@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use flux_operator::format::file::{read_at_most, read_stream_at_most};
+use flux_operator::format::whole_file::WholeFile;
 use flux_operator::reconcile::SavedPlan;
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +34,10 @@ impl PlanFile {
         let failed = |e: &(dyn std::error::Error + 'static)| {
             CliError::failed(format!("cannot write the plan {}", file.display())).caused_by(e)
         };
-        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Temporary files are created with mode 0600.
-        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
-        serde_json::to_writer(&mut temporary, self).map_err(|e| failed(&e))?;
-        temporary.write_all(b"\n").map_err(|e| failed(&e))?;
-        temporary.persist(file).map_err(|e| failed(&e))?;
-        Ok(())
+        let mut text = serde_json::to_vec(self).map_err(|e| failed(&e))?;
+        text.push(b'\n');
+        let mut whole = WholeFile::beside(file).map_err(|e| failed(&e))?;
+        whole.file().write_all(&text).and_then(|()| whole.replace()).map_err(|e| failed(&e))
     }
 
     /// Reads a file, or standard input for `-`.

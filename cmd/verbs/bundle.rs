@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::distribution::Distribution;
+use flux_operator::format::whole_file::WholeFile;
 use flux_operator::format::{json, tarball};
 use flux_operator::inspect::bundle::{Bundle, redact};
 use flux_operator::inspect::checks::{CheckOptions, check};
@@ -98,11 +99,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
     let bytes = make(args, shell, now)?;
     match file.as_mut() {
-        Some(file) => file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&path, &e))?,
+        Some(whole) => {
+            let file = whole.file();
+            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
+        }
         None => shell.print_bytes(&bytes),
     }
     if let Some(file) = file {
-        file.persist_noclobber(&path).map_err(|e| failed(&path, &e.error))?;
+        file.put_if_absent().map_err(|e| failed(&path, &e))?;
         shell.print(&format!("{}\n", path.display()));
         shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     }
@@ -117,14 +121,12 @@ fn failed(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// Creates a file that only its owner can read, beside the target; it replaces the target when complete, and is deleted
-/// otherwise.
-fn create(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
+/// Creates the file beside the target; it replaces the target when complete, and is deleted otherwise.
+fn create(path: &Path) -> Result<WholeFile, CliError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(path, &e))
+    WholeFile::beside(path).map_err(|e| failed(path, &e))
 }
 
 fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError> {

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use flux_operator::distribution::Distribution;
+use flux_operator::format::whole_file::WholeFile;
 use flux_operator::inspect::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
@@ -135,10 +136,7 @@ fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), CliError> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
-    file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
-    let kept = if overwrites { file.persist(path) } else { file.persist_noclobber(path) };
-    kept.map_err(|e| failed(&e.error))?;
-    Ok(())
+    let mut whole = WholeFile::beside(path).map_err(|e| failed(&e))?;
+    whole.file().write_all(text.as_bytes()).map_err(|e| failed(&e))?;
+    if overwrites { whole.replace() } else { whole.put_if_absent() }.map_err(|e| failed(&e))
 }

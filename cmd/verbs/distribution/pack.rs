@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::fetch::{self, PACKED_NAME};
+use flux_operator::format::whole_file::WholeFile;
 use flux_operator::oci::{Copier, Layout};
 use flux_operator::operator::{OperatorParams, manifest_text, manifests};
 use futures::{StreamExt, TryStreamExt};
@@ -110,9 +111,7 @@ fn partial_folder(file: &Path) -> PathBuf {
 /// Writes the file atomically.
 fn write_whole(file: &Path, layout: &Layout) -> Result<(), CliError> {
     let failed = |error: &std::io::Error| CliError::failed(format!("cannot write {}", file.display())).caused_by(error);
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let partial = tempfile::Builder::new().prefix(".flux-pack-").tempfile_in(folder).map_err(|e| failed(&e))?;
-    layout.write_archive(std::io::BufWriter::new(&partial)).map_err(|error| registry_error(&error))?;
-    partial.persist(file).map_err(|error| failed(&error.error))?;
-    Ok(())
+    let mut whole = WholeFile::beside(file).map_err(|e| failed(&e))?;
+    layout.write_archive(std::io::BufWriter::new(whole.file())).map_err(|error| registry_error(&error))?;
+    whole.replace().map_err(|e| failed(&e))
 }

@@ -16,4 +16,5 @@ pub mod search_path;
 pub mod tarball;
 pub mod tls;
 pub mod version_range;
+pub mod whole_file;
 pub use flux_operator_yaml as yaml;

@@ -15,6 +15,7 @@ use super::manifest::{MAX_MANIFEST_BYTES, null_as_default};
 use super::registry::BlobSource;
 use super::{Descriptor, Digest, Manifest, MediaType, OciError};
 use crate::format::tarball::{Extent, index_tar, write_tar_of};
+use crate::format::whole_file::WholeFile;
 
 /// The annotation with the name of an index entry.
 const NAME: &str = "org.opencontainers.image.ref.name";
@@ -366,24 +367,21 @@ fn check(path: &Path, descriptor: &Descriptor, size: u64, actual: Digest) -> Res
 
 /// Writes beside the target and renames, so that the file is complete or missing.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder)?;
-    io::Write::write_all(&mut partial, bytes)?;
-    partial.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let mut whole = WholeFile::beside(path)?;
+    io::Write::write_all(whole.file(), bytes)?;
+    whole.replace()
 }
 
 /// Copies a range of a file beside the target, and renames it after its digest was verified.
 fn save_checked(from: &Path, offset: u64, to: &Path, descriptor: &Descriptor) -> Result<u64, Reason> {
-    let folder = to.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| file_reason(from, &error);
     let mut input = open_regular(from).map_err(failed)?;
     io::Seek::seek(&mut input, io::SeekFrom::Start(offset)).map_err(failed)?;
-    let mut partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(failed)?;
+    let mut whole = WholeFile::beside(to).map_err(failed)?;
     // Reading one byte beyond the expected end detects a longer file. In an archive the next file begins there.
     let input = io::Read::take(input, if offset == 0 { u64::MAX } else { descriptor.size });
-    let size = copy_checked(input, &mut partial, from, descriptor)?;
-    partial.persist(to).map_err(|error| failed(error.error))?;
+    let size = copy_checked(input, whole.file(), from, descriptor)?;
+    whole.replace().map_err(failed)?;
     Ok(size)
 }
 

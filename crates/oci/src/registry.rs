@@ -24,6 +24,7 @@ use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
 use super::{Access, Descriptor, Digest, Manifest, MediaType, OciError, Reference, RegistryCredentials, Repository};
 use crate::format::backoff::Backoff;
+use crate::format::whole_file::WholeFile;
 
 /// Limit for the body of a failure.
 const MAX_FAILURE_BYTES: u64 = 64 << 10;
@@ -195,17 +196,15 @@ impl Registries {
             let reason = Reason::File { path: file.display().to_string(), problem: error.to_string() };
             OciError::new(format!("save {}", blob_name(repository, descriptor)), reason)
         };
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(failed)?;
-        let mut output = tokio::fs::File::from_std(partial.as_file().try_clone().map_err(failed)?);
+        let mut whole = WholeFile::beside(file).map_err(failed)?;
+        let mut output = tokio::fs::File::from_std(whole.file().try_clone().map_err(failed)?);
         let mut stream = self.blob(repository, descriptor);
         while let Some(piece) = stream.next().await? {
             output.write_all(&piece).await.map_err(failed)?;
             counter.iter().for_each(|count| count(piece.len() as u64));
         }
         output.flush().await.map_err(failed)?;
-        partial.persist(file).map_err(|error| failed(error.error))?;
-        Ok(())
+        whole.replace().map_err(failed)
     }
 
     /// Whether a repository has a blob.

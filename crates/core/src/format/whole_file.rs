@@ -1,0 +1,70 @@
+//! Files that are written as a whole or not at all: beside their place, and renamed when they are whole.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// A file that is being written. Only its owner can read it, and it is deleted unless it is put in its place.
+#[derive(Debug)]
+pub struct WholeFile {
+    partial: NamedTempFile,
+    path: PathBuf,
+}
+
+impl WholeFile {
+    /// # Errors
+    /// The folder does not exist or takes no file.
+    pub fn beside(path: &Path) -> io::Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder)?;
+        Ok(WholeFile { partial, path: path.to_owned() })
+    }
+
+    pub fn file(&mut self) -> &mut File {
+        self.partial.as_file_mut()
+    }
+
+    /// Puts the file in its place; one that is there already is replaced.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn replace(self) -> io::Result<()> {
+        self.partial.persist(&self.path).map(drop).map_err(|error| error.error)
+    }
+
+    /// Puts the file in its place unless there is one already.
+    ///
+    /// # Errors
+    /// There is one, or it cannot be renamed.
+    pub fn put_if_absent(self) -> io::Result<()> {
+        self.partial.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_whole_or_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let written = |text: &str| {
+            let mut whole = WholeFile::beside(&path).unwrap();
+            whole.file().write_all(text.as_bytes()).unwrap();
+            whole
+        };
+        drop(written("dropped"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left over");
+        written("one").put_if_absent().unwrap();
+        assert_eq!(written("two").put_if_absent().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one");
+        written("three").replace().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three");
+        assert!(WholeFile::beside(&folder.path().join("none/f")).is_err());
+    }
+}
