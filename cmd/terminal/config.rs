@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::builder::Resettable;
+use flux_operator::format::glob;
 use flux_operator::format::yaml;
 use schemars::JsonSchema;
 use serde::de::Visitor;
@@ -149,7 +150,7 @@ impl Config {
 
     /// Returns the pattern that protects a context, if one does.
     pub fn protects(&self, context: &str) -> Option<&str> {
-        self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| matches_glob(pattern, context))
+        self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| glob::matches(pattern, context))
     }
 
     /// Returns the output without a flag: from the environment, or else from this file.
@@ -214,27 +215,6 @@ fn path() -> Option<PathBuf> {
     Some(environment::configuration_folder()?.join("config.yaml"))
 }
 
-/// Whether a text matches a pattern of `*` (any text) and `?` (any character).
-fn matches_glob(pattern: &str, text: &str) -> bool {
-    let mut characters = pattern.chars();
-    match characters.next() {
-        None => text.is_empty(),
-        Some('*') => {
-            let rest = characters.as_str();
-            std::iter::successors(Some(text), |text| {
-                let mut left = text.chars();
-                left.next().map(|_| left.as_str())
-            })
-            .any(|tail| matches_glob(rest, tail))
-        }
-        Some(expected) => {
-            let mut left = text.chars();
-            left.next().is_some_and(|found| expected == '?' || expected == found)
-                && matches_glob(characters.as_str(), left.as_str())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,6 +265,6 @@ mod tests {
         ] {
             assert_eq!(config.protects(context), protected, "{context}");
         }
-        assert!(matches_glob("*a*b", "xxaxxb") && !matches_glob("*a*b", "xxbxxa"));
+        assert!(glob::matches("*a*b", "xxaxxb") && !glob::matches("*a*b", "xxbxxa"));
     }
 }

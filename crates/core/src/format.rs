@@ -5,6 +5,7 @@ pub mod age;
 pub mod backoff;
 pub mod error;
 pub mod file;
+pub mod glob;
 pub mod go_duration;
 pub mod ignore;
 pub mod image;

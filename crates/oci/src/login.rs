@@ -21,6 +21,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::Repository;
 use super::manifest::null_as_default;
+use crate::format::glob;
 use crate::format::search_path::find_program;
 
 /// The key of Docker Hub in docker's configuration.
@@ -231,28 +232,12 @@ fn matches(key: &str, repository: &Repository) -> bool {
     };
     let ((wanted, wanted_port), (has, has_port)) = (split_port(host), split_port(registry));
     let labels = wanted.split('.').count() == has.split('.').count()
-        && wanted.split('.').zip(has.split('.')).all(|(wanted, has)| glob(wanted, has));
+        && wanted
+            .split('.')
+            .zip(has.split('.'))
+            .all(|(wanted, has)| glob::matches(&wanted.to_lowercase(), &has.to_lowercase()));
     let is_host = (is_hub(host) && is_hub(registry)) || (labels && wanted_port == has_port);
     is_host && repository.path().starts_with(path.trim_end_matches('/'))
-}
-
-/// `*` matches any part of a label, `?` one character.
-fn glob(pattern: &str, text: &str) -> bool {
-    match pattern.chars().next() {
-        None => text.is_empty(),
-        Some('*') => {
-            let rest = pattern.get(1..).unwrap_or_default();
-            text.char_indices()
-                .map(|(at, _)| at)
-                .chain([text.len()])
-                .any(|at| glob(rest, text.get(at..).unwrap_or_default()))
-        }
-        Some(wanted) => {
-            let mut chars = text.chars();
-            let fits = chars.next().is_some_and(|c| wanted == '?' || c.eq_ignore_ascii_case(&wanted));
-            fits && glob(pattern.get(wanted.len_utf8()..).unwrap_or_default(), chars.as_str())
-        }
-    }
 }
 
 impl CredentialEntry {
