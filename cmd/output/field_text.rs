@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use flux_operator::format::wrap::wrapped;
 use flux_operator::k8s::crd_fields::{FieldView, SchemaField};
 use serde_json::Value;
 
@@ -65,20 +66,8 @@ fn facts(field: &SchemaField) -> Vec<String> {
 
 /// Wraps a text between words, with an indent before each line.
 fn wrap(text: &str, indent: &str, width: usize) -> String {
-    let mut wrapped = String::new();
-    let mut line = indent.to_string();
-    for word in text.split_whitespace() {
-        let is_first = line.len() == indent.len();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
-            wrapped.push_str(&line);
-            wrapped.push('\n');
-            line = indent.to_string();
-        } else if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    wrapped + &line + "\n"
+    let lines = wrapped(text, width.saturating_sub(indent.len()));
+    lines.iter().map(|line| format!("{}\n", format!("{indent}{line}").trim_end())).collect()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
+use flux_operator::format::wrap::wrapped;
 
 use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
@@ -287,21 +288,19 @@ fn with_folded_usage(
 
 /// Breaks a usage line where the next word would not fit; a flag and its value are one word.
 fn fold_usage(usage: &str, width: usize) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in usage.split_whitespace() {
-        match words.last_mut().filter(|last| last.starts_with("--") && !last.contains(' ') && word.starts_with('<')) {
-            Some(flag) => *flag = format!("{flag} {word}"),
-            None => words.push(word.to_owned()),
+    const TOGETHER: &str = "\u{a0}";
+    let words: Vec<&str> = usage.split_whitespace().collect();
+    let mut line = words.join(" ");
+    for pair in words.windows(2) {
+        if let [flag, value] = pair
+            && flag.starts_with("--")
+            && value.starts_with('<')
+        {
+            line = line.replace(&format!("{flag} {value}"), &format!("{flag}{TOGETHER}{value}"));
         }
     }
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut().filter(|line| "Usage: ".len() + line.len() + 1 + word.len() <= width - 2) {
-            Some(line) => *line = format!("{line} {word}"),
-            None => lines.push(word),
-        }
-    }
-    lines.join(" \\\n         ")
+    let lines = wrapped(&line, width.saturating_sub("Usage: ".len() + " \\".len()));
+    lines.join(" \\\n         ").replace(TOGETHER, " ")
 }
 
 fn structured_error(error: &clap::Error) -> CliError {

@@ -7,6 +7,7 @@ use crate::api::CONTAINER;
 use crate::api::crd;
 use crate::api::operator::CONTROLLER;
 use crate::api::well_known::{INSTANCE_LABEL, NAME_LABEL, OPERATOR_NAME, PART_OF_LABEL, VERSION_LABEL};
+use crate::format::wrap::wrapped;
 use crate::format::yaml::{self, YamlError};
 use crate::k8s::ObjectId;
 
@@ -87,25 +88,13 @@ pub fn manifest_text(objects: &[Value], namespace: &str) -> Result<String, YamlE
         text.push_str(&yaml::to_string(&head)?);
         text.push_str("rules:\n");
         for rule in rules {
-            for line in reason(rule, namespace).map(wrapped).into_iter().flatten() {
+            for line in reason(rule, namespace).map(|why| wrapped(why, COMMENT_WIDTH)).into_iter().flatten() {
                 text.push_str(&format!("# {line}\n"));
             }
             text.push_str(&yaml::to_string(&[rule])?);
         }
     }
     Ok(text)
-}
-
-fn wrapped(sentence: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in sentence.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.len() + word.len() < COMMENT_WIDTH => line.push_str(&format!(" {word}")),
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 fn selector() -> Value {

@@ -18,4 +18,5 @@ pub mod tarball;
 pub mod tls;
 pub mod version_range;
 pub mod whole_file;
+pub mod wrap;
 pub use flux_operator_yaml as yaml;
