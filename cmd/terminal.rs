@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+mod ascii;
 mod config;
 pub mod confirm;
 pub mod environment;
 mod error;
 mod global_args;
-mod harmless;
 mod input;
 mod interrupt;
 pub mod jsonpath;
@@ -33,11 +33,11 @@ pub mod usage;
 
 use crate::output::as_started::as_started;
 
+use ascii::in_ascii;
 pub use config::Config;
 pub use error::{CliError, Exit};
+use flux_operator::format::harmless::{harmless, harmless_in_colour};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
-pub use harmless::harmless;
-use harmless::{harmless_in_colour, in_ascii};
 pub use input::{is_stdin, name_of_input};
 pub use interrupt::{Interruption, interrupted};
 pub use mistakes::no_file;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use flux_operator::inspect::impact::{Concern, Impact, ImpactEntry};
 use flux_operator::k8s::ObjectId;
 
-use crate::output::table::clean;
+use flux_operator::format::harmless::on_one_line;
 
 /// Number of names after a count.
 const NAMED: usize = 3;
@@ -34,7 +34,7 @@ pub fn impact_text(impact: &Impact, all: bool) -> String {
         let objects: Vec<&ObjectId> = impact.dependents.iter().collect();
         lines.push(format!("waiting for it, or taking content from it: {}", counted(&objects)));
     }
-    lines.iter().map(|line| format!("{}\n", clean(line))).collect()
+    lines.iter().map(|line| format!("{}\n", on_one_line(line))).collect()
 }
 
 fn line(entry: &ImpactEntry) -> String {

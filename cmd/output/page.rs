@@ -17,7 +17,7 @@ use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
 
 use crate::output::listing::Row;
-use crate::output::table::clean;
+use flux_operator::format::harmless::on_one_line;
 
 /// Buckets of the timeline of events.
 const BUCKETS: i64 = 48;
@@ -31,7 +31,7 @@ struct Text<'a>(&'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in clean(self.0).chars() {
+        for c in on_one_line(self.0).chars() {
             match c {
                 '&' => formatter.write_str("&amp;")?,
                 '<' => formatter.write_str("&lt;")?,

@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Reset};
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::table::clean;
 use crate::output::wrap::wrapped;
+use flux_operator::format::harmless::on_one_line;
 
 /// Width of the labels.
 const LABEL: usize = 13;
@@ -55,7 +55,7 @@ impl Screen {
     /// Adds a line to copy, which is never wrapped.
     pub fn command(&mut self, label: &str, command: &str) {
         let label = self.label(label);
-        self.text.push_str(&format!("{label}{}\n", clean(command)));
+        self.text.push_str(&format!("{label}{}\n", on_one_line(command)));
     }
 
     pub fn text(self) -> String {
@@ -64,7 +64,7 @@ impl Screen {
 
     fn styled(&mut self, label: &str, (mark, color): (&str, Option<AnsiColor>), head: &str, says: &str) {
         let label = self.label(label);
-        let says = clean(says);
+        let says = on_one_line(says);
         let room = self.width.map(|width| width.saturating_sub(LABEL + mark.width()));
         let (indent, rows) = match room {
             Some(room) if head.width() + says.width() > room && room < head.width() + LEAST => {

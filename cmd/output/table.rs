@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::output::listing::{Cell, Column};
 use crate::output::wrap::{cut, wrapped};
+use flux_operator::format::harmless::on_one_line;
 
 /// Blanks between columns, as in kubectl; fewer if space is scarce.
 const GAP: usize = 3;
@@ -97,7 +98,7 @@ impl TableWriter {
         let with_headers = self.style.headers && !self.started;
         self.started = true;
         let mut texts: Vec<Vec<String>> =
-            rows.iter().map(|row| row.iter().map(|cell| clean(&cell.full(self.style.now))).collect()).collect();
+            rows.iter().map(|row| row.iter().map(|cell| on_one_line(&cell.full(self.style.now))).collect()).collect();
         let layout = match &self.layout {
             Some(layout) => layout.clone(),
             None => self.layout.insert(self.choose(rows, &texts)).clone(),
@@ -395,20 +396,6 @@ fn color_of(heading: &str, text: &str) -> Option<Color> {
     }
 }
 
-/// Removes from foreign text what a terminal would obey: control characters and direction marks. Line ends and tabs
-/// become blanks.
-pub fn clean(text: &str) -> String {
-    // Nearly every text is plain, and a list has thousands.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
-        .filter(|c| !c.is_control())
-        .filter(|c| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-        .collect()
-}
-
 /// Shortens a revision to `main@sha1:0123abcd`: digests keep eight digits.
 pub fn short_revision(revision: &str) -> String {
     let Some((before, digest)) = revision
@@ -587,6 +574,6 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_the_terminal() {
-        assert_eq!(clean("a\u{1b}[31mred\r\nb\u{202e}c"), "a[31mred  bc");
+        assert_eq!(on_one_line("a\u{1b}[31mred\r\nb\u{202e}c"), "a[31mred  bc");
     }
 }

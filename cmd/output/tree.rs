@@ -5,8 +5,8 @@ use flux_operator::inspect::tree::TreeNode;
 use flux_operator::k8s::kstatus::Status;
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::table::clean;
 use crate::output::wrap::cut;
+use flux_operator::format::harmless::on_one_line;
 
 /// Minimum width of the text beside a name; a narrower one gets its own line.
 const LEAST: usize = 16;
@@ -41,7 +41,7 @@ fn lines(node: &TreeNode, head: &str, below: &str, width: Option<usize>) -> Vec<
     let status = node.status.filter(|status| *status != Status::Current).map(|status| status.to_string());
     let message = node.message.split_whitespace().collect::<Vec<_>>().join(" ");
     let said: Vec<String> = status.into_iter().chain(Some(message).filter(|text| !text.is_empty())).collect();
-    let (label, said) = (clean(&node.label), clean(&said.join(": ")));
+    let (label, said) = (on_one_line(&node.label), on_one_line(&said.join(": ")));
     let width = width.unwrap_or(usize::MAX);
     let whole = format!("{head}{label}");
     let mut lines = match label.rsplit_once('/').filter(|_| whole.width() > width) {

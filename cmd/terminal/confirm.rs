@@ -6,7 +6,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::output::table::terminal_width;
 use crate::output::wrap::wrapped;
-use crate::terminal::{CliError, Exit, Shell, harmless};
+use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::format::harmless::harmless;
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConfirmArgs {

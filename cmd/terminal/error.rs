@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 use crate::output::as_started::as_started;
-use crate::terminal::{GlobalArgs, harmless};
+use crate::terminal::GlobalArgs;
+use flux_operator::format::harmless::harmless;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();

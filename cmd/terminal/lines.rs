@@ -6,9 +6,10 @@ use flux_operator::inspect::why::Cause;
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::table::{clean, terminal_width};
+use crate::output::table::terminal_width;
 use crate::output::wrap::wrapped;
 use crate::terminal::Shell;
+use flux_operator::format::harmless::on_one_line;
 
 /// Lines for a terminal, coloured where that is wanted.
 pub struct Lines {
@@ -28,7 +29,7 @@ impl Lines {
 
     /// Adds a line that is never wrapped: a heading, a name, or a command to copy.
     pub fn whole(&mut self, content: &str, style: Option<AnsiColor>) {
-        self.styled(clean(content).trim_end(), style);
+        self.styled(on_one_line(content).trim_end(), style);
     }
 
     /// Adds a text after its head, wrapped at the terminal's width below its own start.
@@ -38,7 +39,7 @@ impl Lines {
 
     /// Like [`Lines::hanging`], with later lines at their own column.
     fn below(&mut self, head: &str, column: usize, text: &str, style: Option<AnsiColor>) {
-        let text = clean(text);
+        let text = on_one_line(text);
         let rows = match self.width {
             Some(width) if (head.width() + text.width()) > width => {
                 wrapped(&text, width.saturating_sub(column.max(head.width())), usize::MAX)

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use crate::output::kubectl_name;
 use crate::output::listing::{Cell, Column, Item, Listing};
-use crate::output::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
+use crate::output::table::{Heading, TableStyle, TableWriter, terminal_width};
 use crate::terminal::jsonpath;
 use crate::terminal::jsonpath::Template;
 use crate::terminal::{CliError, Shell, environment};
+use flux_operator::format::harmless::on_one_line;
 
 pub const OUTPUT: &str = "Output options";
 const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
@@ -351,7 +352,7 @@ impl<'a> ListPrinter<'a> {
                 let rows: Vec<_> = listing.items.iter().map(|item| self.cells(item)).collect();
                 Ok(if rows.is_empty() { String::new() } else { self.writer.page(&rows) })
             }
-            Format::Name => Ok(listing.items.iter().map(|item| format!("{}\n", clean(&item.name))).collect()),
+            Format::Name => Ok(listing.items.iter().map(|item| format!("{}\n", on_one_line(&item.name))).collect()),
             other => listing.items.iter().map(|item| document(&item.value, other)).collect(),
         }
     }

@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
 use crate::output::table::columns_of;
-use crate::terminal::harmless::in_ascii;
+use crate::terminal::ascii::in_ascii;
 use crate::terminal::{Shell, environment};
 
 /// Style of progress.

@@ -10,12 +10,12 @@ use crate::args::list::hint_at_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
 use crate::flows::rights::{FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
-use crate::output::table::clean;
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::format::harmless::on_one_line;
 use flux_operator::k8s::rbac::Permission;
 
 /// Check the cluster and the installation
@@ -218,5 +218,5 @@ fn short(report: &CheckReport<String>) -> String {
     let problems: Vec<_> =
         report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();
     let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };
-    format!("{}\n", clean(&format!("flux {state}, {}{problems}", sums(report))))
+    format!("{}\n", on_one_line(&format!("flux {state}, {}{problems}", sums(report))))
 }

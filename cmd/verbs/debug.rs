@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::args::unknown_kind;
 use crate::flows::rights::{Rights, read_words, when};
-use crate::output::table::clean;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source, named_objects, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::format::harmless::on_one_line;
 
 /// Show the effective values of a HelmRelease or Kustomization
 ///
@@ -167,7 +167,7 @@ fn with_origins(told: &Resolved) -> String {
         told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
     };
     let line = |origin: &flux_operator::inspect::debug::Origin| {
-        format!("{}\n", clean(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
+        format!("{}\n", on_one_line(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
     };
     told.origins.iter().map(line).collect()
 }
@@ -178,7 +178,7 @@ fn conditions(items: &[Value], now: Timestamp) -> String {
         let text = |pointer| fields::text(condition, pointer);
         let says =
             format!("{}={}  {since}  {}: {}", text("/type"), text("/status"), text("/reason"), text("/message").trim());
-        format!("{}\n", clean(&says))
+        format!("{}\n", on_one_line(&says))
     };
     items.iter().map(line).collect()
 }
@@ -200,7 +200,7 @@ fn history(items: &[Value], now: Timestamp) -> String {
                 format!("{}  {}  {times} times", text("/metadata/revision"), text("/lastReconciledStatus"))
             }
         };
-        format!("{}\n", clean(&format!("{what}  {age}")))
+        format!("{}\n", on_one_line(&format!("{what}  {age}")))
     };
     items.iter().map(line).collect()
 }

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::args::{When, kind};
 use crate::flows::rights::{Rights, always, when};
 use crate::output::next_step::word as quoted;
-use crate::output::table::clean;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::format::harmless::on_one_line;
 
 /// Show the logs of Flux's controllers as one, in the order of time
 ///
@@ -277,12 +277,13 @@ fn as_text(entry: &Entry, color: bool) -> String {
         None => format!("{level:5}"),
     };
     let object = line.object.map(|object| format!(" {object}:")).unwrap_or_default();
-    let mut text = format!("{at} {level} {}", clean(&format!("{}{object} {}", entry.source.controller, line.message)));
+    let mut text =
+        format!("{at} {level} {}", on_one_line(&format!("{}{object} {}", entry.source.controller, line.message)));
     for (key, value) in &line.fields {
         // Writing to a String cannot fail.
         let _ = match value.contains([' ', '"']) {
-            true => write!(text, " {}={}", clean(key), Value::from(clean(value))),
-            false => write!(text, " {}={}", clean(key), clean(value)),
+            true => write!(text, " {}={}", on_one_line(key), Value::from(on_one_line(value))),
+            false => write!(text, " {}={}", on_one_line(key), on_one_line(value)),
         };
     }
     text

@@ -236,7 +236,7 @@ fn plan_text(migration: &OwnerMigration) -> String {
         objects(migration.moves.len() + migration.gone.len()),
         migration.from
     ));
-    lines.iter().map(|line| format!("{}\n", crate::output::table::clean(line))).collect()
+    lines.iter().map(|line| format!("{}\n", flux_operator::format::harmless::on_one_line(line))).collect()
 }
 
 /// Each step may be the last: the old owner cannot prune anything while it is suspended, and a second run continues.

@@ -15,11 +15,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::flows::run_in_process::plan_counts;
 use crate::output::objects;
-use crate::output::table::clean;
 use crate::output::unified_diff::unified_diff;
 use crate::output::wrap::cut;
 use crate::output::wrap::wrapped;
 use crate::terminal::CliError;
+use flux_operator::format::harmless::on_one_line;
 
 /// Replaces a secret value.
 const MASK: &str = "***";
@@ -189,7 +189,7 @@ fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
         }
         _ => text.to_owned(),
     };
-    let (from, to) = (clean(&value(&change.from, &from)), clean(&value(&change.to, &to)));
+    let (from, to) = (on_one_line(&value(&change.from, &from)), on_one_line(&value(&change.to, &to)));
     let whole = format!("{}: {from} → {to}", change.path);
     let (red, green) = (style.paint(AnsiColor::Red, &from), style.paint(AnsiColor::Green, &to));
     let mut text = match style.width {
@@ -215,7 +215,7 @@ fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
 /// `set by kubectl, 5m ago`.
 fn culprit(change: &FieldChange, now: Timestamp) -> Option<String> {
     let owner = change.owner.as_ref()?;
-    let manager = clean(&owner.manager);
+    let manager = on_one_line(&owner.manager);
     Some(match owner.time.parse::<Timestamp>() {
         Ok(time) => format!("set by {manager}, {} ago", short_age(time, now)),
         Err(_) => format!("set by {manager}"),

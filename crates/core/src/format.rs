@@ -7,6 +7,7 @@ pub mod error;
 pub mod file;
 pub mod glob;
 pub mod go_duration;
+pub mod harmless;
 pub mod ignore;
 pub mod image;
 pub mod json;

@@ -1,5 +1,6 @@
 //! Failures of registry operations.
 
+use crate::format::harmless::on_one_line;
 use std::time::Duration;
 
 /// A failed registry operation. `Display` describes the operation, and the source gives the reason.
@@ -146,12 +147,8 @@ pub(super) fn registry_message(body: &[u8]) -> String {
         })
         .filter(|message| !message.is_empty())
         .collect();
-    printable(&messages.join("; "))
-}
-
-/// Truncates a foreign text and removes control characters, because it is printed on a terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(300).collect()
+    // A registry's text of any length is printed on a terminal.
+    on_one_line(&messages.join("; ")).chars().take(300).collect()
 }
 
 #[cfg(test)]

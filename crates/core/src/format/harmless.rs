@@ -1,6 +1,4 @@
 //! Foreign text on its way to a terminal: it must not control the terminal.
-//!
-//! All output passes through here in [`Shell`](super::Shell), so commands need not care.
 
 use std::borrow::Cow;
 
@@ -15,24 +13,9 @@ pub fn harmless_in_colour(text: &str) -> Cow<'_, str> {
     filtered(text, true)
 }
 
-/// Replaces our own symbols for a terminal without UTF-8, keeping the width; foreign text is unchanged.
-pub fn in_ascii(text: &str) -> String {
-    let plain = |c| match c {
-        '✔' => '+',
-        '✗' => 'x',
-        '‼' => '!',
-        '◎' => 'o',
-        '►' | '→' => '>',
-        '…' => '~',
-        '├' | '│' => '|',
-        '└' => '`',
-        '─' => '-',
-        '█' | '━' => '#',
-        '░' | '▒' | '▓' => '.',
-        '•' | '·' => '*',
-        other => other,
-    };
-    text.chars().map(plain).collect()
+/// Like [`harmless`], on one line: line ends and tabs become blanks.
+pub fn on_one_line(text: &str) -> String {
+    harmless(&text.replace(['\n', '\r', '\t'], " ")).into_owned()
 }
 
 fn steers(c: char) -> bool {
@@ -78,32 +61,7 @@ mod tests {
         assert_eq!(harmless("a\tü\n✔"), "a\tü\n✔");
         assert_eq!(harmless("\u{1b}]52;c;eA==\u{7}x\r\u{9b}1my\u{202e}z"), "]52;c;eA==x1myz");
         assert_eq!(harmless("\u{1b}[31mred\u{1b}[0m"), "[31mred[0m");
-    }
-
-    #[test]
-    fn marks_have_a_form_that_every_terminal_shows() {
-        assert_eq!(in_ascii("├── ✔ ü → …\n└── ✗"), "|-- + ü > ~\n`-- x");
-    }
-
-    #[test]
-    fn every_sign_that_this_program_writes_has_such_a_form() {
-        fn code(folder: &std::path::Path, all: &mut String) {
-            for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-                if entry.is_dir() {
-                    code(&entry, all);
-                } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                    let text = std::fs::read_to_string(entry).unwrap();
-                    let own = text.split("#[cfg(test)]").next().unwrap().lines().map(str::trim_start);
-                    all.extend(own.filter(|line| !line.starts_with("//")));
-                }
-            }
-        }
-        let mut all = String::new();
-        code(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cmd"), &mut all);
-        let mut signs: Vec<char> = in_ascii(&all).chars().filter(|c| !c.is_ascii() && !c.is_alphanumeric()).collect();
-        signs.dedup();
-        assert!(signs.is_empty(), "{signs:?}");
-        assert_eq!(in_ascii("‼ ━─"), "! #-");
+        assert_eq!(on_one_line("a\nb\tc\u{7}d"), "a b cd");
     }
 
     #[test]
