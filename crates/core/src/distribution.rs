@@ -81,7 +81,7 @@ pub use lines::NotationError;
 pub use names::{FluxVersion, ImageDigest, ImageReference};
 use notation::Notation;
 use packaged::Packaged;
-pub use schema::{CrdSummary, FieldDescription, ServedVersion};
+pub use schema::{CrdSummary, ServedVersion};
 pub use tree::Tree;
 use tree::{FilesTree, FolderTree};
 
@@ -358,34 +358,6 @@ impl Distribution {
         };
         summaries.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
         Ok(summaries)
-    }
-
-    /// Returns every field of an API version with its type and description, parents before children.
-    ///
-    /// Empty when this version of Flux does not serve that API version, and for a packaged distribution, whose CRDs
-    /// carry their descriptions themselves.
-    ///
-    /// # Errors
-    /// When the version of Flux is unknown.
-    pub fn explain(
-        &self,
-        version: &FluxVersion,
-        group: &str,
-        kind: &str,
-        api_version: &str,
-    ) -> Result<Vec<FieldDescription>, DistributionError> {
-        self.known(version)?;
-        if !self.is_embedded() {
-            return Ok(Vec::new());
-        }
-        let notation = embedded_notation()?;
-        let served = |crd: &&notation::Crd| {
-            crd.group == group
-                && crd.kind == kind
-                && crd.summary(&version.version).is_some_and(|s| s.versions.iter().any(|v| v.name == api_version))
-        };
-        let crd = notation.crds.iter().find(served);
-        Ok(crd.map_or_else(Vec::new, |crd| notation.explain(crd, &version.version, api_version)))
     }
 
     fn has_component(&self, version: &FluxVersion, component: Component) -> bool {

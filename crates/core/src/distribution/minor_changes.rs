@@ -227,12 +227,6 @@ pub fn renders_hooks(version: &Version) -> bool {
     release(version) >= (9, 0)
 }
 
-/// Whether releases use Helm 4's defaults, such as server-side apply, by default, without a feature gate
-/// (helm-controller 1.5.0).
-pub fn has_helm4_defaults(version: &Version) -> bool {
-    release(version) >= (8, 0)
-}
-
 /// Whether a Receiver of type `gcr` needs `email` and `audience` in its Secret (notification-controller 1.9.0, CVE-2026-40109).
 pub fn wants_gcr_audience(version: &Version) -> bool {
     release(version) >= (9, 0)

@@ -31,17 +31,6 @@ pub struct ServedVersion {
     pub deprecated: bool,
 }
 
-/// A field of an API version, for an explanation without a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldDescription {
-    /// Dotted, lists and maps marked: `spec.ref.branch`, `status.conditions[].type`, `spec.labels{}`.
-    pub path: String,
-    /// As in the notation: `string`, `[]object`, `{}string`; named types are resolved.
-    pub type_name: String,
-    pub required: bool,
-    pub description: Option<String>,
-}
-
 impl CrdSummary {
     /// Reads a CRD object; None for any other object.
     pub(super) fn from_object(object: &Value, component: Component) -> Option<Self> {
@@ -306,28 +295,6 @@ impl Notation {
             schema.set("x-kubernetes-validations", rules.into());
         }
         Ok(schema)
-    }
-
-    /// Returns every field of one API version with its description, parents before children.
-    pub(super) fn explain(&self, crd: &Crd, flux: &Version, api: &str) -> Vec<FieldDescription> {
-        let mut rows = Vec::new();
-        self.explain_fields(&crd.fields, GateContext { flux, api }, "", &mut rows);
-        rows
-    }
-
-    fn explain_fields(&self, fields: &[Field], place: GateContext<'_>, parent: &str, rows: &mut Vec<FieldDescription>) {
-        for field in fields.iter().filter(|field| field.gate.holds(place)) {
-            let wraps: String = field.wraps.iter().map(Wrap::as_str).collect();
-            let path = if parent.is_empty() { field.name.to_owned() } else { format!("{parent}.{}", field.name) };
-            let body = self.body(field);
-            rows.push(FieldDescription {
-                path: path.clone(),
-                type_name: format!("{wraps}{}", body.base.as_str()),
-                required: field.required.as_ref().is_some_and(|gate| gate.holds(place)),
-                description: field.description.or(body.description).map(str::to_owned),
-            });
-            self.explain_fields(&body.fields, place, &format!("{path}{wraps}"), rows);
-        }
     }
 
     /// Follows named types to the definition that has the fields.
