@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::well_known;
+use crate::build::OPERATOR_KINDS;
 use crate::k8s::diff::Segment;
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::{ObjectId, diff};
@@ -51,8 +52,6 @@ const OF_TOOLS: &[&str] = &[
 ];
 /// Flags that set a default value.
 const DEFAULT_FLAGS: &[&str] = &["--feature-gates=ObjectLevelWorkloadIdentity=false"];
-/// Kinds that a build adds to those that alerts and receivers may reference.
-const OPERATOR_KINDS: &[&str] = &["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
 /// Splits the changes of a plan into harmless kinds, with the number of objects, and differences.
 pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<UnexpressedDifference>) {

@@ -6,9 +6,8 @@ use serde_json::Value;
 use crate::api::kinds;
 use crate::api::well_known::{NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
+use crate::k8s::rbac::RBAC_GROUP;
 use crate::k8s::{ObjectId, fields};
-
-const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 fn is_operator_account(subject: &Value, namespace: &str) -> bool {
     fields::text(subject, "/kind") == "ServiceAccount"

@@ -9,9 +9,8 @@ use crate::api::kinds::{
     HELM_GROUP, IMAGE_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP, SOURCE_EXTENSIONS_GROUP, SOURCE_GROUP,
 };
 use crate::api::well_known;
-use crate::k8s::rbac::Permission;
+use crate::k8s::rbac::{Permission, RBAC_GROUP};
 
-const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const OWN_KINDS: &[&str] = &["fluxinstances", "fluxreports", "resourcesets", "resourcesetinputproviders"];

@@ -95,7 +95,7 @@ pub enum WarningReason {
 }
 
 /// Kinds of the operator that Flux's notification API may reference, in addition to its own.
-const OPERATOR_KINDS: [&str; 3] = ["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
+pub const OPERATOR_KINDS: [&str; 3] = ["FluxInstance", "ResourceSet", "ResourceSetInputProvider"];
 
 /// The permission that object-level workload identity needs.
 const TOKEN_RESOURCE: &str = "serviceaccounts/token";

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::well_known;
 pub use crate::k8s::ResourceType;
 use crate::k8s::fields;
+use crate::k8s::rbac::RBAC_GROUP;
 
 /// A kind of Flux or of its operator.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,7 +170,7 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     FLUX_KINDS.iter().flat_map(|k| [k.kind, k.plural].into_iter().chain(k.short_names.iter().copied()))
 }
 
-const RBAC: &str = "rbac.authorization.k8s.io";
+const RBAC: &str = RBAC_GROUP;
 
 pub const INSTANCE: ResourceType = ResourceType::namespaced(well_known::GROUP, "v1", "FluxInstance", "fluxinstances");
 pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fields;
+use super::rbac::RBAC_GROUP;
 
 /// An object's identity.
 ///
@@ -34,7 +35,6 @@ pub struct ObjectId {
 #[error("invalid inventory entry {0:?}: want namespace_name_group_kind")]
 pub struct InvalidInventoryId(pub String);
 
-const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const RBAC_KINDS: [&str; 4] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 
 /// Splits an `apiVersion` into group (empty for core) and version.

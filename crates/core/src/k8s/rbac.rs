@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -14,7 +13,7 @@ const VERBS: [&str; 10] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate"];
 
 /// The attributes of a request that an authorizer checks.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// `None` for cluster-scoped objects and for all namespaces; these permissions sort first.
     pub namespace: Option<String>,
