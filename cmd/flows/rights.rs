@@ -19,7 +19,7 @@ use crate::session::read_source::{Named, named};
 use crate::session::target::{Wanted, instance_kind};
 use crate::terminal::CliError;
 
-/// A row: verbs on resources, both separated by spaces, as in `get list` and `deployments.apps pods/log`.
+/// A row: verbs on resources, both separated by spaces, as in `get list` and `deployments pods/log`.
 #[derive(Clone, Copy, Debug)]
 pub struct Right {
     verbs: &'static str,
@@ -43,22 +43,21 @@ pub const KIND: &str = "KIND";
 pub const FLUX: &str = "FLUX";
 
 /// Looks for an operator that watches the instance.
-pub const FINDS_OPERATOR: &[Right] =
-    &[when("to tell whether an operator is running", "list", "deployments.apps leases.coordination.k8s.io")];
+pub const FINDS_OPERATOR: &[Right] = &[when("to tell whether an operator is running", "list", "deployments leases")];
 /// Compares an installation with what it should be: objects of the whole cluster.
 pub const COMPARES_CLUSTER: &[Right] = &[
-    always("list", "namespaces customresourcedefinitions.apiextensions.k8s.io"),
-    always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+    always("list", "namespaces customresourcedefinitions"),
+    always("list", "clusterroles clusterrolebindings"),
     when("a definition is removed, which takes its objects along", "list", FLUX),
 ];
 /// Compares an installation with what it should be: objects of its namespace.
 pub const COMPARES_NAMESPACE: &[Right] = &[
-    always("list", "serviceaccounts services resourcequotas deployments.apps networkpolicies.networking.k8s.io"),
+    always("list", "serviceaccounts services resourcequotas deployments networkpolicies"),
     when("the instance has persistent storage", "list get", "persistentvolumeclaims"),
     when(
         "an object that is to be pruned is read by name",
         "get",
-        "serviceaccounts services resourcequotas deployments.apps networkpolicies.networking.k8s.io",
+        "serviceaccounts services resourcequotas deployments networkpolicies",
     ),
     when("the instance has a sync", "get list", FLUX),
     when("the instance pulls its distribution with a Secret", "get", "secrets"),
@@ -67,15 +66,14 @@ pub const COMPARES_NAMESPACE: &[Right] = &[
 pub const READS_INVENTORY_CLUSTER: &[Right] = &[when(
     "the inventory has such an object",
     "get list",
-    "namespaces customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
-     clusterrolebindings.rbac.authorization.k8s.io",
+    "namespaces customresourcedefinitions clusterroles clusterrolebindings",
 )];
 /// Reads the objects of an instance's inventory: those of its namespace.
 pub const READS_INVENTORY_NAMESPACE: &[Right] = &[
     when(
         "the inventory has such an object",
         "get list",
-        "serviceaccounts services resourcequotas persistentvolumeclaims deployments.apps networkpolicies.networking.k8s.io",
+        "serviceaccounts services resourcequotas persistentvolumeclaims deployments networkpolicies",
     ),
     when("the inventory has such an object", "get list", FLUX),
 ];
@@ -85,47 +83,42 @@ pub const FOLLOWS: &[Right] =
     &[always("list", KIND), when("the controller has not answered at the first look", "watch get", KIND)];
 
 /// An overview of the cluster.
-pub const OVERVIEW: &[Right] =
-    &[always("get", "customresourcedefinitions.apiextensions.k8s.io"), always("list", "deployments.apps")];
+pub const OVERVIEW: &[Right] = &[always("get", "customresourcedefinitions"), always("list", "deployments")];
 /// The operator.
 pub const LOOKS_AT_OPERATOR: &[Right] = &[
-    always("list", "fluxinstances.fluxcd.controlplane.io"),
-    always("get", "leases.coordination.k8s.io"),
-    when("no Deployment has the label of the operator", "get", "deployments.apps"),
+    always("list", "fluxinstances"),
+    always("get", "leases"),
+    when("no Deployment has the label of the operator", "get", "deployments"),
 ];
 
 /// Rights to explain an object that is not ready.
 pub const EXPLAINS: &[Right] = &[
-    always("list", "deployments.apps"),
+    always("list", "deployments"),
     when("something is not ready", "get list", FLUX),
-    when("something is not ready", "get list", "pods events replicasets.apps nodes namespaces persistentvolumeclaims"),
+    when("something is not ready", "get list", "pods events replicasets nodes namespaces persistentvolumeclaims"),
     when("a container has failed", "get", "pods/log"),
     when("a pod has run out of memory", "list", "pods.metrics.k8s.io"),
-    when("the kind of an object is not served", "get list", "customresourcedefinitions.apiextensions.k8s.io"),
-    when(
-        "an applied workload is not ready",
-        "get list",
-        "statefulsets.apps daemonsets.apps jobs.batch services configmaps",
-    ),
+    when("the kind of an object is not served", "get list", "customresourcedefinitions"),
+    when("an applied workload is not ready", "get list", "statefulsets daemonsets jobs services configmaps"),
 ];
 /// A Secret that an object refers to is looked for in its namespace.
 pub const EXPLAINS_SECRETS: &[Right] = &[when("a Secret is missing or invalid", "get", "secrets")];
 /// Rights to find the objects of all namespaces that refer to other objects.
 pub const FINDS_USERS: &[Right] = &[
-    always("list", "resourcesets.fluxcd.controlplane.io helmreleases.helm.toolkit.fluxcd.io"),
-    always("list", "imageupdateautomations.image.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io"),
-    always("list", "helmcharts.source.toolkit.fluxcd.io"),
+    always("list", "resourcesets helmreleases"),
+    always("list", "imageupdateautomations kustomizations"),
+    always("list", "helmcharts"),
     when(
         "the object has applied such objects",
         "get list",
         "namespaces services persistentvolumeclaims persistentvolumes",
     ),
-    when("the object has applied such objects", "get list", "deployments.apps statefulsets.apps"),
+    when("the object has applied such objects", "get list", "deployments statefulsets"),
     when("the object has applied such objects", "get list", FLUX),
 ];
 /// Looks why nothing moves that a command waits for.
 pub const EXPLAINS_SILENCE: &[Right] = &[
-    when("nothing moves for a while", "list", "deployments.apps"),
+    when("nothing moves for a while", "list", "deployments"),
     when("nothing moves for a while", "list watch", "events"),
 ];
 
@@ -350,18 +343,20 @@ pub fn read_words(rights: &mut Rights, words: &[String]) -> Result<(), CliError>
     }
 }
 
-/// Group and resource of `deployments.apps`, `pods/log` or `kustomizations/status.kustomize.toolkit.fluxcd.io`.
+/// Returns the group and the resource of `deployments`, `pods/log` or, for a kind that no table has,
+/// `controllerrevisions.apps`.
 fn resources(text: &str, kind: Option<&ResourceType>) -> Vec<(String, String)> {
-    match text.strip_prefix(KIND) {
-        Some(below) => {
-            kind.map(|kind| (kind.group.to_string(), format!("{}{below}", kind.plural))).into_iter().collect()
-        }
-        None if text == FLUX => FLUX_KINDS.iter().map(|kind| (kind.group.to_owned(), kind.plural.to_owned())).collect(),
-        None => {
-            let (resource, group) = text.split_once('.').unwrap_or((text, ""));
-            vec![(group.to_owned(), resource.to_owned())]
-        }
+    if let Some(below) = text.strip_prefix(KIND) {
+        return kind.map(|kind| (kind.group.to_string(), format!("{}{below}", kind.plural))).into_iter().collect();
     }
+    if text == FLUX {
+        return FLUX_KINDS.iter().map(|kind| (kind.group.to_owned(), kind.plural.to_owned())).collect();
+    }
+    if let Some((resource, group)) = text.split_once('.') {
+        return vec![(group.to_owned(), resource.to_owned())];
+    }
+    let known = kinds::find_resource_type(text.split('/').next().unwrap_or_default());
+    vec![(known.map_or_else(String::new, |kind| kind.group.to_string()), text.to_owned())]
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub struct Args {
 
 /// An installation that is checked.
 const CHECKS: &[Right] = &[
-    always("list", "customresourcedefinitions.apiextensions.k8s.io deployments.apps"),
+    always("list", "customresourcedefinitions deployments"),
     when("objects at old versions are looked for", "list", FLUX),
     when("a controller is not ready", "list", "pods events"),
 ];

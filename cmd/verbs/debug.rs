@@ -62,8 +62,6 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if args.values || args.vars {
         let namespace = rights.namespace_or("default");

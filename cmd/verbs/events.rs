@@ -53,8 +53,6 @@ pub struct Args {
     pub watch: bool,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.scope(args.all_namespaces, "default");
     rights.list(&EVENT, namespace.as_deref(), &[], args.watch);

@@ -27,8 +27,6 @@ pub enum Command {
     Suspended(suspended::Args),
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
         Command::Instance(args) => instance::rights(args, rights),

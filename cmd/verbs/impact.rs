@@ -32,8 +32,6 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.everywhere(FINDS_USERS);
     read_words(rights, &args.resource)

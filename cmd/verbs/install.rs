@@ -110,14 +110,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.operator(&params, INSTALLS);
     rights.grants(&params);
     rights.everywhere(LOOKS);
-    rights.in_namespace(
-        &namespace,
-        &[when(
-            "another operator is replaced",
-            "list get delete",
-            "roles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io",
-        )],
-    );
+    rights.in_namespace(&namespace, &[when("another operator is replaced", "list get delete", "roles rolebindings")]);
     if !args.secret.is_empty() {
         rights.in_namespace(&namespace, &[always("patch", "secrets"), when("the Secret is new", "create", "secrets")]);
     }
@@ -128,9 +121,9 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         rights.in_namespace(
             &namespace,
             &[
-                always("get patch", "fluxinstances.fluxcd.controlplane.io"),
-                when("the instance is new", "create", "fluxinstances.fluxcd.controlplane.io"),
-                when("it is followed", "list watch", "fluxinstances.fluxcd.controlplane.io"),
+                always("get patch", "fluxinstances"),
+                when("the instance is new", "create", "fluxinstances"),
+                when("it is followed", "list watch", "fluxinstances"),
             ],
         );
     }
@@ -148,13 +141,13 @@ const INSTALLS: &[Right] = &[
 /// Objects of others that an operator has to know.
 const LOOKS: &[Right] = &[
     when("objects that no operator would serve are looked for", "list", FLUX),
-    always("list", "clusterrolebindings.rbac.authorization.k8s.io"),
+    always("list", "clusterrolebindings"),
     when(
         "what others have installed is compared",
         "get list",
-        "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io customresourcedefinitions.apiextensions.k8s.io",
+        "clusterroles clusterrolebindings customresourcedefinitions",
     ),
-    when("another operator is looked for", "list", "deployments.apps leases.coordination.k8s.io"),
+    when("another operator is looked for", "list", "deployments leases"),
 ];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

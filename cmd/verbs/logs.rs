@@ -89,16 +89,14 @@ pub enum LogFormat {
 /// Bytes that are printed together.
 const BLOCK: usize = 64 * 1024;
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    rights.everywhere(&[always("list", "deployments.apps")]);
+    rights.everywhere(&[always("list", "deployments")]);
     rights.in_namespace(
         &rights.flux_namespace(),
         &[
             always("list", "pods"),
             always("get", "pods/log"),
-            when("no Deployment has the label of the operator", "get", "deployments.apps"),
+            when("no Deployment has the label of the operator", "get", "deployments"),
         ],
     );
     if args.follow {

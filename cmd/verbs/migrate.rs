@@ -62,8 +62,6 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
-/// # Errors
-/// Those of the words; usage for files.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     match &args.command {
         None => Err(CliError::usage("`migrate` of files needs no rights: it asks nothing of an API server")),

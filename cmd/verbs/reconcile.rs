@@ -19,8 +19,6 @@ pub enum Command {
     All(all::Args),
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
         Command::Instance(args) => instance::rights(args, rights),

@@ -53,8 +53,8 @@ pub fn rights(rights: &mut Rights) {
     rights.everywhere(EXPLAINS);
     rights.everywhere(&[
         always("list", "events namespaces resourcequotas serviceaccounts services"),
-        always("list", "customresourcedefinitions.apiextensions.k8s.io networkpolicies.networking.k8s.io"),
-        always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
+        always("list", "customresourcedefinitions networkpolicies"),
+        always("list", "clusterroles clusterrolebindings"),
         always("list", FLUX),
     ]);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);

@@ -18,8 +18,6 @@ pub enum Command {
     Overdue(overdue::Args),
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
         Command::Instance(args) => {

@@ -42,15 +42,9 @@ pub struct Args {
 /// Objects on the way from an object to its source.
 const WAY: &[Right] = &[
     when("the object has such an owner or source", "get", FLUX),
-    when(
-        "the object has such an owner",
-        "get",
-        "deployments.apps replicasets.apps statefulsets.apps daemonsets.apps jobs.batch",
-    ),
+    when("the object has such an owner", "get", "deployments replicasets statefulsets daemonsets jobs"),
 ];
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.everywhere(WAY);
     read_words(rights, &args.resource)

@@ -93,8 +93,6 @@ pub struct TreeArgs {
     pub view: ViewArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.flux_namespace();
     // An inventory may hold everything; these are the kinds whose state and parts a tree shows most.
@@ -104,8 +102,8 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     rights.everywhere(&[when(
         "an inventory has such an object",
         "get list",
-        "pods configmaps secrets statefulsets.apps daemonsets.apps replicasets.apps jobs.batch cronjobs.batch \
-         ingresses.networking.k8s.io roles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io",
+        "pods configmaps secrets statefulsets daemonsets replicasets jobs cronjobs \
+         ingresses roles rolebindings",
     )]);
     match command {
         Command::Instance(args) => {

@@ -37,11 +37,8 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     if args.client {
         return;
     }
-    rights.everywhere(&[
-        always("get", "customresourcedefinitions.apiextensions.k8s.io"),
-        always("list", "deployments.apps"),
-    ]);
-    rights.in_namespace(&rights.flux_namespace(), &[always("list", "fluxinstances.fluxcd.controlplane.io")]);
+    rights.everywhere(&[always("get", "customresourcedefinitions"), always("list", "deployments")]);
+    rights.in_namespace(&rights.flux_namespace(), &[always("list", "fluxinstances")]);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -26,8 +26,6 @@ pub enum Command {
 /// Rows of a wait for one object.
 const WAITS: &[Right] = &[always("list", KIND), when("it is not done at the first look", "watch get", KIND)];
 
-/// # Errors
-/// Those of the words.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
         Command::Instance(args) => instance::rights(args, rights),

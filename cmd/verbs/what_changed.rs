@@ -46,13 +46,11 @@ pub struct Args {
 /// Objects whose field managers tell of changes.
 const CHANGES: &[Right] = &[
     always("list", "events secrets serviceaccounts services resourcequotas"),
-    always("list", "deployments.apps networkpolicies.networking.k8s.io"),
+    always("list", "deployments networkpolicies"),
 ];
 /// Objects without a namespace whose field managers tell of changes.
-const CHANGES_OF_CLUSTER: &[Right] = &[
-    always("list", "namespaces customresourcedefinitions.apiextensions.k8s.io"),
-    always("list", "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"),
-];
+const CHANGES_OF_CLUSTER: &[Right] =
+    &[always("list", "namespaces customresourcedefinitions"), always("list", "clusterroles clusterrolebindings")];
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);

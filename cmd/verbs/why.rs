@@ -62,13 +62,11 @@ pub enum Command {
 const READS_INSTALLATION: &[Right] = &[when(
     "the inventory has several such objects",
     "list",
-    "namespaces resourcequotas serviceaccounts services networkpolicies.networking.k8s.io \
-     customresourcedefinitions.apiextensions.k8s.io clusterroles.rbac.authorization.k8s.io \
-     clusterrolebindings.rbac.authorization.k8s.io",
+    "namespaces resourcequotas serviceaccounts services networkpolicies \
+     customresourcedefinitions clusterroles \
+     clusterrolebindings",
 )];
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.scope(args.all_namespaces, "default");
     rights.everywhere(EXPLAINS);

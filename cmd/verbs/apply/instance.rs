@@ -73,19 +73,15 @@ pub struct Args {
 
 /// The instance, whose name is in the file.
 const STORES: &[Right] = &[
-    always("get patch", "fluxinstances.fluxcd.controlplane.io"),
-    when("the instance is new", "create list", "fluxinstances.fluxcd.controlplane.io"),
-    when("it is followed", "list watch", "fluxinstances.fluxcd.controlplane.io"),
+    always("get patch", "fluxinstances"),
+    when("the instance is new", "create list", "fluxinstances"),
+    when("it is followed", "list watch", "fluxinstances"),
 ];
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.in_namespace(&namespace, STORES);
-    rights.everywhere(&[when(
-        "instances of other namespaces are looked for",
-        "list",
-        "fluxinstances.fluxcd.controlplane.io",
-    )]);
+    rights.everywhere(&[when("instances of other namespaces are looked for", "list", "fluxinstances")]);
     if args.in_process.in_process || args.plan.is_some() {
         rights.run_in_process();
         return;

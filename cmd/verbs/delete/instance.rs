@@ -80,8 +80,8 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(&[when(
         "Flux is uninstalled with it",
         "get list",
-        "customresourcedefinitions.apiextensions.k8s.io \
-        namespaces clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io",
+        "customresourcedefinitions \
+        namespaces clusterroles clusterrolebindings",
     )]);
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
 }

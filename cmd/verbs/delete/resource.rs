@@ -40,8 +40,6 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = args.resources.resolve()?;
     rights.wanted(&wanted, &[always("get delete", KIND)]);

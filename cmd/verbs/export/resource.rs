@@ -25,8 +25,6 @@ pub struct Args {
     pub format: ObjectFormatArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.wanted(&args.resources.resolve()?, &[always("get", KIND)]);
     Ok(())

@@ -53,11 +53,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.scope(args.scope.all_namespaces, DEFAULT_NAMESPACE);
     let namespace = namespace.as_deref();
     rights.list(&DEPLOYMENT, namespace, &[], args.watch);
-    rights.named(
-        namespace,
-        &[],
-        &[always("list", "fluxinstances.fluxcd.controlplane.io"), when("a controller is not ready", "list", "pods")],
-    );
+    rights.named(namespace, &[], &[always("list", "fluxinstances"), when("a controller is not ready", "list", "pods")]);
     if args.watch {
         rights.list(&POD, namespace, &[], true);
     }

@@ -100,8 +100,6 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
     Ok(Wanted { kinds, names })
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = wanted(args)?;
     let namespace = rights.scope(args.scope.all_namespaces, "default");

@@ -36,8 +36,6 @@ pub struct Args {
     pub watch: bool,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.scope(args.scope.all_namespaces, "default");
     for kind in kinds_of(&args.kinds)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {

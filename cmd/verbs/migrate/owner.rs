@@ -53,8 +53,6 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.namespace_or("default");
     for (word, rows) in [(&args.owner, GIVES), (&args.to, &[always("get", KIND)][..])] {

@@ -76,10 +76,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         // The instance of the file; its name is in the file.
         Some(_) => rights.in_namespace(
             &namespace,
-            &[
-                always("get patch", "fluxinstances.fluxcd.controlplane.io"),
-                when("the instance is new", "create list", "fluxinstances.fluxcd.controlplane.io"),
-            ],
+            &[always("get patch", "fluxinstances"), when("the instance is new", "create list", "fluxinstances")],
         ),
         None => rights.instance(&args.name, &[always("get", KIND)]),
     }

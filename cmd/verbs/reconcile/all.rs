@@ -58,8 +58,6 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let kinds = kinds_of(args)?;
     for kind in kinds {

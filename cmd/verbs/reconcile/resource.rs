@@ -52,8 +52,6 @@ pub struct Args {
 /// The source is named by the object, which may also be in another namespace.
 const FETCHES: &[Right] = &[when("the object has such a source", "patch get list watch", KIND)];
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = args.resources.resolve()?;
     rights.wanted(&wanted, &[always("patch", KIND)]);

@@ -38,8 +38,6 @@ pub struct Args {
     pub progress: ProgressArgs,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.scope(args.all_namespaces, "default");
     for kind in kinds_of(args)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {

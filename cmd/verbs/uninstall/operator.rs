@@ -70,13 +70,13 @@ const UNINSTALLS: &[Right] = &[
 /// Objects of others that keep an operator.
 const LOOKS: &[Right] = &[
     when("objects that no operator would serve are looked for", "list", FLUX),
-    always("list", "clusterrolebindings.rbac.authorization.k8s.io"),
+    always("list", "clusterrolebindings"),
     when(
         "what others have installed is compared",
         "get list",
-        "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io customresourcedefinitions.apiextensions.k8s.io",
+        "clusterroles clusterrolebindings customresourcedefinitions",
     ),
-    when("an operator of another namespace is looked for", "list", "deployments.apps leases.coordination.k8s.io"),
+    when("an operator of another namespace is looked for", "list", "deployments leases"),
 ];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -35,27 +35,19 @@ pub struct Args {
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
-    rights.everywhere(&[always("list", "deployments.apps")]);
+    rights.everywhere(&[always("list", "deployments")]);
     let namespace = rights.flux_namespace();
     rights.in_namespace(
         &namespace,
         &[
-            always("list", "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io"),
-            when(
-                "there is such an object",
-                "patch",
-                "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io",
-            ),
+            always("list", "resourcesets resourcesetinputproviders"),
+            when("there is such an object", "patch", "resourcesets resourcesetinputproviders"),
         ],
     );
     if args.delete {
         rights.in_namespace(
             &namespace,
-            &[when(
-                "there is such an object",
-                "delete",
-                "resourcesets.fluxcd.controlplane.io resourcesetinputproviders.fluxcd.controlplane.io",
-            )],
+            &[when("there is such an object", "delete", "resourcesets resourcesetinputproviders")],
         );
     }
 }

@@ -37,7 +37,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.instance(&args.name, &[always("get", KIND)]);
     rights.in_namespace(
         &rights.flux_namespace(),
-        &[always("list", "deployments.apps"), when("a controller is missing", "list", "pods")],
+        &[always("list", "deployments"), when("a controller is missing", "list", "pods")],
     );
 }
 

@@ -99,15 +99,13 @@ struct ObjectReceipt {
     seconds: Option<f64>,
 }
 
-/// # Errors
-/// Those of the words.
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.flux_kinds(
         None,
         |kind| KINDS.contains(&kind.kind),
         &[always("list", KIND), when("the revision is not everywhere at the first look", "watch", KIND)],
     );
-    rights.everywhere(&[when("an object is late", "list", "deployments.apps events")]);
+    rights.everywhere(&[when("an object is late", "list", "deployments events")]);
     read_words(rights, &args.resources)
 }
 

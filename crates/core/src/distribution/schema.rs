@@ -296,38 +296,6 @@ impl Notation {
         }
         Ok(schema)
     }
-
-    /// Follows named types to the definition that has the fields.
-    fn body<'n>(&'n self, field: &'n Field) -> &'n Field {
-        match field.base {
-            Base::Named(name) => self.named(name).map_or(field, |named| self.body(named)),
-            _ => field,
-        }
-    }
-}
-
-impl Wrap {
-    fn as_str(&self) -> &'static str {
-        match self {
-            Wrap::List => "[]",
-            Wrap::Map => "{}",
-        }
-    }
-}
-
-impl Base {
-    fn as_str(self) -> &'static str {
-        match self {
-            Base::String => "string",
-            Base::Bool => "bool",
-            Base::Int => "int",
-            Base::Int64 => "int64",
-            Base::Time => "time",
-            Base::Object => "object",
-            Base::Any => "any",
-            Base::Named(name) => name,
-        }
-    }
 }
 
 impl Attribute {
