@@ -516,7 +516,6 @@ const PATIENT: &[&str] = &[
     "migrate bootstrap",
     "migrate owner ks/a --to ks/b --yes",
     "create secret proxy p --address http://proxy.example.com",
-    "rbac get ks",
     // The same address as a registry, and as the place of a manifest.
     "build instance -f examples/flux.yaml --distribution oci://ADDRESS/flux:v1",
     "artifact list oci://ADDRESS/app",
