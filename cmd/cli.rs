@@ -19,7 +19,7 @@ use crate::verbs;
                   found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
                   or the object reports failure, 130 interrupted.\n\n\
                   $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
-                  output and color, and protectedContexts: patterns of contexts in which\n\
+                  output, color and inProcess, and protectedContexts: patterns of contexts in which\n\
                   deleting wants --confirm-context. A flag or a variable wins over it.\n\n\
                   Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
                   FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\

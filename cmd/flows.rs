@@ -3,6 +3,7 @@
 
 pub mod desired;
 pub mod follow;
+pub mod here;
 pub mod impact;
 pub mod inventory;
 pub mod manifest_files;

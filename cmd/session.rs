@@ -1,6 +1,7 @@
 //! A command's access to the cluster: connection, namespace, deadline, and errors in the user's words.
 
 pub mod connect;
+pub mod health;
 pub mod manifest_file;
 pub mod read_source;
 pub mod registries;
@@ -11,7 +12,7 @@ use flux_operator::format::nearest::nearest;
 use std::time::Duration;
 
 use flux_operator::api::kinds::{FluxKind, NAMESPACE, ResourceType};
-use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
 use flux_operator::k8s::{ObjectId, fields};
@@ -21,6 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::output::next_step::Whereto;
 use crate::session::connect::{cli_error, connect};
+use crate::session::health::{is_without_flux, not_installed};
 use crate::session::target::{Named, Target, Wanted, instance_kind};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -108,20 +110,25 @@ impl<'a> Session<'a> {
         self.bounded("look for an operator", look).await
     }
 
-    /// Returns the namespace of a command for a kind: the flag, the context's own one, or else the kind's usual one.
-    pub fn namespace(&self, kind: &FluxKind) -> String {
-        self.namespace_or(if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" })
+    /// The namespace of an object that is named without one: the flag, the context's own one, else that of Flux.
+    pub fn namespace(&self) -> String {
+        self.namespace_or(DEFAULT_NAMESPACE)
     }
 
-    /// Returns the namespace of the flag, or else of the context, or else `usual`.
-    pub fn namespace_or(&self, usual: &str) -> String {
+    /// The namespace of the flag, else of the context.
+    pub fn given_namespace(&self) -> Option<String> {
         let flag = self.shell.global().namespace().map(str::to_owned);
-        flag.or_else(|| self.cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned())
+        flag.or_else(|| self.cluster.namespace.clone())
+    }
+
+    /// The same, else the usual one.
+    pub fn namespace_or(&self, usual: &str) -> String {
+        self.given_namespace().unwrap_or_else(|| usual.to_owned())
     }
 
     pub fn instance(&self, name: &str) -> Target {
         let kind = instance_kind();
-        Target { kind, namespace: self.namespace(kind), name: name.to_owned() }
+        Target { kind, namespace: self.namespace(), name: name.to_owned() }
     }
 
     /// Returns the selected objects; those selected by kind are filtered by `keeps`.
@@ -135,14 +142,14 @@ impl<'a> Session<'a> {
     ) -> Result<Vec<Target>, CliError> {
         let (kinds, selector, all_namespaces) = match wanted {
             Wanted::Objects(named) => {
-                let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(n.kind), name: n.name };
+                let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(), name: n.name };
                 return Ok(named.into_iter().map(target).collect());
             }
             Wanted::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
         };
         let mut targets = vec![];
         for kind in &kinds {
-            let namespace = (!all_namespaces).then(|| self.namespace(kind));
+            let namespace = (!all_namespaces).then(|| self.namespace());
             for object in self.list(kind, namespace.as_deref(), selector.as_deref()).await? {
                 let ObjectId { namespace, name, .. } = ObjectId::of(&object);
                 let target = Target { kind, namespace, name };
@@ -153,7 +160,7 @@ impl<'a> Session<'a> {
         }
         if targets.is_empty() {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
-            let place = self.searched(&kinds, all_namespaces).await?;
+            let place = self.searched(all_namespaces).await?;
             return Err(CliError::new(
                 Exit::NotFound,
                 format!("there are no {} to work on in {place}", names.join(", ")),
@@ -166,9 +173,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Not found: the namespace does not exist.
-    pub async fn searched(&self, kinds: &[&FluxKind], all_namespaces: bool) -> Result<String, CliError> {
-        let Some(kind) = kinds.first().filter(|_| !all_namespaces) else { return Ok("any namespace".to_owned()) };
-        let namespace = self.namespace(kind);
+    pub async fn searched(&self, all_namespaces: bool) -> Result<String, CliError> {
+        if all_namespaces {
+            return Ok("any namespace".to_owned());
+        }
+        let namespace = self.namespace();
         match self.no_namespace(&namespace).await {
             Some(error) => Err(error),
             None => Ok(format!("namespace {namespace}")),
@@ -261,7 +270,10 @@ impl<'a> Session<'a> {
     }
 
     pub async fn get(&self, target: &Target) -> Result<Value, CliError> {
-        let resource = self.served(target.kind).await?;
+        let resource = match self.served(target.kind).await {
+            Err(error) if error.exit() == Exit::ApiMissing => return Err(self.or_without_flux(error).await),
+            served => served?,
+        };
         let get = self.cluster.get(&resource, Some(&target.namespace), &target.name);
         let found = self.bounded(&format!("get {}", self.place(&target.reference())), get).await;
         self.or_missing(target, found).await
@@ -270,7 +282,16 @@ impl<'a> Session<'a> {
     async fn or_missing<T>(&self, target: &Target, result: Result<T, CliError>) -> Result<T, CliError> {
         match result {
             Err(error) if error.exit() == Exit::NotFound => Err(self.missing(target).await),
+            Err(error) if error.exit() == Exit::ApiMissing => Err(self.or_without_flux(error).await),
             other => other,
+        }
+    }
+
+    /// The error of a kind that is not served, or that Flux is not installed at all.
+    async fn or_without_flux(&self, error: CliError) -> CliError {
+        match timeout(HINT_LIMIT.min(self.deadline.left()), is_without_flux(self)).await {
+            Ok(true) => not_installed(&self.cluster.endpoint.place(), &self.whereto()),
+            _ => error,
         }
     }
 
@@ -296,6 +317,11 @@ impl<'a> Session<'a> {
         else {
             return error;
         };
+        if all.is_empty()
+            && matches!(timeout(HINT_LIMIT.min(self.deadline.left()), is_without_flux(self)).await, Ok(true))
+        {
+            return not_installed(&self.cluster.endpoint.place(), &self.whereto()).object(target.reference());
+        }
         let named: Vec<(String, String)> = all.iter().map(ObjectId::of).map(|id| (id.namespace, id.name)).collect();
         let error = match named.iter().any(|(namespace, _)| *namespace == target.namespace) {
             true => error,

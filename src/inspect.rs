@@ -13,6 +13,7 @@ pub mod checks;
 pub mod components;
 pub mod debug;
 pub mod events;
+pub mod health;
 pub mod impact;
 pub mod instance;
 pub mod inventory;

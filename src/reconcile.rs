@@ -52,7 +52,7 @@ pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::Unhealthy;
 pub(crate) use messages::rounded;
 pub use options::{Consent, PlanOptions, RunOptions};
-pub use outcome::{ApplyError, Failure, Outcome, ReconcileError};
+pub use outcome::{ApplyError, Failure, Outcome, ReconcileError, fold_errors};
 pub(crate) use ownership::labelled_owner;
 pub use ownership::refuse_second_instance;
 pub use plan::Plan;

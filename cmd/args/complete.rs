@@ -9,7 +9,6 @@ use clap::{Arg, Command, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, FLUX_KINDS};
-use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
 use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
@@ -325,7 +324,7 @@ fn names(resource: &ResourceType) -> Vec<String> {
     let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");
     let look = async {
         let session = Session::open(&shell).await.ok()?;
-        let namespace = session.namespace_or(if resource.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        let namespace = session.namespace();
         session.cluster.names(resource, Some(&namespace)).await.ok()
     };
     shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()

@@ -121,23 +121,23 @@ impl InstanceArgs {
     ///
     /// # Errors
     /// Usage, with each problem.
-    pub fn instance(&self, namespace: &str) -> Result<FluxInstance, CliError> {
-        self.checked(namespace).map(|(instance, _)| instance)
+    pub fn instance(&self, name: &str, namespace: &str) -> Result<FluxInstance, CliError> {
+        self.checked(name, namespace).map(|(instance, _)| instance)
     }
 
     /// Returns the instance as if it had been read from a file.
     ///
     /// # Errors
     /// As [`InstanceArgs::instance`].
-    pub fn manifest(&self, namespace: &str) -> Result<Manifest, CliError> {
-        let (written, instance) = self.checked(namespace)?;
+    pub fn manifest(&self, name: &str, namespace: &str) -> Result<Manifest, CliError> {
+        let (written, instance) = self.checked(name, namespace)?;
         let written = serde_json::to_value(&written)
             .map_err(|error| CliError::failed("cannot write the FluxInstance").caused_by(&error))?;
         Ok(Manifest { instance, written, warnings: vec![] })
     }
 
-    fn checked(&self, namespace: &str) -> Result<(FluxInstance, CheckedInstance), CliError> {
-        let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, self.spec()?);
+    fn checked(&self, name: &str, namespace: &str) -> Result<(FluxInstance, CheckedInstance), CliError> {
+        let mut instance = FluxInstance::new(name, self.spec()?);
         instance.metadata.namespace = Some(namespace.into());
         let checked = CheckedInstance::check(instance.clone());
         checked

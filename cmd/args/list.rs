@@ -84,10 +84,26 @@ where
     let listing = within(shell, list()).await??;
     let found = listing.items.len();
     if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
-        shell.status(&request.nothing_of(found));
-        if found == 0 {
-            hint_at_namespace(shell, source, request.namespace.as_deref()).await;
-        }
+        return nothing_found(shell, source, &request, found).await;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says why a list is empty: by its filters, as Flux is not installed at all, or as nothing is there.
+pub async fn nothing_found(
+    shell: &Shell,
+    source: &Source<'_>,
+    request: &ListRequest<'_>,
+    found: usize,
+) -> Result<Exit, CliError> {
+    if found == 0
+        && let Some(exit) = source.tell_not_installed(shell).await
+    {
+        return Ok(exit);
+    }
+    shell.status(&request.nothing_of(found));
+    if found == 0 {
+        hint_at_namespace(shell, source, request.namespace.as_deref()).await;
     }
     Ok(Exit::Done)
 }

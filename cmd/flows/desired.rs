@@ -1,5 +1,7 @@
 //! The expected objects of an instance, for views that compare.
 
+use std::rc::Rc;
+
 use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
 use flux_operator::distribution::Distribution;
@@ -9,6 +11,13 @@ use serde_json::Value;
 
 use crate::output::table::short_revision;
 use crate::session::registries::SourceArgs;
+
+/// Builds the instance from the embedded distribution; `None` unless that gives the revision that was applied.
+pub fn desired_of_embedded(instance: &Value) -> Option<Rc<[Value]>> {
+    let applied = fields::some_text(instance, "/status/lastAppliedRevision")?;
+    let is_of_artifact = fields::some_text(instance, "/spec/distribution/artifact").is_some();
+    if is_of_artifact { None } else { built(instance, applied, &Distribution::embedded()).ok().map(Rc::from) }
+}
 
 /// Builds the instance locally if that is what was applied; otherwise returns why it cannot be compared.
 pub async fn desired_objects(
@@ -32,11 +41,15 @@ pub async fn desired_objects(
             format!("its distribution is an artifact that is not in the cache here, compare with --distribution {at}")
         })?,
     };
+    built(instance, applied, &distribution)
+}
+
+fn built(instance: &Value, applied: &str, distribution: &Distribution) -> Result<Vec<Value>, String> {
     let typed = FluxInstance::from_object(instance.clone()).map_err(|e| e.to_string())?;
     let typed = CheckedInstance::check(typed).map_err(|e| e.to_string())?;
     // It was applied, so it was allowed.
     let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
-    let built = build(&typed, &distribution, &options).map_err(|e| e.to_string())?;
+    let built = build(&typed, distribution, &options).map_err(|e| e.to_string())?;
     let revision = built.revision.to_string();
     if revision == applied {
         Ok(built.objects)

@@ -187,7 +187,7 @@ async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliErr
     }
     let place = session.place(&target.reference());
     let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
-    let error = CliError::failed(format!("the request is stored on {place}, but nobody will act on it"));
+    let error = CliError::failed(format!("the request is saved on {place}, but no controller is running to handle it"));
     let error = error.cause(coverage.to_string()).object(target.reference());
     Some(error.hint(way_without(session, &coverage, "run the reconciliation from here", &here)))
 }
@@ -240,8 +240,13 @@ impl Signs {
 async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = match followed.request {
-        Some(_) => CliError::failed(format!("the request is stored on {place}, but nobody will act on it")),
-        None => CliError::new(Exit::Unhealthy, format!("{place} does not become ready: nobody looks at it")),
+        Some(_) => {
+            CliError::failed(format!("the request is saved on {place}, but no controller is running to handle it"))
+        }
+        None => CliError::new(
+            Exit::Unhealthy,
+            format!("{place} does not become ready: no controller is running to reconcile it"),
+        ),
     };
     left_alone(session, followed, signs, error).await
 }
@@ -249,7 +254,10 @@ async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -
 /// Like [`unattended`], for an object that is being deleted and has a finalizer that no controller will remove.
 async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
-    let error = CliError::new(Exit::Unhealthy, format!("{place} is not deleted: nobody acts on its finalizer"));
+    let error = CliError::new(
+        Exit::Unhealthy,
+        format!("{place} is not deleted: no controller is running to remove its finalizer"),
+    );
     left_alone(session, followed, signs, error).await
 }
 

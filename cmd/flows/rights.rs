@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind, ResourceType};
-use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::k8s::rbac::{Permission, RBAC_GROUP};
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::operator::{OperatorParams, manifests, rights_of_run};
@@ -157,8 +157,9 @@ impl Rights {
         (!all_namespaces).then(|| self.namespace_or(usual))
     }
 
-    fn namespace_of(&self, kind: &FluxKind) -> String {
-        if kind.group == GROUP { self.flux_namespace() } else { self.namespace_or("default") }
+    /// The namespace of a list that shows all of them unless one is given.
+    pub fn listed(&self, all_namespaces: bool) -> Option<String> {
+        self.namespace.clone().filter(|_| !all_namespaces)
     }
 
     pub fn everywhere(&mut self, rows: &[Right]) {
@@ -190,13 +191,13 @@ impl Rights {
         match wanted {
             Wanted::Objects(objects) => {
                 for object in objects {
-                    let namespace = self.namespace_of(object.kind);
+                    let namespace = self.flux_namespace();
                     self.of_kind(&object.kind.resource_type(), Some(&namespace), &[&object.name], rows);
                 }
             }
             Wanted::Kinds { kinds, all_namespaces, .. } => {
                 for kind in kinds {
-                    let namespace = (!all_namespaces).then(|| self.namespace_of(kind));
+                    let namespace = (!all_namespaces).then(|| self.flux_namespace());
                     self.of_kind(&kind.resource_type(), namespace.as_deref(), &[], &[always("list", KIND)]);
                     self.of_kind(&kind.resource_type(), namespace.as_deref(), &[], rows);
                 }
@@ -225,8 +226,8 @@ impl Rights {
             CliError::usage(format!("cannot print the rights on the kind `{word}`"))
                 .cause("only the API server knows which resource that is")
         })?;
-        let namespace = self.namespace_or(if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
-        self.of_kind(&kind, Some(&namespace), names, &[row]);
+        let namespace = if names.is_empty() { self.listed(false) } else { Some(self.flux_namespace()) };
+        self.of_kind(&kind, namespace.as_deref(), names, &[row]);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
     self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, RunOptions,
-    Uninstalled,
+    Uninstalled, fold_errors,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -36,7 +36,9 @@ use crate::session::connect::cli_error;
 use crate::session::registries;
 use crate::session::registries::SourceArgs;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
+use crate::terminal::confirm::{
+    Agreement, ConfirmArgs, agree_by_default, can_ask, check_named_context, confirm, protection,
+};
 use crate::terminal::progress::{Progress, ProgressMode, State};
 use crate::terminal::{CliError, Exit, SILENCE, Shell, environment, interrupted};
 
@@ -106,6 +108,27 @@ impl Distributions for Verified {
     ) -> BoxFuture<'a, Result<Option<Distribution>, FetchError>> {
         self.0.fetch_last_good(cluster, instance, now)
     }
+}
+
+/// Whether this process does the operator's work: it was told to, by a flag; or there is no operator, and the configuration says
+/// so or the person at the terminal does. A script without either is told what to add, later and by its command.
+///
+/// # Errors
+/// The lookup fails, or the answer cannot be read.
+pub async fn is_done_here(session: &Session<'_>, args: &InProcessArgs, target: &Target) -> Result<bool, CliError> {
+    let shell = session.shell;
+    let is_configured = shell.config().in_process;
+    if args.in_process || !(is_configured || can_ask(shell)) {
+        return Ok(args.in_process);
+    }
+    if session.operator_coverage(target).await? != OperatorCoverage::NotInstalled {
+        return Ok(false);
+    }
+    if is_configured {
+        shell.status("no operator in this cluster: reconciling from this process (inProcess of the configuration)");
+        return Ok(true);
+    }
+    agree_by_default("No operator in this cluster. Reconcile from this terminal").await
 }
 
 /// Refuses to work beside a running operator, before a write would trigger it.
@@ -419,7 +442,7 @@ async fn agree_to_lose(
         Exit::Usage => {
             let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
             let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
-            let refused = refused.cause("nobody can be asked without a terminal; nothing was done");
+            let refused = refused.cause("confirmation is required, and there is no terminal to ask on; nothing was done");
             let named = confirmation.confirm_context.is_some();
             match protection(shell, context).zip(context).filter(|_| !named) {
                 // `--yes` does not confirm a context that the configuration protects.
@@ -609,7 +632,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit());
             let told =
                 CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
-            let told = errors.iter().fold(told, |told, error| told.cause(error.to_string()));
+            let told = fold_errors(errors).into_iter().fold(told, CliError::cause);
             errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(told, CliError::hint)
         }
         ReconcileError::SecondInstance { instance, other } => {
@@ -671,6 +694,8 @@ struct Seen {
     stored: bool,
     /// The awaited objects, with what they lack.
     waiting: BTreeMap<String, String>,
+    /// How many requests were tried again, by the reason.
+    retries: BTreeMap<String, usize>,
 }
 
 impl Listener {
@@ -679,7 +704,13 @@ impl Listener {
     }
 
     pub fn clear(&self) {
-        lock(&self.progress).clear();
+        let progress = lock(&self.progress);
+        progress.clear();
+        for (reason, count) in
+            std::mem::take(&mut lock(&self.state).retries).into_iter().filter(|(_, count)| *count > 1)
+        {
+            progress.note("API server", &format!("{count} requests were tried again: {reason}"));
+        }
     }
 
     /// Prints what a run waits for after a second without output, for a user at a terminal.
@@ -770,7 +801,13 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
             }
             Update::Retrying { what, reason, pause } => {
-                progress.note(&what, &format!("{reason}; trying again in {pause:?}"));
+                let count = seen.retries.entry(reason.clone()).or_default();
+                *count += 1;
+                match *count {
+                    1 => progress.note(&what, &format!("{reason}; trying again in {pause:?}")),
+                    // A terminal shows one line with the count.
+                    count => progress.redraw("API server", &format!("{reason}; {count} requests were tried again")),
+                }
             }
             Update::Warning { message } => progress.note(&self.key, &message),
             Update::Finished { ready: true, message } => progress.set(&self.key, State::Done, &message),

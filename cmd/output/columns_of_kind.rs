@@ -4,6 +4,7 @@ use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::resources::{Chart, FluxObject, Reference, ResourceRow};
 
 use crate::output::listing::{Cell, Column, Row};
+use crate::output::table::short_revision;
 
 /// A column of one kind, and how to read it.
 struct Detail {
@@ -109,6 +110,9 @@ const DETAILS: &[(&str, &[Detail])] = &[
 const WITHOUT_REVISION: &[&str] =
     &["ResourceSetInputProvider", "HelmRelease", "Alert", "Provider", "Receiver", "ImageRepository", "ImagePolicy"];
 
+/// Kinds whose revision is what one looks for first: which one is applied, whether it works, and what it says.
+const REVISION_FIRST: &[&str] = &["Kustomization"];
+
 fn of(kind: &FluxKind) -> &'static [Detail] {
     DETAILS.iter().find(|(name, _)| *name == kind.kind).map_or(&[], |(_, details)| *details)
 }
@@ -116,6 +120,9 @@ fn of(kind: &FluxKind) -> &'static [Detail] {
 /// Returns the columns of a list of one kind: its own columns follow the name, and the kind is shown only with `-o
 /// wide`.
 pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
+    if REVISION_FIRST.contains(&kind.kind) {
+        return revision_first(kind);
+    }
     let mut columns = vec![];
     for column in ResourceRow::COLUMNS {
         match column.name {
@@ -138,8 +145,39 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
     columns
 }
 
+fn revision_first(kind: &FluxKind) -> Vec<Column> {
+    let own = |wide: bool| of(kind).iter().map(|detail| detail.column).filter(move |column| column.wide == wide);
+    let mut columns = vec![Column::NAMESPACE, Column::new("NAME"), Column::new("READY"), Column::new("REVISION")];
+    columns.extend([Column::MESSAGE, Column::new("SINCE").rank(4)]);
+    columns.extend(own(false));
+    columns.extend([Column::wide("REASON"), Column::wide("AGE"), Column::wide("FULL REVISION")]);
+    columns.extend(own(true));
+    columns.push(Column::wide("KIND"));
+    columns
+}
+
+fn row_revision_first(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+    let own: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
+    let own = |wide: bool| own.iter().filter(|(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone()).collect();
+    let (narrow, wide): (Vec<Cell>, Vec<Cell>) = (own(false), own(true));
+    let row = ResourceRow::new(kind, object);
+    let revision = Cell::text(row.revision.as_deref().map(short_revision).unwrap_or_default());
+    let common = row.cells();
+    let of = |name: &str| {
+        let at = ResourceRow::COLUMNS.iter().position(|column| column.name == name);
+        at.and_then(|at| common.get(at)).cloned().unwrap_or(Cell::Absent)
+    };
+    let first = vec![of("NAMESPACE"), of("NAME"), of("READY"), revision, of("MESSAGE"), of("SINCE")];
+    let last = vec![of("REASON"), of("AGE"), of("REVISION")];
+    let cells = [first, narrow, last, wide, vec![of("KIND")]].concat();
+    (row, cells)
+}
+
 /// Returns a row of a list of one kind, with the cells of [`of_kind`].
 pub fn row_of_kind(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+    if REVISION_FIRST.contains(&kind.kind) {
+        return row_revision_first(kind, object);
+    }
     let details: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
     let row = ResourceRow::new(kind, object);
     let own = |wide: bool| details.iter().filter(move |(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone());
@@ -221,7 +259,7 @@ mod tests {
         let common: Vec<&str> = ResourceRow::COLUMNS.iter().map(|c| c.name).collect();
         let own =
             columns.iter().zip(cells).filter(|(c, _)| !common.contains(&c.name) || (c.name == "SOURCE" && !c.wide));
-        own.filter(|(c, _)| c.name != "INTERVAL")
+        own.filter(|(c, _)| !["INTERVAL", "FULL REVISION"].contains(&c.name))
             .map(|(c, cell)| {
                 format!("{}{}={}", c.name, if c.wide { "*" } else { "" }, cell.full(Timestamp::UNIX_EPOCH))
             })
@@ -336,6 +374,21 @@ mod tests {
             .map(|kind| kind.kind)
             .collect();
         assert_eq!(without, ["FluxInstance", "FluxReport"], "these have views of their own");
+    }
+
+    #[test]
+    fn a_kustomization_shows_its_revision_and_message_before_all_else_and_keeps_its_readiness_when_suspended() {
+        let kind = kinds::find("ks").unwrap();
+        let object = json!({"metadata": {"name": "app", "namespace": "n"}, "spec": {"suspend": true, "path": "./deploy"},
+            "status": {"lastAppliedRevision": "main@sha1:0123456789abcdef0123456789abcdef01234567",
+                "conditions": [{"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "no"}]}});
+        let (columns, (row, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object)));
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        assert_eq!(names[..5], ["NAMESPACE", "NAME", "READY", "REVISION", "MESSAGE"]);
+        assert!(columns[1..4].iter().all(|column| column.rank == 0), "at every width");
+        let cells: Vec<String> = cells.iter().map(|cell| cell.full(Timestamp::UNIX_EPOCH)).collect();
+        assert_eq!(cells[..5], ["n", "app", "False (suspended)", "main@sha1:01234567", "no"]);
+        assert_eq!(row.ready, "Suspended", "what filters and JSON say");
     }
 
     #[test]

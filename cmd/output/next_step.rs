@@ -43,6 +43,8 @@ pub fn command(step: &NextStep) -> String {
                 namespace(object)
             )
         }
+        NextStep::Delete(object) => format!("flux-operator delete {}", noun(object)),
+        NextStep::ShowPlan(object) => format!("flux-operator plan {}", noun(object)),
         NextStep::Uninstall(object) => format!("flux-operator uninstall {} --in-process", noun(object)),
         NextStep::ExportInstance(object) => format!("flux-operator export {} > instance.yaml", noun(object)),
         NextStep::BuildExportedInstance => "flux-operator build instance -f instance.yaml".into(),

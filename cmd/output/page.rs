@@ -6,11 +6,13 @@ use std::fmt;
 use std::fmt::Write;
 
 use flux_operator::format::age::short_age;
+use flux_operator::inspect::changes::ChangeRow;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
+use flux_operator::inspect::health::{HealthVerdict, KindCounts};
 use flux_operator::inspect::inventory::{Drift, InventoryRow};
 use flux_operator::inspect::page::{History, Page};
-use flux_operator::inspect::status::{KindCounts, StatusView};
+use flux_operator::inspect::status::StatusView;
 use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::why::Overview;
 use flux_operator::k8s::kstatus::Status;
@@ -23,8 +25,8 @@ use flux_operator::format::harmless::on_one_line;
 const BUCKETS: i64 = 48;
 /// Number of affected objects that are listed before the rest is folded.
 const NAMED: usize = 3;
-/// A smaller part of the tree is unfolded.
-const UNFOLDED: usize = 25;
+/// Changes that are listed, the newest.
+const MAX_CHANGES: usize = 50;
 
 /// A foreign text: characters with a meaning in HTML are escaped, control characters are removed.
 struct Text<'a>(&'a str);
@@ -73,6 +75,15 @@ impl Tone {
         }
     }
 
+    fn of_verdict(verdict: HealthVerdict) -> Self {
+        match verdict {
+            HealthVerdict::Ready => Tone::Good,
+            HealthVerdict::Failing | HealthVerdict::NotInstalled => Tone::Bad,
+            HealthVerdict::InProgress | HealthVerdict::NotStarted => Tone::Busy,
+            HealthVerdict::Suspended | HealthVerdict::Unknown => Tone::Plain,
+        }
+    }
+
     fn of_status(status: Status) -> Self {
         match status {
             Status::Current => Tone::Good,
@@ -90,17 +101,18 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--soft:#9198a1;--line:#30363d;--card:#161b22;--good:#3fb950;\
 --bad:#f85149;--busy:#d29922;--plain:#8b949e}}\
 *{box-sizing:border-box}\
-body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}\
+body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif;overflow-wrap:break-word}\
 h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .6rem;border-bottom:1px solid var(--line);padding-bottom:.2rem}\
 h3{font-size:1rem;margin:0 0 .3rem}p{margin:.3rem 0}\
 .soft{color:var(--soft)}.good{color:var(--good)}.bad{color:var(--bad)}.busy{color:var(--busy)}.plain{color:var(--plain)}\
 .card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.7rem .9rem;margin:.6rem 0;break-inside:avoid}\
 .wide{overflow-x:auto}\
 table{border-collapse:collapse;width:100%;font-size:.88rem}\
-th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}\
+th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}\
 th{color:var(--soft);font-weight:600;white-space:nowrap;overflow-wrap:normal}td.tight{white-space:nowrap;overflow-wrap:normal}\
 td{min-width:4rem}\
-code{font:.85rem ui-monospace,monospace;overflow-wrap:anywhere;background:var(--card)}pre{margin:.2rem 0;white-space:pre-wrap}\
+code{font:.85rem ui-monospace,monospace;overflow-wrap:anywhere;background:var(--card);user-select:all;-webkit-user-select:all}\
+pre{margin:.2rem 0;white-space:pre-wrap}nav a{margin-right:.9rem}a{color:inherit}\
 ul{margin:.2rem 0;padding-left:1.2rem}.tree ul{list-style:none;padding-left:1.1rem;border-left:1px solid var(--line)}\
 .tree li,.tree summary{overflow-wrap:anywhere}summary{cursor:pointer}\
 .row{display:grid;grid-template-columns:minmax(8rem,22rem) 1fr;gap:.6rem;align-items:center;margin:.25rem 0;font-size:.88rem}\
@@ -125,21 +137,56 @@ pub fn html(page: &Page<String>) -> String {
 }
 
 fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
+    let problems = match page.causes.causes.len() {
+        0 if page.status.well => "no problems".to_owned(),
+        0 => page.status.verdict.as_str().to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
     let title = format!("Flux on {}", page.place);
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+         <title>{}: {problems}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
         Text(&title)
     )?;
-    let (tone, state) = if page.status.well { (Tone::Good, "all is well") } else { (Tone::Bad, "not all is well") };
-    writeln!(out, "<h1>{}: <span class=\"{}\">{state}</span></h1>", Text(&title), tone.class())?;
-    writeln!(out, "<p class=\"soft\">As of {}</p>", moment(page.at))?;
-    status(out, &page.status, page.at)?;
-    causes(out, &page.causes, page.at)?;
-    kinds(out, &page.status.kinds)?;
+    let tone = Tone::of_verdict(page.status.verdict);
+    writeln!(out, "<h1>{}: <span class=\"{}\">{problems}</span></h1>", Text(&title), tone.class())?;
+    writeln!(out, "<p class=\"soft\">Namespace {}, as of {}</p>", Text(&page.namespace), moment(page.at))?;
+    let mut body = String::new();
+    summary(&mut body, page)?;
+    status(&mut body, &page.status, page.at)?;
+    causes(&mut body, &page.causes, page.at)?;
+    changes(&mut body, &page.changes, page.own_changes)?;
+    kinds(&mut body, &page.status.kinds)?;
+    sections(out, page, body)
+}
+
+/// The rest of the page, after links to all of its parts.
+fn sections(out: &mut String, page: &Page<String>, mut body: String) -> fmt::Result {
+    rest(&mut body, page)?;
+    out.push_str("<nav>");
+    for part in body.split("<section id=\"").skip(1) {
+        let Some((id, after)) = part.split_once('"') else { continue };
+        let name =
+            after.split_once("<h2>").and_then(|(_, after)| after.split_once("</h2>")).map_or(id, |(name, _)| name);
+        write!(out, "<a href=\"#{id}\">{name}</a> ")?;
+    }
+    out.push_str("</nav>\n");
+    out.push_str(&body);
+    writeln!(
+        out,
+        "<p class=\"soft\">Written by flux-operator report {} at {}.</p>",
+        Text(&page.client),
+        moment(page.at)
+    )?;
+    out.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+fn rest(out: &mut String, page: &Page<String>) -> fmt::Result {
     histories(out, &page.histories, page.at)?;
     timeline(out, page)?;
     components(out, &page.components)?;
@@ -147,15 +194,89 @@ fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
     if let Some(root) = &page.tree {
         heading(out, "Tree")?;
         out.push_str("<div class=\"tree\"><ul>\n");
-        tree(out, root, true)?;
+        tree(out, root)?;
         out.push_str("</ul></div>\n");
     }
-    out.push_str("</body>\n</html>\n");
     Ok(())
 }
 
+/// Begins a part of the page, which a link leads to.
 fn heading(out: &mut String, text: &str) -> fmt::Result {
-    writeln!(out, "<h2>{text}</h2>")
+    let id = text.to_lowercase().replace(' ', "-");
+    writeln!(out, "<section id=\"{id}\"></section><h2>{text}</h2>")
+}
+
+/// The summary for a reader who stops here: how much fails, since when, and why.
+fn summary(out: &mut String, page: &Page<String>) -> fmt::Result {
+    heading(out, "Summary")?;
+    let found = &page.causes;
+    let total = found.counts.total + found.workloads;
+    if found.causes.is_empty() {
+        return writeln!(
+            out,
+            "<p class=\"{}\">Nothing is failing: {}.</p>",
+            Tone::of_verdict(found.verdict).class(),
+            found.counts.in_words()
+        );
+    }
+    let causes = if found.causes.len() == 1 { "1 root cause" } else { &format!("{} root causes", found.causes.len()) };
+    let since = page.failing_since.map(|at| format!(", since {}", clock(at, page.at))).unwrap_or_default();
+    writeln!(
+        out,
+        "<p class=\"bad\">{} of {} objects failing, {causes}{since}.</p><ul>",
+        found.failing,
+        total.max(found.failing)
+    )?;
+    for (index, group) in found.causes.iter().enumerate() {
+        writeln!(
+            out,
+            "<li><a href=\"#cause-{}\">{}</a>: {} affected</li>",
+            index + 1,
+            Text(&group.cause.summary),
+            group.affected.len()
+        )?;
+    }
+    out.push_str("</ul>\n");
+    Ok(())
+}
+
+/// `14:02 UTC` of the same day, else with the date.
+fn clock(at: Timestamp, now: Timestamp) -> String {
+    let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+    if day(at) == day(now) {
+        at.strftime("%H:%M UTC").to_string()
+    } else {
+        at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    }
+}
+
+/// Changes by people and other tools before the failure, newest first.
+fn changes(out: &mut String, rows: &[ChangeRow], own: usize) -> fmt::Result {
+    if rows.is_empty() && own == 0 {
+        return Ok(());
+    }
+    heading(out, "What changed")?;
+    if rows.is_empty() {
+        writeln!(out, "<p>No changes by people or other tools.</p>")?;
+    } else {
+        out.push_str("<div class=\"wide\"><table>\n<tr><th>When</th><th>Who</th><th>What</th><th>Object</th><th>Detail</th></tr>\n");
+        for row in rows.iter().rev().take(MAX_CHANGES) {
+            let detail = if row.fields.is_empty() { row.message.clone() } else { row.fields.join(", ") };
+            writeln!(
+                out,
+                "<tr><td class=\"tight\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                moment(row.at),
+                Text(&row.by),
+                row.action.as_str(),
+                Text(&row.object.to_string()),
+                Text(&detail)
+            )?;
+        }
+        out.push_str("</table></div>\n");
+    }
+    let more = rows.len().saturating_sub(MAX_CHANGES);
+    let more = if more > 0 { format!("{more} older changes are left out; ") } else { String::new() };
+    writeln!(out, "<p class=\"soft\">{more}{own} writes by Flux and Kubernetes themselves are not listed.</p>")
 }
 
 fn moment(at: Timestamp) -> String {
@@ -173,13 +294,18 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
     line("Kubernetes", Tone::Plain, &known(&view.versions.kubernetes))?;
     line("Operator", Tone::Plain, &view.operator.message)?;
     match &view.instance {
-        None => line("Instance", Tone::Bad, "there is none")?,
+        None => line("Instance", Tone::Plain, "none")?,
         Some(row) => {
             let says = format!("{}/{}: {}", row.namespace, row.name, row.says(now));
             line("Instance", Tone::of_ready(&row.ready), &says)?;
         }
     }
-    for controller in &view.controllers {
+    let (well, unwell): (Vec<_>, Vec<_>) = view.controllers.iter().partition(|one| one.message.is_none());
+    if !well.is_empty() {
+        let names: Vec<&str> = well.iter().map(|one| one.name.as_str()).collect();
+        line("Controllers", Tone::Good, &format!("{} ready: {}", well.len(), names.join(", ")))?;
+    }
+    for controller in unwell {
         let why = controller.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
         let says = format!("{} {}/{} pods ready{why}", controller.name, controller.ready_pods, controller.desired_pods);
         line("Controller", Tone::of_status(controller.status), &says)?;
@@ -195,28 +321,23 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
 
 fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Result {
     heading(out, "Causes")?;
-    if found.well {
-        return writeln!(
-            out,
-            "<p class=\"good\">None of {} Flux objects and {} workloads that they applied fails, {} on their way.</p>",
-            found.total, found.workloads, found.in_progress
-        );
+    if found.causes.is_empty() {
+        let checked = format!("{} Flux objects and {} workloads", found.counts.total, found.workloads);
+        return writeln!(out, "<p class=\"good\">Nothing is failing (checked {checked}).</p>");
     }
-    writeln!(
-        out,
-        "<p>{} of {} Flux objects and {} workloads that they applied fail, {} cause(s), {} on their way.</p>",
-        found.failing,
-        found.total,
-        found.workloads,
-        found.causes.len(),
-        found.in_progress
-    )?;
-    for group in &found.causes {
+    for (index, group) in found.causes.iter().enumerate() {
         let cause = &group.cause;
-        writeln!(out, "<div class=\"card\"><h3 class=\"bad\">{} ({:?})</h3>", Text(&cause.summary), cause.reason)?;
+        writeln!(
+            out,
+            "<div class=\"card\" id=\"cause-{}\"><h3 class=\"bad\">{} ({:?})</h3>",
+            index + 1,
+            Text(&cause.summary),
+            cause.reason
+        )?;
         writeln!(out, "<p>Object: {}</p><ul>", Text(&cause.object.to_string()))?;
         for evidence in &cause.evidence {
-            let age = evidence.at.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
+            let age =
+                evidence.at.map(|at| format!(", {} ({} ago)", clock(at, now), short_age(at, now))).unwrap_or_default();
             writeln!(
                 out,
                 "<li><span class=\"soft\">{}{age}:</span> {}</li>",
@@ -228,7 +349,7 @@ fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Re
         let counts: Vec<String> = group.kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
         let names: Vec<String> = group.affected.iter().map(ToString::to_string).collect();
         let (first, rest) = names.split_at(names.len().min(NAMED));
-        writeln!(out, "<p>Takes down {}: {}</p>", Text(&counts.join(", ")), Text(&first.join(", ")))?;
+        writeln!(out, "<p>Affects {}: {}</p>", Text(&counts.join(", ")), Text(&first.join(", ")))?;
         if !rest.is_empty() {
             writeln!(out, "<details><summary>and {} more</summary><ul>", rest.len())?;
             for name in rest {
@@ -258,30 +379,13 @@ fn kinds(out: &mut String, kinds: &[KindCounts]) -> fmt::Result {
         return Ok(());
     }
     heading(out, "Resources by kind")?;
-    let most = kinds.iter().map(|kind| kind.total).max().unwrap_or(1);
-    for kind in kinds {
-        let waiting = kind.total.saturating_sub(kind.ready + kind.failing + kind.suspended);
-        let parts =
-            [(kind.ready, "ready"), (kind.failing, "failing"), (waiting, "waiting"), (kind.suspended, "suspended")];
-        let told: Vec<String> =
-            parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-        write!(
-            out,
-            "<div class=\"row\"><span>{} <span class=\"soft\">{}</span></span>",
-            Text(kind.kind),
-            told.join(", ")
-        )?;
-        // The length of a bar follows the number of objects, with a visible minimum.
-        let length = (kind.total as f64 * 100.0 / most as f64).max(4.0);
-        write!(
-            out,
-            "<div class=\"bar\" style=\"width:{length:.2}%\" role=\"img\" aria-label=\"{}\">",
-            told.join(", ")
-        )?;
-        part(out, Tone::Good, kind.ready, kind.total)?;
-        part(out, Tone::Bad, kind.failing, kind.total)?;
-        part(out, Tone::Busy, waiting, kind.total)?;
-        part(out, Tone::Plain, kind.suspended, kind.total)?;
+    for KindCounts { kind, counts } in kinds {
+        let told = counts.in_words();
+        write!(out, "<div class=\"row\"><span>{} <span class=\"soft\">{told}</span></span>", Text(kind))?;
+        write!(out, "<div class=\"bar\" role=\"img\" aria-label=\"{told}\">")?;
+        for (count, verdict) in counts.parts() {
+            part(out, Tone::of_verdict(verdict), count, counts.total)?;
+        }
         out.push_str("</div></div>\n");
     }
     Ok(())
@@ -368,7 +472,7 @@ fn timeline(out: &mut String, page: &Page<String>) -> fmt::Result {
     if page.older_events > 0 {
         writeln!(out, "<p class=\"soft\">{} older events are left out.</p>", page.older_events)?;
     }
-    out.push_str("<details><summary>All of them, the newest first</summary><div class=\"wide\"><table>\n");
+    out.push_str("<details><summary>Show all events (newest first)</summary><div class=\"wide\"><table>\n");
     out.push_str("<tr><th>Last seen</th><th>Type</th><th>Object</th><th>Reason</th><th>Message</th></tr>\n");
     for event in page.events.iter().rev() {
         let tone = if is_warning(event) { Tone::Bad } else { Tone::Plain };
@@ -396,11 +500,26 @@ fn components(out: &mut String, rows: &[ComponentRow]) -> fmt::Result {
         return Ok(());
     }
     heading(out, "Components")?;
+    let (well, unwell): (Vec<&ComponentRow>, Vec<&ComponentRow>) =
+        rows.iter().partition(|row| row.status == Status::Current);
+    components_table(out, &unwell)?;
+    if !well.is_empty() {
+        writeln!(out, "<details><summary>Show {} ready</summary>", well.len())?;
+        components_table(out, &well)?;
+        out.push_str("</details>\n");
+    }
+    Ok(())
+}
+
+fn components_table(out: &mut String, rows: &[&ComponentRow]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
     out.push_str("<div class=\"wide\"><table>\n<tr><th>Name</th><th>Image</th><th>Pods</th><th>Status</th><th>Restarts</th></tr>\n");
     for row in rows {
         writeln!(
             out,
-            "<tr><td>{}</td><td>{}:{}</td><td class=\"tight\">{}/{}</td><td class=\"{}\">{} {}</td><td>{}</td></tr>",
+            "<tr><td class=\"tight\">{}</td><td>{}:{}</td><td class=\"tight\">{}/{}</td><td class=\"{}\">{} {}</td><td>{}</td></tr>",
             Text(&row.name),
             Text(&row.repository),
             Text(&row.tag),
@@ -431,7 +550,7 @@ fn inventory(out: &mut String, rows: &[InventoryRow], without_drift: Option<&str
         rows.iter().partition(|row| !matches!(row.drift, Drift::None) || row.status != Status::Current);
     inventory_table(out, &unusual)?;
     if !usual.is_empty() {
-        writeln!(out, "<details><summary>{} as they were applied</summary>", usual.len())?;
+        writeln!(out, "<details><summary>Show {} unchanged</summary>", usual.len())?;
         inventory_table(out, &usual)?;
         out.push_str("</details>\n");
     }
@@ -471,7 +590,7 @@ fn has_trouble(node: &TreeNode) -> bool {
     own || node.children.iter().any(has_trouble)
 }
 
-fn tree(out: &mut String, node: &TreeNode, is_root: bool) -> fmt::Result {
+fn tree(out: &mut String, node: &TreeNode) -> fmt::Result {
     let state = match node.status {
         Some(status) => format!(" <span class=\"{}\">{}</span>", Tone::of_status(status).class(), status.as_str()),
         None => String::new(),
@@ -485,10 +604,11 @@ fn tree(out: &mut String, node: &TreeNode, is_root: bool) -> fmt::Result {
     if node.children.is_empty() {
         return writeln!(out, "<li>{label}</li>");
     }
-    let is_open = is_root || has_trouble(node) || node.count() < UNFOLDED;
+    // Healthy parts stay folded; the path to a failure is open.
+    let is_open = has_trouble(node);
     writeln!(out, "<li><details{}><summary>{label}</summary><ul>", if is_open { " open" } else { "" })?;
     for child in &node.children {
-        tree(out, child, false)?;
+        tree(out, child)?;
     }
     out.push_str("</ul></details></li>\n");
     Ok(())

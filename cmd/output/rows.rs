@@ -34,10 +34,11 @@ impl Row for ChangeRow {
     const LIST_KIND: &'static str = "ChangeList";
     const COLUMNS: &'static [Column] = &[
         Column::NAMESPACE,
-        Column::new("AGE").before_message(),
+        // When, who and what are the answer at every width.
+        Column::new("AGE"),
         Column::new("AUTHOR").rank(1),
-        Column::new("BY").before_message(),
-        Column::new("ACTION").before_message(),
+        Column::new("BY"),
+        Column::new("ACTION"),
         Column::new("OBJECT"),
         Column::wide("TIME"),
         Column::wide("EVIDENCE"),
@@ -50,7 +51,7 @@ impl Row for ChangeRow {
             Cell::text(&self.object.namespace),
             Cell::Since(self.at),
             Cell::some_text(self.author.map(Author::as_str)),
-            Cell::text(&self.by),
+            if self.by.is_empty() { Cell::Absent } else { Cell::Kind(self.by.clone()) },
             Cell::text(self.action.as_str()),
             Cell::text(format!("{}/{}", self.object.kind, self.object.name)),
             Cell::text(self.at.to_string()),
@@ -332,7 +333,9 @@ impl Row for StatsRow {
         Column::new("SUSPENDED"),
         Column::new("STORAGE").rank(1),
         // After the columns that flux and flux-operator have, so that scripts find those in their place.
-        Column::new("WAITING"),
+        Column::new("READY"),
+        Column::new("IN PROGRESS"),
+        Column::new("NOT STARTED"),
         Column::wide("VERSION"),
     ];
 
@@ -345,7 +348,9 @@ impl Row for StatsRow {
             count(self.failing),
             count(self.suspended),
             Cell::text(storage),
-            count(self.waiting),
+            count(self.ready),
+            count(self.in_progress),
+            count(self.not_started),
             Cell::text(&self.api_version),
         ]
     }
@@ -356,6 +361,11 @@ impl Row for StatsRow {
     fn ready(&self) -> Option<&str> {
         Some(if self.failing == 0 { "True" } else { "False" })
     }
+}
+
+/// The reported readiness, marked if the object is suspended.
+fn readiness_cell(ready: &str, reported: &str) -> Cell {
+    if ready == "Suspended" { Cell::text(format!("{reported} (suspended)")) } else { Cell::text(ready) }
 }
 
 impl Row for ResourceRow {
@@ -378,7 +388,7 @@ impl Row for ResourceRow {
             Cell::text(&self.namespace),
             Cell::Kind(self.kind.to_owned()),
             Cell::text(&self.name),
-            Cell::text(&self.ready),
+            readiness_cell(&self.ready, self.reported),
             self.last_reconciled.map_or(Cell::Absent, Cell::Since),
             Cell::revision(self.revision.as_deref()),
             Cell::text(&self.reason),

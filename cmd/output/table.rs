@@ -168,7 +168,7 @@ impl TableWriter {
         let names = self
             .headings
             .iter()
-            .position(|heading| heading.name == "NAME" && heading.rank == 0)
+            .position(|heading| matches!(heading.name.as_str(), "NAME" | "OBJECT") && heading.rank == 0)
             .map(|index| (index, width / 2));
         let long = take_long_names(names, &mut short).into_iter().flatten().count();
         if long == 0 || 2 * long > rows.len() {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{ClusterError, DeniedAccess, Reason};
+use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::next_step::NextStep;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
 use flux_operator::inspect::read::from_dump;
@@ -24,6 +26,7 @@ use serde_json::Value;
 use crate::output::next_step::Whereto;
 use crate::session::Session;
 use crate::session::connect::cli_error;
+use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
 use crate::terminal::{CliError, Exit, Shell, is_stdin};
 
 /// Advice if the API server does not serve the requested kind.
@@ -93,7 +96,7 @@ impl<T> Viewed<T> {
 /// Warns of the parts that a view lacks because they could not be read.
 pub fn warn_of_refusals<'a>(shell: &Shell, refusals: impl IntoIterator<Item = &'a ClusterError>) {
     for reason in reasons(refusals.into_iter().map(|refusal| &refusal.reason)) {
-        shell.warn(&format!("not everything could be looked at: {reason}"));
+        shell.warn(&format!("incomplete: {reason}"));
     }
 }
 
@@ -169,12 +172,21 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns the namespace of a command for a kind; `None` if the kind is cluster-scoped, or for a whole dump.
+    /// The namespace of a list: of the flag, else of the context; `None` is all of them.
+    pub fn listed_namespace(&self, all_namespaces: bool) -> Option<String> {
+        let flag = match self {
+            Source::Cluster(session) => session.given_namespace(),
+            Source::Dump(_, flag) => flag.clone(),
+        };
+        flag.filter(|_| !all_namespaces)
+    }
+
+    /// The namespace of an object that is named by its kind and name; `None`: the kind has none, or all of a dump.
     pub fn namespace_of(&self, resource: &ResourceType) -> Option<String> {
         match resource.namespaced {
             false => None,
             true if *resource == instance_type() => Some(self.instance_namespace()),
-            true => self.namespace("default"),
+            true => self.namespace(DEFAULT_NAMESPACE),
         }
     }
 
@@ -192,6 +204,51 @@ impl<'a> Source<'a> {
             Source::Cluster(session) => session.cluster.endpoint.place(),
             Source::Dump(..) => "the dump".into(),
         }
+    }
+
+    /// The host of the API server, or the file.
+    pub fn address(&self) -> String {
+        match self {
+            Source::Cluster(session) => {
+                let server = &session.cluster.endpoint.server;
+                let host = server.split_once("://").map_or(server.as_str(), |(_, host)| host).trim_end_matches('/');
+                if host.is_empty() { self.place() } else { host.to_owned() }
+            }
+            Source::Dump(..) => self.place(),
+        }
+    }
+
+    /// Whether nothing of Flux is there: known only where all that would show it may be read.
+    pub async fn is_not_installed(&self, shell: &Shell) -> bool {
+        match self {
+            Source::Dump(snapshot, _) => !why::is_installed(snapshot),
+            Source::Cluster(session) => matches!(within(shell, is_without_flux(session)).await, Ok(true)),
+        }
+    }
+
+    /// `Flux is not installed in context dev`.
+    pub fn not_installed_text(&self) -> String {
+        format!("Flux is not installed in {}", self.place())
+    }
+
+    /// The command that installs Flux where nothing of it is.
+    pub fn install_command(&self) -> String {
+        self.whereto().command(&NextStep::ApplyInProcess)
+    }
+
+    /// The error of a command that needs something of Flux where nothing of it is.
+    pub fn not_installed(&self) -> CliError {
+        not_installed(&self.place(), &self.whereto())
+    }
+
+    /// Says that Flux is not installed, with the command that installs it, where that is why there is nothing to show; returns the
+    /// exit code that follows.
+    pub async fn tell_not_installed(&self, shell: &Shell) -> Option<Exit> {
+        if !self.is_not_installed(shell).await {
+            return None;
+        }
+        shell.status(&format!("{}; install it with `{}`", self.not_installed_text(), self.install_command()));
+        Some(exit_of(HealthVerdict::NotInstalled, VerdictUse::List))
     }
 
     /// Returns the flags for the next command; a dump has none.
@@ -284,8 +341,11 @@ impl<'a> Source<'a> {
                 (names.collect::<Vec<_>>(), missing)
             })
             .await;
-        let (names, not_installed) = known.map(|v| v.value).unwrap_or_default();
-        if not_installed {
+        let (names, is_unserved) = known.map(|v| v.value).unwrap_or_default();
+        if names.is_empty() && self.is_not_installed(shell).await {
+            return self.not_installed().object(reference);
+        }
+        if is_unserved {
             return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
                 .object(reference)
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
@@ -590,8 +650,8 @@ mod tests {
             unclear(),
         ];
         let said: Vec<String> = reasons(refused.iter()).into_iter().collect();
-        let all = "user jane may not list buckets.source.toolkit.fluxcd.io, pods in the whole cluster";
-        assert_eq!(said, ["a webhook says no", "user jane may not get pods in namespace apps", all]);
+        let all = "user jane is not allowed to list buckets.source.toolkit.fluxcd.io, pods cluster-wide";
+        assert_eq!(said, ["a webhook says no", "user jane is not allowed to get pods in namespace apps", all]);
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub struct RegistryArgs {
     /// Private key of the client certificate, in PEM
     #[arg(long, value_name = "[HOST=]FILE", value_hint = clap::ValueHint::FilePath, requires = "registry_cert", help_heading = HEADING)]
     pub registry_key: Vec<String>,
-    /// Registry that is spoken to without TLS, repeatable; those on this
-    /// machine are anyway
+    /// Registry to access over plain HTTP, repeatable; those on this machine
+    /// always are
     #[arg(long, value_name = "HOST[:PORT]", help_heading = HEADING)]
     pub plain_http: Vec<String>,
 }

@@ -30,6 +30,8 @@ pub struct Config {
     pub output: Option<FormatText>,
     /// Default of `--color`.
     pub color: Option<Color>,
+    /// Do the operator's work in this process where the cluster has no operator, as `--in-process` does.
+    pub in_process: bool,
     /// Contexts, `*` and `?` allowed, in which deleting and uninstalling wants the context's name, typed or with
     /// `--confirm-context`.
     #[schemars(with = "Vec<String>")]
@@ -127,7 +129,7 @@ impl Config {
         Config::parse(&text).map_err(|cause| {
             CliError::usage(what())
                 .cause(cause)
-                .hint("it may hold namespace, output, color and protectedContexts; `man flux-operator` describes them")
+                .hint("it may hold namespace, output, color, inProcess and protectedContexts; `man flux-operator` describes them")
         })
     }
 

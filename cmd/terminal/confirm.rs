@@ -9,12 +9,12 @@ use crate::output::wrap::wrapped;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::harmless;
 
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct ConfirmArgs {
-    /// Do not ask
+    /// Skip confirmation
     #[arg(short, long)]
     pub yes: bool,
-    /// Name of the context, where the configuration protects it
+    /// Confirm a protected context by its name
     #[arg(long, value_name = "NAME")]
     pub confirm_context: Option<String>,
 }
@@ -24,17 +24,17 @@ pub struct ConfirmArgs {
 pub enum Agreement<'a> {
     /// `y` or `yes`.
     Yes,
-    /// The given word, typed completely.
-    Word(&'a str),
+    /// The name of a thing, typed in full: what it is, and how it is called.
+    Name { of: &'a str, name: &'a str },
 }
 
-/// Asks on the terminal; in a protected context first for its name, regardless of `--yes`. Without a terminal the
+/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal the
 /// command stops with a hint to `--yes`.
 ///
 /// The terminal keeps its usual mode, so an interrupt need not restore anything.
 ///
 /// # Errors
-/// Usage without a terminal; failed when the answer is no.
+/// Usage when there is no terminal to ask on; failed when the answer is no.
 pub async fn confirm(
     shell: &Shell,
     args: &ConfirmArgs,
@@ -48,7 +48,7 @@ pub async fn confirm(
     {
         let what = format!("{what}: the context {name} is protected ({pattern})");
         let hint = format!("repeat the command with --confirm-context {name} to go ahead");
-        ask(shell, &what, Agreement::Word(name), &hint).await?;
+        ask(shell, &what, Agreement::Name { of: "context", name }, &hint).await?;
     }
     if args.yes {
         return Ok(());
@@ -71,29 +71,49 @@ pub fn check_named_context(args: &ConfirmArgs, context: Option<&str>, what: &str
     Err(CliError::usage(format!("{what}: {here}, not {other}")))
 }
 
+/// Whether there is a terminal to ask on.
+pub fn can_ask(shell: &Shell) -> bool {
+    std::io::stdin().is_terminal() && shell.stderr_is_terminal()
+}
+
+/// Asks a question whose usual answer is yes: an empty answer agrees.
+///
+/// # Errors
+/// The answer cannot be read.
+pub async fn agree_by_default(what: &str) -> Result<bool, CliError> {
+    let answer = read_answer(&format!("{what}? [Y/n] ")).await?;
+    Ok(answer.trim().is_empty() || agreed(answer.trim(), &Agreement::Yes))
+}
+
 async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() || !shell.stderr_is_terminal() {
-        return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal")).hint(hint));
+    if !can_ask(shell) {
+        let error =
+            CliError::usage(format!("cannot {what}: confirmation is required, and there is no terminal to ask on"));
+        return Err(error.hint(hint));
     }
     let question = question(what, &agreement, terminal_width());
+    let answer = read_answer(&question).await?;
+    if agreed(answer.trim(), &agreement) {
+        Ok(())
+    } else {
+        Err(CliError::new(Exit::Failed, "cancelled: nothing was changed"))
+    }
+}
+
+async fn read_answer(question: &str) -> Result<String, CliError> {
     {
         let mut stderr = std::io::stderr().lock();
-        let _ = write!(stderr, "{}", harmless(&question)).and_then(|()| stderr.flush());
+        let _ = write!(stderr, "{}", harmless(question)).and_then(|()| stderr.flush());
     }
     // Reading blocks, so a separate thread lets an interrupt still end the command.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
     });
-    let answer = answer
+    answer
         .await
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?
-        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?;
-    if agreed(answer.trim(), &agreement) {
-        Ok(())
-    } else {
-        Err(CliError::new(Exit::Failed, "cancelled: nothing was changed"))
-    }
+        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))
 }
 
 /// Wraps the question at 80 columns, or at its longest name: names are not split.
@@ -104,14 +124,16 @@ fn question(what: &str, agreement: &Agreement<'_>, width: usize) -> String {
     };
     match agreement {
         Agreement::Yes => format!("{} ", folded(&format!("{what}? [y/N]"))),
-        Agreement::Word(word) => format!("{}\nType {word} to go ahead: ", folded(&format!("{what}?"))),
+        Agreement::Name { of, name } => {
+            format!("{}\nType the {of} name ({name}) to confirm: ", folded(&format!("{what}?")))
+        }
     }
 }
 
 fn agreed(answer: &str, agreement: &Agreement<'_>) -> bool {
     match agreement {
         Agreement::Yes => answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"),
-        Agreement::Word(word) => answer == *word,
+        Agreement::Name { name, .. } => answer == *name,
     }
 }
 
@@ -123,10 +145,10 @@ mod tests {
     fn a_question_keeps_within_80_columns_as_far_as_its_names_do() {
         let what = "delete kustomization/flux-system/podinfo (context production, https://10.0.0.1:6443): \
                     the context production is protected (prod*)";
-        let lines = |width| question(what, &Agreement::Word("production"), width);
+        let lines = |width| question(what, &Agreement::Name { of: "context", name: "production" }, width);
         let shown = lines(200);
         assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
-        assert_eq!(shown.replace('\n', " "), format!("{what}? Type production to go ahead: "));
+        assert_eq!(shown.replace('\n', " "), format!("{what}? Type the context name (production) to confirm: "));
         assert!(lines(60).lines().all(|line| line.len() <= 60), "{}", lines(60));
         assert_eq!(question("delete it", &Agreement::Yes, 80), "delete it? [y/N] ");
         let name = "a".repeat(90);
@@ -139,7 +161,7 @@ mod tests {
         for (answer, ok) in [("y", true), ("YES", true), ("", false), ("n", false), ("yep", false)] {
             assert_eq!(agreed(answer, &Agreement::Yes), ok, "{answer}");
         }
-        assert!(agreed("flux", &Agreement::Word("flux")));
-        assert!(!agreed("y", &Agreement::Word("flux")));
+        assert!(agreed("flux", &Agreement::Name { of: "instance", name: "flux" }));
+        assert!(!agreed("y", &Agreement::Name { of: "instance", name: "flux" }));
     }
 }

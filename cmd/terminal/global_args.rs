@@ -68,7 +68,7 @@ pub struct GlobalArgs {
     /// waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
     #[arg(long, global = true, value_name = "DURATION", env = environment::TIMEOUT, hide_env = true, help_heading = GENERAL)]
     pub timeout: Option<DurationArg>,
-    /// Say more: once for steps, twice for requests
+    /// Increase verbosity (-v steps, -vv requests)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = GENERAL)]
     pub verbose: u8,
     /// Print only data, warnings and errors

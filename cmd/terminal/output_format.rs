@@ -93,7 +93,7 @@ pub struct OutputArgs {
     /// custom-columns=HEADING:PATH,…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
     pub output: Format,
-    /// Leave the heading out
+    /// Omit column headers
     #[arg(long, alias = "no-header", help_heading = OUTPUT)]
     pub no_headers: bool,
     /// Sort by a column, or by a JSONPath such as .metadata.name
@@ -453,7 +453,8 @@ pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Resu
 
 /// Returns the error for `-o name` if the output has no named objects.
 pub fn no_names() -> CliError {
-    CliError::usage("-o name: this is about no objects that have names").hint("write -o json, yaml or jsonpath=")
+    CliError::usage("-o name is not available for this command: its rows have no names")
+        .hint("write -o json, yaml or jsonpath=")
 }
 
 /// Formats the line of an object as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.

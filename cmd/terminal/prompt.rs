@@ -31,7 +31,7 @@ impl SecretSource {
     pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
             SecretSource::Flag(text) if text.secret().expose_secret() == "-" => {
-                Err(CliError::usage(format!("--{flag} -: a dash is taken for no secret"))
+                Err(CliError::usage(format!("--{flag} -: a dash is not accepted as a secret; use standard input"))
                     .hint(format!("read it from standard input with --{flag}-stdin")))
             }
             SecretSource::Flag(text) => {
@@ -117,7 +117,7 @@ pub async fn ask_twice(what: &str, flag: &str) -> Result<SecretText, CliError> {
 /// Asks for an existing secret, hidden.
 pub async fn ask_once(what: &str, flag: &str) -> Result<SecretText, CliError> {
     if !can_ask() {
-        return Err(CliError::usage(format!("no {what} is given, and nobody can be asked without a terminal"))
+        return Err(CliError::usage(format!("no {what} given and no terminal to prompt on"))
             .hint(format!("give it with --{flag}-stdin, --{flag}-file FILE or --{flag}-env NAME")));
     }
     hidden(format!("Enter the {what}: ")).await

@@ -9,9 +9,10 @@ use flux_operator::format::whole_file::WholeFile;
 use flux_operator::format::{json, tarball};
 use flux_operator::inspect::bundle::{Bundle, redact};
 use flux_operator::inspect::checks::{CheckOptions, check};
+use flux_operator::inspect::health::HealthVerdict;
 use flux_operator::inspect::read::bundle::{Limits, gather, of_dump};
-use flux_operator::inspect::status::status;
-use flux_operator::inspect::why::overview;
+use flux_operator::inspect::status::{StatusOptions, status};
+use flux_operator::inspect::why::{is_installed, overview};
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,11 +22,12 @@ use crate::flows::rights::{FLUX, Right, Rights, always, when};
 use crate::output::next_step::{command, sentence};
 use crate::output::objects;
 use crate::session::Session;
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{instance_type, read_whole_dump};
 use crate::terminal::progress::{Progress, ProgressArgs, State};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Write all that explains the installation to one archive, without secrets
+/// Collect a support bundle without secrets
 ///
 /// Flux objects, definitions, workloads, pods, events, leases, quotas, nodes and
 /// logs of the namespaces Flux works in, with what status, why and check say.
@@ -97,7 +99,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     // Create the file before reading: an existing file or an unwritable folder is noticed at once.
     let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
-    let bytes = make(args, shell, now)?;
+    let (bytes, exit) = make(args, shell, now)?;
     match file.as_mut() {
         Some(whole) => {
             let file = whole.file();
@@ -110,7 +112,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.print(&format!("{}\n", path.display()));
         shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CliError {
@@ -129,7 +131,8 @@ fn create(path: &Path) -> Result<WholeFile, CliError> {
     WholeFile::beside(path).map_err(|e| failed(path, &e))
 }
 
-fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError> {
+/// The archive, and how the command ends when it is written.
+fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), CliError> {
     let salt = salt()?;
     let max_bytes = args.max_size as usize * (1 << 20);
     let bundle = match &args.redact {
@@ -143,12 +146,23 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
             // Check that the server answers; later failures are recorded in the bundle.
             let version = session.bounded("read the server's version", session.cluster.server_version()).await;
             version?;
+            let place = session.cluster.endpoint.place();
             let mut progress = Progress::new(shell, args.progress.progress);
             let limits = Limits { until: session.deadline.instant(), log_lines: args.log_lines };
             let gathered = gather(&session.cluster, limits, |what, done, of| {
                 progress.redraw("bundle", &format!("{done} of {of}: {what}"));
             })
             .await;
+            if gathered.objects.is_empty()
+                && gathered.listed.is_empty()
+                && let Some(unread) = gathered.unread.first().filter(|_| session.deadline.instant() > Instant::now())
+            {
+                progress.clear();
+                let error = CliError::new(Exit::Denied, format!("cannot read anything for the bundle in {place}"));
+                return Err(error
+                    .cause(format!("{}: {}", unread.what, unread.why))
+                    .hint("`flux-operator rbac bundle` prints the rights that it needs"));
+            }
             if gathered.listed.is_empty() && session.deadline.instant() <= Instant::now() {
                 progress.clear();
                 return Err(session.out_of_time("read anything for the bundle"));
@@ -182,7 +196,13 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
         shell.warn(&format!("not in the bundle: {}: {}", unread.what, unread.why));
     }
     shell.status(&format!("✔ {}, {} values masked", objects(bundle.snapshot.all().count()), bundle.masked_values()));
-    tarball::write_tarball(&files).map_err(|e| CliError::failed("cannot pack the bundle").caused_by(&e))
+    let bytes = tarball::write_tarball(&files).map_err(|e| CliError::failed("cannot pack the bundle").caused_by(&e))?;
+    let is_known = args.redact.is_none() && bundle.unread.is_empty();
+    if is_known && !is_installed(&bundle.snapshot) {
+        shell.status("Flux is not installed in this cluster; install it with `flux-operator apply instance -f FILE --in-process`");
+        return Ok((bytes, exit_of(HealthVerdict::NotInstalled, VerdictUse::List)));
+    }
+    Ok((bytes, Exit::Done))
 }
 
 /// Creates a fresh random salt for each bundle; it is never stored.
@@ -199,8 +219,9 @@ fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliEr
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let options = CheckOptions { pre: false, namespace, client: CLIENT, now, to: None, distribution: None };
+    let looked = StatusOptions { namespace, client: CLIENT, known: &known, now, desired: &|_| None };
     Ok(vec![
-        view("status", &status(snapshot, namespace, CLIENT, &known, now).map_steps(|step| command(&step)))?,
+        view("status", &status(snapshot, looked).map_steps(|step| command(&step)))?,
         view("why", &overview(snapshot, None, now).map_steps(|step| command(&step)))?,
         view("check", &check(snapshot, options).map_steps(|step| sentence(&step)))?,
     ])

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use flux_operator::inspect::checks::{self, Check, CheckOptions, CheckReport, Verdict, check};
+use flux_operator::inspect::health::HealthVerdict;
 use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
 
 use crate::args::list::hint_at_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
-use crate::flows::rights::{FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
+use crate::flows::rights::{EXPLAINS, FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
 use crate::terminal::lines::Lines;
@@ -20,7 +22,9 @@ use flux_operator::k8s::rbac::Permission;
 
 /// Check the cluster and the installation
 ///
-/// Ends with 0 when no check failed (warnings are allowed) and with 1 otherwise.
+/// Ends with 0 when no check failed (warnings are allowed), with 1 when one did,
+/// with 5 when you are not allowed to read what decides it, and with 4 when Flux is
+/// not installed.
 /// With --distribution also: can the instance be built from it?
 #[derive(clap::Args, Debug)]
 #[command(mut_arg("output", without_names))]
@@ -89,6 +93,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         return;
     }
     rights.everywhere(CHECKS);
+    rights.everywhere(EXPLAINS);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
 }
 
@@ -122,10 +127,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             None => text(&report, shell),
         };
         shell.print_in_colour(&text);
-        if is_empty {
+        if report.health == Some(HealthVerdict::NotInstalled) {
+            let install = source.install_command();
+            shell.status(&format!("{}; install it with `{install}`", source.not_installed_text()));
+        } else if is_empty {
             hint_at_namespace(shell, &source, shell.global().namespace()).await;
         }
-        Ok(if report.passed { Exit::Done } else { Exit::Failed })
+        let judged = report.health.map(|health| exit_of(health, VerdictUse::Check)).unwrap_or(Exit::Done);
+        Ok(if judged == Exit::Done && !report.passed { Exit::Failed } else { judged })
     })
 }
 
@@ -214,7 +223,12 @@ fn sums<S>(report: &CheckReport<S>) -> String {
 }
 
 fn short(report: &CheckReport<String>) -> String {
-    let state = if report.passed { "ok" } else { "not ok" };
+    let state = match report.health {
+        Some(HealthVerdict::Unknown) if report.passed => "unknown",
+        Some(HealthVerdict::NotInstalled) => "not installed",
+        _ if report.passed => "ok",
+        _ => "not ok",
+    };
     let problems: Vec<_> =
         report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();
     let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };

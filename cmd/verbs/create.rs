@@ -28,9 +28,7 @@ impl Command {
 /// Usage for a manifest, which is only printed.
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
-        Command::Instance(_) => Err(CliError::usage(
-            "`create instance` needs no rights: it prints a manifest and asks nothing of an API server",
-        )),
+        Command::Instance(args) => instance::rights(args, rights),
         Command::Secret(command) => {
             secret::rights(command, rights);
             Ok(())

@@ -1,6 +1,7 @@
 //! `debug`: the effective values of Helm and substitution, and the status written by the controllers.
 
 use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
@@ -18,7 +19,7 @@ use crate::terminal::output_format::{Format, ViewArgs, structured_without_names,
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
 
-/// Show the effective values of a HelmRelease or Kustomization
+/// Show effective Helm values and substitution variables
 ///
 /// The values that Helm gets and the variables of the substitution, each with its source; conditions; history. Values
 /// from Secrets are masked unless --reveal is given.
@@ -92,7 +93,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = source.namespace("default");
+        let namespace = source.namespace(DEFAULT_NAMESPACE);
         let object = within(shell, source.object(shell, &kind.resource_type(), namespace.as_deref(), name)).await??;
         if args.status || args.history {
             let pointer = if args.status { "/status/conditions" } else { "/status/history" };

@@ -272,7 +272,7 @@ struct ListArgs {
     /// custom-columns=HEADING:PATH,…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output::OUTPUT, add = ArgValueCandidates::new(output::formats))]
     output: Format,
-    /// Omit the heading
+    /// Omit column headers
     #[arg(long, alias = "no-header", help_heading = output::OUTPUT)]
     no_headers: bool,
     /// Sort by a column, or by a JSONPath such as .tag

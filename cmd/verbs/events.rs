@@ -48,13 +48,13 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show new events
+    /// Keep watching and print new events
     #[arg(short, long)]
     pub watch: bool,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let namespace = rights.scope(args.all_namespaces, "default");
+    let namespace = rights.listed(args.all_namespaces);
     rights.list(&EVENT, namespace.as_deref(), &[], args.watch);
     read_words(rights, &args.resource)
 }
@@ -72,11 +72,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let mut asked = kinds.iter().chain(objects.iter().map(|(kind, _)| kind));
-        let namespace = match asked.next() {
-            _ if args.all_namespaces => None,
-            Some(kind) if asked.all(|other| other == kind) => source.namespace_of(kind),
-            _ => source.namespace("default"),
+        let namespace = match objects.first() {
+            Some((kind, _)) if !args.all_namespaces => source.namespace_of(kind),
+            _ => source.listed_namespace(args.all_namespaces),
         };
         let options = ListRequest {
             output: &args.output,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use flux_operator::api::manifest::Manifest;
-use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, OPERATOR_NAME};
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, INSTANCE_NAME, OPERATOR_NAME};
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{
     InstallPlan, Installed, OperatorParams, install, install_plan, manifest_text, manifests,
@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::manifest_file::{read_instance_at, read_secrets};
 use crate::session::target::Target;
-use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::confirm::{Agreement, ConfirmArgs, can_ask, confirm};
 use crate::terminal::progress::{Progress, ProgressArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -192,6 +192,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
             return Ok(Exit::Done);
         }
+        if can_ask(shell) {
+            let what = format!("install the operator in namespace {namespace} ({})", session.cluster.endpoint.place());
+            shell.status(&format!("would {}", summary(&plan)));
+            let context = session.cluster.endpoint.context.as_deref();
+            confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
+        }
         let session = match &wanted {
             Some(wanted) => {
                 let distribution = DistributionArgs::default();
@@ -206,10 +212,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let installed = carry_out(&session, args, plan, &key).await?;
         let count = |action| installed.changes.iter().filter(|change| change.action == action).count();
         shell.status(&format!(
-            "objects: {} created, {} configured, {} deleted",
+            "objects: {} created, {} configured, {} deleted ({})",
             count(Action::Created),
             count(Action::Configured),
-            count(Action::Deleted)
+            count(Action::Deleted),
+            session.cluster.endpoint.place()
         ));
         let state = if args.wait.wait { "ready" } else { "applied" };
         shell.print(&format!("{key}: {state}, {VERSION}\n"));
@@ -257,7 +264,7 @@ async fn wanted(
 ) -> Result<Option<Manifest>, CliError> {
     match &args.filename {
         Some(file) => read_instance_at(file, context_namespace, shell).await.map(Some),
-        None if args.describes_instance() => args.described.manifest(namespace).map(Some),
+        None if args.describes_instance() => args.described.manifest(INSTANCE_NAME, namespace).map(Some),
         None => Ok(None),
     }
 }

@@ -1,12 +1,13 @@
 //! `logs`: the logs of Flux's controllers as one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
 use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
 use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
 use flux_operator::k8s::ObjectId;
@@ -133,7 +134,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let since = args.since.and_then(|since| since.before(source.now()));
         let filter = LogFilter { objects, least: args.level.map(Level::severity) };
         let wanted = Wanted { filter, since, tail: args.tail };
-        let mut printer = Printer { shell, format: args.output, block: String::new(), unseen };
+        let mut printer = Printer { shell, format: args.output, block: String::new(), lines: 0, unseen };
         match &source {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
@@ -141,6 +142,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     printer.add(&entry);
                 }
                 printer.flush();
+                if printer.lines == 0
+                    && let Some(exit) = source.tell_not_installed(shell).await
+                {
+                    return Ok(exit);
+                }
                 missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
             Source::Cluster(session) => {
@@ -155,9 +161,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     return Err(error);
                 }
                 if sources.is_empty() {
+                    if let Some(exit) = source.tell_not_installed(shell).await {
+                        return Ok(exit);
+                    }
                     return Err(nobody(args, &source.place()));
                 }
                 let mut last: HashMap<String, Timestamp> = HashMap::new();
+                let logs = sources.len();
                 // Without a number of old lines only new ones are shown.
                 if !args.follow || args.tail.is_some() || args.since.is_some() {
                     let Ok(problems) = read(&session.cluster, sources.clone(), &wanted, |entry| {
@@ -169,6 +179,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     })
                     .await;
                     printer.flush();
+                    // Nothing could be read where something is: that is no answer.
+                    if printer.lines == 0 && problems.len() == logs && !args.follow {
+                        return Err(unreadable(&problems, &source.place()));
+                    }
                     for problem in problems {
                         shell.warn(&problem.sentence());
                     }
@@ -207,7 +221,7 @@ async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], name
     lacking
 }
 
-/// Returns the error if no controller is found.
+/// There is no pod whose log could be read.
 fn nobody(args: &Args, place: &str) -> CliError {
     let who = match args.controller.as_slice() {
         [] => "no pod of a Flux controller".to_owned(),
@@ -217,11 +231,27 @@ fn nobody(args: &Args, place: &str) -> CliError {
         .hint("see what is installed with `flux-operator get components -A`")
 }
 
+/// No log could be read: the error of the first, and the pods of all, with the exit code that most of the reasons have.
+fn unreadable(problems: &[ClusterError], place: &str) -> CliError {
+    let Some(first) = problems.first() else { return CliError::failed(format!("cannot read logs in {place}")) };
+    let error =
+        CliError::new(cli_error(first).exit(), format!("cannot read any of the {} logs in {place}", problems.len()));
+    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for problem in problems {
+        let pod = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
+        told.entry(problem.reason.to_string()).or_default().push(pod);
+    }
+    // Report a reason once for all its pods.
+    let told = told.into_iter().map(|(reason, pods)| format!("{}: {reason}", pods.join(", ")));
+    told.fold(error, CliError::cause)
+}
+
 /// Prints lines in blocks.
 struct Printer<'a> {
     shell: &'a Shell,
     format: LogFormat,
     block: String,
+    lines: usize,
     unseen: Vec<Unseen<'a>>,
 }
 
@@ -233,6 +263,7 @@ struct OutputLost;
 
 impl Printer<'_> {
     fn add(&mut self, entry: &Entry) {
+        self.lines += 1;
         self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 
 use flux_operator::distribution::Distribution;
 use flux_operator::format::whole_file::WholeFile;
+use flux_operator::inspect::health::HealthVerdict;
 use flux_operator::inspect::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;
 use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always};
 use crate::output::page::html;
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
 use crate::terminal::output_format::{Format, ViewArgs, no_names, structured, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Write a page about the installation to share with others
+/// Write a self-contained HTML report
 ///
 /// A self-contained HTML file: status, causes, resources by kind, history, events, components, the inventory with its
 /// drift, and the tree. It works from disk, is readable in light and dark, and prints. Text that looks like a
@@ -91,7 +93,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let now = source.now();
         let place = match &args.from.from {
             Some(path) => path.display().to_string(),
-            None => source.place(),
+            // An address means something to others; the name of a context only to who chose it.
+            None => source.address(),
         };
         let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
         let looked = within(shell, async {
@@ -114,6 +117,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Ok::<_, CliError>((viewed, found.value.is_none()))
         });
         let (viewed, is_empty) = looked.await??;
+        let viewed = viewed.unless_blind(|page| page.causes.counts.total == 0)?;
+        let verdict = viewed.value.causes.verdict;
+        if verdict == HealthVerdict::NotInstalled {
+            return Err(source.not_installed());
+        }
         if is_empty && let Some(error) = no_namespace(&source, shell.global().namespace()).await {
             return Err(error);
         }
@@ -127,7 +135,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
             (None, _) => shell.print_bytes(html(&page).as_bytes()),
         }
-        Ok(Exit::Done)
+        Ok(exit_of(verdict, VerdictUse::List))
     })
 }
 

@@ -22,6 +22,9 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     match command {
         Command::Instance(args) => {
             rights.instance(&args.name, &[always("patch", KIND)]);
+            if args.in_process.in_process {
+                rights.run_in_process();
+            }
             if args.wait.wait {
                 rights.instance(&args.name, FOLLOWS);
                 rights.everywhere(FINDS_OPERATOR);

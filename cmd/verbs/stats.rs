@@ -1,22 +1,23 @@
 //! `stats`: counts Flux objects by kind and state.
 
-use flux_operator::inspect::read::pages;
-use flux_operator::inspect::read::pages::{Listed, Scope};
-use flux_operator::inspect::report::{self, StatsRow};
+use std::cell::Cell;
 
 use crate::args::list::{ListRequest, place, show_list};
-use crate::flows::rights::{KIND, Rights, always};
+use crate::flows::rights::{EXPLAINS, KIND, Rights, always};
 use crate::output::listing::{Listing, listing};
-use crate::session::connect::cli_error;
-use crate::session::read_source::{FromArgs, Source, Viewed};
+use crate::session::health::{VerdictUse, exit_of};
+use crate::session::read_source::{FromArgs, Source};
 use crate::terminal::output_format::{Format, OutputArgs, no_names};
 use crate::terminal::{CliError, Exit, Shell};
+use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::report;
 
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///
-/// Counted live in all namespaces, or in the one of -n; no report is needed. RUNNING counts all objects that are not
-/// suspended. An object that waits for a dependency counts in WAITING and not in FAILING; both together are what `get
-/// all -A --ready-status False` lists.
+/// Counted live in all namespaces, or in the one of -n; no report is needed.
+/// RUNNING is all that is not suspended: READY, FAILING, IN PROGRESS and NOT
+/// STARTED together, as `why` and `status` judge them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The whole cluster\n  \
@@ -36,8 +37,9 @@ pub struct Args {
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
-    let namespace = rights.scope(args.all_namespaces, "default");
+    let namespace = rights.listed(args.all_namespaces);
     rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
+    rights.everywhere(EXPLAINS);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -46,7 +48,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
-        let namespace = shell.global().namespace().map(str::to_owned).filter(|_| !args.all_namespaces);
+        let namespace = source.listed_namespace(args.all_namespaces);
         let options = ListRequest {
             output: &args.output,
             watch: false,
@@ -55,24 +57,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             single: false,
             nothing: format!("no Flux resources found{}", place(namespace.as_deref())),
         };
-        show_list(shell, &source, options, async || {
-            let rows = match &source {
-                Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
-                Source::Cluster(session) => {
-                    let scope = Scope { namespace: namespace.clone(), selector: None };
-                    let counted = pages::count(&session.cluster, &scope, |_, _| ()).await.map_err(|e| cli_error(&e))?;
-                    let (mut rows, listed): (Vec<StatsRow>, Vec<Listed>) = counted.into_iter().unzip();
-                    rows.retain(|row| row.running + row.suspended > 0);
-                    let denied = listed.into_iter().filter_map(|one| match one {
-                        Listed::Denied(error) => Some(*error),
-                        _ => None,
-                    });
-                    Viewed { value: rows, refusals: denied.collect() }.unless_blind(Vec::is_empty)?.with_warnings(shell)
-                }
-            };
+        let verdict = Cell::new(HealthVerdict::Ready);
+        let exit = show_list(shell, &source, options, async || {
+            let now = source.now();
+            let view = |snapshot: &Snapshot| report::stats_by_health(snapshot, namespace.as_deref(), now);
+            let viewed = source.view(shell, view).await?.unless_blind(|(_, rows)| rows.is_empty())?;
+            let (found, rows) = viewed.with_warnings(shell);
+            verdict.set(found);
             let listing: Listing = listing(&rows);
             Ok(listing)
         })
-        .await
+        .await?;
+        Ok(if exit == Exit::Done { exit_of(verdict.get(), VerdictUse::List) } else { exit })
     })
 }

@@ -1,16 +1,28 @@
 //! `status`: the first command of the day.
 
-use flux_operator::api::kinds::{DEPLOYMENT, FLUX_KINDS, POD};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use flux_operator::api::kinds::{DEPLOYMENT, FLUX_KINDS, INSTANCE, POD};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::age::short_age;
+use flux_operator::inspect::health::{HealthCounts, HealthVerdict, KindCounts};
 use flux_operator::inspect::resources::ResourceRow;
-use flux_operator::inspect::status::{KindCounts, StatusView, status};
+use flux_operator::inspect::status::{StatusOptions, StatusView, status};
+use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::args::list::no_namespace;
-use crate::flows::rights::{KIND, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always};
+use crate::flows::desired::desired_of_embedded;
+use crate::flows::rights::{
+    EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, OVERVIEW, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE,
+    Rights, always,
+};
 use crate::output::screen::Screen;
 use crate::output::table::{short_revision, terminal_width};
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, Viewed, within};
 use crate::session::watch::Changes;
 use crate::terminal::output_format::{Format, ViewArgs, structured};
@@ -18,9 +30,10 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the whole installation on one screen
 ///
-/// Versions, operator, instance, controllers, sync, Flux objects by kind and the
-/// oldest failures, with the command to run next. Ends with 0 when all is well and
-/// with 7 when something is not.
+/// Versions, operator, instance, controllers, sync, Flux objects by kind, drift and
+/// the oldest failures, with the command to run next. Ends with 0 when nothing
+/// fails, with 7 when something does, with 5 when you are not allowed to read what
+/// decides it, and with 4 when Flux is not installed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The first look of the day\n  \
@@ -36,7 +49,7 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
-    /// Go on and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -49,8 +62,12 @@ const LEAST_BAR: usize = 4;
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.everywhere(OVERVIEW);
+    rights.everywhere(EXPLAINS);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
-    rights.flux_kinds(None, |kind| !["FluxInstance", "FluxReport"].contains(&kind.kind), &[always("list", KIND)]);
+    rights.in_namespace(&namespace, EXPLAINS_SECRETS);
+    rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
+    rights.everywhere(READS_INVENTORY_CLUSTER);
+    rights.flux_kinds(None, |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
     if args.watch {
         rights.flux_kinds(None, |_| true, &[always("list watch", KIND)]);
     }
@@ -61,12 +78,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let source = Source::open_to_judge(shell, &args.from).await?;
         if !args.watch {
             let view = look(shell, &source).await?.with_warnings(shell);
+            // A namespace that was named may be mistyped; an empty cluster is a state like others.
             if view.instance.is_none()
-                && let Some(error) = no_namespace(&source, Some(&source.instance_namespace())).await
+                && let Some(error) = no_namespace(&source, shell.global().namespace()).await
             {
                 return Err(error);
             }
-            shell.print_in_colour(&text(&view, args, shell, source.now())?);
+            shell.print_in_colour(&text(&view, args, shell, &source)?);
             return Ok(exit(&view));
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
@@ -77,7 +95,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let viewed = look(shell, &source).await?;
             // Said once: what may not be read does not change.
             let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
-            let text = text(&view, args, shell, source.now())?;
+            let text = text(&view, args, shell, &source)?;
             if shell.can_redraw() {
                 shell.redraw(&text);
             } else if shown.as_ref() != Some(&text) {
@@ -92,21 +110,27 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn exit(view: &StatusView<String>) -> Exit {
-    if view.well { Exit::Done } else { Exit::Unhealthy }
+    exit_of(view.verdict, VerdictUse::Judge)
 }
 
 async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView<String>>, CliError> {
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let now = source.now();
-    let view = source.view(shell, |snapshot| status(snapshot, &namespace, CLIENT, &known, now));
+    let built: RefCell<BTreeMap<ObjectId, Option<Rc<[Value]>>>> = RefCell::default();
+    // Built once, however often the view is evaluated.
+    let desired = |instance: &Value| {
+        built.borrow_mut().entry(ObjectId::of(instance)).or_insert_with(|| desired_of_embedded(instance)).clone()
+    };
+    let options = StatusOptions { namespace: &namespace, client: CLIENT, known: &known, now, desired: &desired };
+    let view = source.view(shell, |snapshot| status(snapshot, options));
     let viewed = within(shell, view).await??;
     let whereto = source.whereto();
     let value = viewed.value.map_steps(|step| whereto.command(&step));
     Ok(Viewed { value, refusals: viewed.refusals })
 }
 
-fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -> Result<String, CliError> {
+fn text(view: &StatusView<String>, args: &Args, shell: &Shell, source: &Source<'_>) -> Result<String, CliError> {
     Ok(match structured(view, &args.view.output)? {
         Some(text) => text,
         None if matches!(args.view.output, Format::Name) => {
@@ -114,14 +138,21 @@ fn text(view: &StatusView<String>, args: &Args, shell: &Shell, now: Timestamp) -
         }
         None => {
             let width = shell.stdout_is_terminal().then(terminal_width);
-            screen(view, Screen::new(width, shell.stdout_color()), now)
+            screen(view, Screen::new(width, shell.stdout_color()), source)
         }
     })
 }
 
-fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> String {
+fn screen(view: &StatusView<String>, mut screen: Screen, source: &Source<'_>) -> String {
+    let now = source.now();
     let versions = &view.versions;
     let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".into());
+    if view.verdict == HealthVerdict::NotInstalled {
+        screen.marked("Flux", Some(false), &source.not_installed_text());
+        screen.line("Kubernetes", &known(&versions.kubernetes));
+        next(view, &mut screen);
+        return screen.text();
+    }
     let allowed = match (&versions.range, &versions.newest_allowed) {
         (Some(range), Some(newest)) => format!(" ({range}, newest allowed {newest})"),
         (Some(range), None) => format!(" ({range})"),
@@ -130,16 +161,17 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
     screen.line("Flux", &format!("{}{allowed}", known(&versions.distribution)));
     screen.line("Kubernetes", &known(&versions.kubernetes));
     let operator = versions.operator.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
-    screen.marked("Operator", operator_is_fine(view), &format!("{operator}{}", view.operator.message));
-    match &view.instance {
-        None => screen.marked("Instance", Some(false), "there is none in this namespace"),
-        Some(row) => {
-            let says = format!("{}/{}  {}", row.namespace, row.name, row.says(now));
-            screen.marked("Instance", Some(row.ready == "True"), &says);
-        }
-    }
+    let without = if view.operator.state == "Absent" { " (reconcile with --in-process)" } else { "" };
+    screen.marked("Operator", operator_is_fine(view), &format!("{operator}{}{without}", view.operator.message));
+    instance(view, &mut screen, source);
+    let mut told = BTreeSet::new();
     for controller in &view.controllers {
-        let why = controller.message.as_ref().map(|message| format!("  {message}")).unwrap_or_default();
+        let why = match &controller.message {
+            None => String::new(),
+            // Print a reason once for all its controllers.
+            Some(message) if told.insert(message) => format!("  {message}"),
+            Some(_) => "  for the same reason".to_owned(),
+        };
         let says = format!("{} {}/{}{why}", controller.name, controller.ready_pods, controller.desired_pods);
         screen.marked("Controllers", Some(controller.message.is_none()), &says);
     }
@@ -151,30 +183,92 @@ fn screen(view: &StatusView<String>, mut screen: Screen, now: Timestamp) -> Stri
             "Suspended" => format!("  suspended: {}", row.message),
             _ => format!("  {}", row.message),
         };
-        screen.marked("Sync", Some(row.ready == "True"), &format!("{}/{}{revision}{message}", row.kind, row.name));
+        let id = ObjectId::new(row.group, row.kind, Some(&row.namespace), &row.name);
+        screen.marked(
+            "Sync",
+            mark_of_ready(view, &id, &row.ready),
+            &format!("{}/{}{revision}{message}", row.kind, row.name),
+        );
     }
-    let longest = view.kinds.iter().map(|counts| counts.kind.len()).max().unwrap_or_default();
-    let beside = longest + 4 + view.kinds.iter().map(|counts| told(counts).len()).max().unwrap_or_default();
+    let longest = view.kinds.iter().map(|kind| kind.kind.len()).max().unwrap_or_default();
+    let beside = longest + 4 + view.kinds.iter().map(|kind| kind.counts.in_words().len()).max().unwrap_or_default();
     let cells = screen.room().map_or(BAR, |room| room.saturating_sub(beside).min(BAR));
-    for counts in &view.kinds {
+    for KindCounts { kind, counts } in &view.kinds {
         let bar = if cells < LEAST_BAR { String::new() } else { format!("{}  ", bar(counts, cells)) };
-        let head = format!("{:longest$}  {bar}", counts.kind);
-        screen.headed("Objects", Some(counts.failing == 0), &head, &told(counts));
+        let head = format!("{kind:longest$}  {bar}");
+        screen.headed("Objects", mark_of(counts), &head, &counts.in_words());
     }
-    if !view.failures.is_empty() {
-        let total: usize = view.kinds.iter().map(|counts| counts.total).sum();
-        screen.line("Failing", &format!("{} of {total}, for the longest:", view.failing));
-        for row in &view.failures {
-            screen.marked("Failing", Some(false), &failure(row, now));
-        }
+    if let Some(drifted) = view.drifted.filter(|drifted| *drifted > 0) {
+        let objects = if drifted == 1 { "object differs" } else { "objects differ" };
+        screen.marked("Drift", None, &format!("{drifted} {objects} from what the instance builds"));
     }
-    if let Some(next) = &view.next {
-        screen.command("Next", next);
-    }
+    failures(view, &mut screen, now);
+    next(view, &mut screen);
     screen.text()
 }
 
-/// Returns `None` without an operator, which is fine: terminals and pipelines can reconcile an instance too.
+fn next(view: &StatusView<String>, screen: &mut Screen) {
+    if let Some(next) = &view.next {
+        screen.command("Next", next);
+    }
+}
+
+fn instance(view: &StatusView<String>, screen: &mut Screen, source: &Source<'_>) {
+    let Some(row) = &view.instance else {
+        if view.unreadable.contains(&"FluxInstance") {
+            return screen.marked("Instance", None, "unknown: you are not allowed to read FluxInstances");
+        }
+        let elsewhere = match view.elsewhere.as_slice() {
+            [] => String::new(),
+            places => format!(" (there is one in namespace {}; choose it with -n)", places.join(", ")),
+        };
+        let says = format!("no FluxInstance in namespace {}{elsewhere}", source.instance_namespace());
+        return screen.marked("Instance", None, &says);
+    };
+    let says = format!("{}/{}  {}", row.namespace, row.name, row.says(source.now()));
+    let id = ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
+    screen.marked("Instance", mark_of_ready(view, &id, &row.ready), &says);
+}
+
+/// The mark of an object: failing objects are marked as such even if they reported Ready before.
+fn mark_of_ready(view: &StatusView<String>, id: &ObjectId, ready: &str) -> Option<bool> {
+    match ready {
+        _ if view.affected.contains(id) => Some(false),
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
+    }
+}
+
+fn mark_of(counts: &HealthCounts) -> Option<bool> {
+    match counts {
+        HealthCounts { failing, .. } if *failing > 0 => Some(false),
+        HealthCounts { ready, total, .. } if ready == total => Some(true),
+        // A kind of which nothing is ready yet is not well and not broken.
+        HealthCounts { ready: 0, .. } => None,
+        _ => Some(true),
+    }
+}
+
+/// The objects that have failed for the longest; those that report the same are one line.
+fn failures(view: &StatusView<String>, screen: &mut Screen, now: Timestamp) {
+    if view.failures.is_empty() {
+        return;
+    }
+    screen.line("Failing", &format!("{} of {} failing, oldest first:", view.failing, view.counts.total));
+    let mut told: Vec<(&ResourceRow, usize)> = vec![];
+    for row in &view.failures {
+        match told.iter_mut().find(|(first, _)| (&first.message, &first.reason) == (&row.message, &row.reason)) {
+            Some((_, alike)) => *alike += 1,
+            None => told.push((row, 0)),
+        }
+    }
+    for (row, alike) in told {
+        screen.marked("Failing", Some(false), &failure(row, alike, now));
+    }
+}
+
+/// No operator at all is fine: an instance can be kept from terminals and pipelines.
 fn operator_is_fine(view: &StatusView<String>) -> Option<bool> {
     match view.operator.state {
         "Running" => Some(true),
@@ -183,33 +277,25 @@ fn operator_is_fine(view: &StatusView<String>) -> Option<bool> {
     }
 }
 
-fn failure(row: &ResourceRow, now: Timestamp) -> String {
+fn failure(row: &ResourceRow, alike: usize, now: Timestamp) -> String {
+    let alike = if alike > 0 { format!(" and {alike} more") } else { String::new() };
     let since = row.last_reconciled.map(|at| format!(", {}", short_age(at, now))).unwrap_or_default();
-    format!("{}/{}/{}{since}: {} ({})", row.kind, row.namespace, row.name, row.message, row.reason)
+    format!("{}/{}/{}{alike}{since}: {} ({})", row.kind, row.namespace, row.name, row.message, row.reason)
 }
 
 /// How much of a kind is ready: every object that is not leaves a gap.
-fn bar(counts: &KindCounts, cells: usize) -> String {
+fn bar(counts: &HealthCounts, cells: usize) -> String {
     let share = counts.ready * cells / counts.total.max(1);
     let full = if counts.ready == counts.total { cells } else { share.min(cells.saturating_sub(1)) };
     format!("{}{}", "█".repeat(full), "░".repeat(cells - full))
-}
-
-fn told(counts: &KindCounts) -> String {
-    let waiting = counts.total.saturating_sub(counts.ready + counts.failing + counts.suspended);
-    let words =
-        [(counts.ready, "ready"), (counts.failing, "failing"), (counts.suspended, "suspended"), (waiting, "waiting")];
-    let words: Vec<String> =
-        words.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    words.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn counts(total: usize, ready: usize, failing: usize) -> KindCounts {
-        KindCounts { kind: "Kustomization", total, ready, failing, suspended: 0 }
+    fn counts(total: usize, ready: usize, failing: usize) -> HealthCounts {
+        HealthCounts { total, ready, failing, ..HealthCounts::default() }
     }
 
     #[test]
@@ -217,6 +303,8 @@ mod tests {
         assert_eq!(bar(&counts(3, 3, 0), BAR), "█".repeat(BAR));
         assert_eq!(bar(&counts(2000, 1999, 1), BAR), format!("{}░", "█".repeat(BAR - 1)));
         assert_eq!(bar(&counts(5, 0, 5), BAR), "░".repeat(BAR));
-        assert_eq!(told(&counts(5, 2, 1)), "2 ready, 1 failing, 2 waiting");
+        // Nothing known and nothing ready look different from each other.
+        assert_eq!(mark_of(&counts(5, 0, 5)), Some(false));
+        assert_eq!(mark_of(&HealthCounts { total: 2, not_started: 2, ..HealthCounts::default() }), None);
     }
 }

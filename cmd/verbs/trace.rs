@@ -114,9 +114,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// Returns every object of a kind in the namespace.
 async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Value>, CliError> {
     let resource = source.kind(kind).await?;
-    let namespace = source.namespace_of(&resource);
+    let namespace = source.listed_namespace(false).filter(|_| resource.namespaced);
     let objects = source.objects(shell, &resource, namespace.as_deref()).await?;
     if objects.is_empty() {
+        if source.is_not_installed(shell).await {
+            return Err(source.not_installed());
+        }
         shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
         hint_at_namespace(shell, source, namespace.as_deref()).await;
     }

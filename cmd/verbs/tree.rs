@@ -168,13 +168,19 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
         let made = within(shell, async {
             let mut owners: Vec<(bool, Value)> = vec![];
             for (resource, name) in wanted {
-                let namespace = source.namespace_of(resource);
+                let namespace = match name {
+                    Some(_) => source.namespace_of(resource),
+                    None => source.listed_namespace(false).filter(|_| resource.namespaced),
+                };
                 let found = match name {
                     Some(name) => source.object(shell, resource, namespace.as_deref(), name).await.map(|one| vec![one]),
                     None => source.objects(shell, resource, namespace.as_deref()).await,
                 };
                 let found = lacking.found(found)?;
                 if found.as_ref().is_some_and(Vec::is_empty) {
+                    if source.is_not_installed(shell).await {
+                        return Err(source.not_installed());
+                    }
                     shell.status(&format!("no {} found{}", resource.kind, place(namespace.as_deref())));
                     hint_at_namespace(shell, &source, namespace.as_deref()).await;
                 }

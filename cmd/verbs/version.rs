@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return print(&client, args, shell);
     }
     match shell.run(whole(args, shell)) {
-        Ok(view) => print(&view, args, shell),
+        Ok((view, exit)) => print(&view, args, shell).map(|_| exit),
         Err(error) if error.exit() == Exit::Interrupted => Err(error),
         Err(error) => {
             // Print the known versions before the failure.
@@ -57,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-async fn whole(args: &Args, shell: &Shell) -> Result<VersionView, CliError> {
+async fn whole(args: &Args, shell: &Shell) -> Result<(VersionView, Exit), CliError> {
     let source = Source::open(shell, &args.from).await?;
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|v| v.name).collect();
@@ -70,10 +70,13 @@ async fn whole(args: &Args, shell: &Shell) -> Result<VersionView, CliError> {
     )
     .await??;
     let (view, is_empty) = viewed.with_warnings(shell);
+    if is_empty && let Some(exit) = source.tell_not_installed(shell).await {
+        return Ok((view, exit));
+    }
     if is_empty {
         hint_at_namespace(shell, &source, shell.global().namespace()).await;
     }
-    Ok(view)
+    Ok((view, Exit::Done))
 }
 
 fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -85,7 +88,9 @@ fn print(view: &VersionView, args: &Args, shell: &Shell) -> Result<Exit, CliErro
             lines.push(("kubernetes", view.kubernetes.as_ref()));
             lines.push(("range", view.range.as_ref()));
             lines.push(("newest allowed", view.newest_allowed.as_ref()));
-            lines.push(("newest, kept away by the range", view.newest_blocked.as_ref()));
+            let range = view.range.as_deref().unwrap_or_default();
+            let blocked = view.newest_blocked.as_ref().map(|newest| format!("{newest} (outside range {range})"));
+            lines.push(("newest", blocked.as_ref()));
             let plain = matches!(args.view.output, Format::Name);
             lines
                 .into_iter()

@@ -76,7 +76,7 @@ async fn follow(
     let absent = if args.until == For::Create { Absent::Awaited } else { Absent::Ends };
     let followed: Vec<_> =
         targets.into_iter().map(|target| Followed { target, request: None, absent, uid: None }).collect();
-    session.shell.interruption().set("nothing was changed; the objects go on without this wait", None);
+    session.shell.interruption().set("nothing was changed; reconciliation continues in the cluster", None);
     if args.until == For::Delete {
         for one in &followed {
             until_gone(session, one, mode).await?;

@@ -1,5 +1,8 @@
 //! `what-changed`: recent changes with their authors.
 
+use std::cell::Cell;
+
+use flux_operator::api::field_managers::Author;
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
 use flux_operator::inspect::changes;
 
@@ -8,21 +11,22 @@ use crate::args::list::{ListRequest, place, show_list};
 use crate::flows::rights::{KIND, Right, Rights, always};
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, warn_of_refusals};
-use crate::terminal::output_format::OutputArgs;
+use crate::terminal::output_format::{Format, OutputArgs};
 use crate::terminal::{CliError, Exit, Shell};
-use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
 /// Show who changed what, in the order of time
 ///
-/// Flux objects and all that they applied, from managed fields, histories, events and Helm's releases; of all
-/// namespaces unless -n names one. AUTHOR distinguishes Flux and Kubernetes from people and other tools. The API server
-/// keeps the last write of each manager, and events for about an hour.
+/// Flux objects and all that they applied, from managed fields, histories, events
+/// and Helm's releases; of all namespaces unless -n names one. The table shows
+/// what people and other tools did; the writes of Flux and Kubernetes are counted
+/// below it, and shown with --all or a filter. The API server keeps the last write
+/// of each manager, and events for about an hour.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The last two hours\n  \
     flux-operator what-changed\n\n  \
-    # What people did since this morning, with the fields\n  \
-    flux-operator what-changed --since 2026-11-22T08:00:00Z --filter author=other\n\n  \
+    # Since this morning, the writes of Flux and Kubernetes too\n  \
+    flux-operator what-changed --since 2026-11-22T08:00:00Z --all\n\n  \
     # One namespace, as JSON\n  \
     flux-operator -n apps what-changed --since 30m -o json\n\n  \
     # From a dump somebody sent\n  \
@@ -34,11 +38,14 @@ pub struct Args {
     /// All namespaces, whatever -n says
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
+    /// Also what Flux and Kubernetes wrote themselves
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -53,7 +60,7 @@ const CHANGES_OF_CLUSTER: &[Right] =
     &[always("list", "namespaces customresourcedefinitions"), always("list", "clusterroles clusterrolebindings")];
 
 pub fn rights(args: &Args, rights: &mut Rights) {
-    let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);
+    let namespace = rights.listed(args.all_namespaces);
     let namespace = namespace.as_deref();
     rights.named(namespace, &[], CHANGES);
     if args.all_namespaces {
@@ -69,22 +76,33 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        // The context's namespace is where the user works, not where changes happen.
-        let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
+        let namespace = source.listed_namespace(args.all_namespaces);
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,
             kinds: FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([EVENT]).collect(),
             namespace: namespace.clone(),
             single: false,
-            nothing: format!("nothing changed since then{}", place(namespace.as_deref())),
+            nothing: format!("nothing changed since then by people or other tools{}", place(namespace.as_deref())),
         };
-        show_list(shell, &source, options, async || {
+        // A table is for reading; what a program reads, or a filter chooses from, is whole.
+        let folds = !args.all && matches!(args.output.output, Format::Table) && args.output.filter.is_empty();
+        let folded = Cell::new(0);
+        let exit = show_list(shell, &source, options, async || {
             let since = args.since.before(source.now()).unwrap_or(jiff::Timestamp::MIN);
             let viewed = source.view(shell, |snapshot| changes::rows(snapshot, namespace.as_deref(), since)).await?;
             warn_of_refusals(shell, &viewed.refusals);
-            Ok(listing(&viewed.or_refusal(Vec::is_empty)?))
+            let mut rows = viewed.or_refusal(Vec::is_empty)?;
+            let all = rows.len();
+            rows.retain(|row| !folds || !matches!(row.author, Some(Author::Flux | Author::Kubernetes)));
+            folded.set(all - rows.len());
+            Ok(listing(&rows))
         })
-        .await
+        .await?;
+        if folded.get() > 0 {
+            let writes = if folded.get() == 1 { "write" } else { "writes" };
+            shell.status(&format!("and {} {writes} by Flux and Kubernetes themselves; --all shows them", folded.get()));
+        }
+        Ok(exit)
     })
 }

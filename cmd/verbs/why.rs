@@ -17,10 +17,11 @@ mod object;
 /// With KIND/NAME: from a Flux object or a workload to the first real cause: its
 /// controller, dependencies, source, secrets, refused objects, pods, volumes,
 /// nodes. Without: every Flux object that is not well, and every workload that Flux
-/// applied, grouped by cause, with whom each cause takes down; of all namespaces
+/// applied, grouped by cause, with the objects that each affects; of all namespaces
 /// unless -n names one.
 ///
-/// Ends with 0 when all is well and with 7 when a cause was found.
+/// Ends with 0 when nothing fails, with 7 when something does, with 5 when you are
+/// not allowed to read what decides it, and with 4 when Flux is not installed.
 #[derive(clap::Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -31,7 +32,7 @@ mod object;
     flux-operator -n apps why kustomization/podinfo\n  \
     flux-operator -n apps why hr podinfo\n  \
     flux-operator -n apps why deployment/podinfo\n\n  \
-    # All that each cause takes down\n  \
+    # Every object that each cause affects\n  \
     flux-operator why -A -o wide\n\n  \
     # The causes as words, for scripts\n  \
     flux-operator why -o jsonpath='{.causes[*].reason}'\n\n  \
@@ -68,7 +69,7 @@ const READS_INSTALLATION: &[Right] = &[when(
 )];
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let namespace = rights.scope(args.all_namespaces, "default");
+    let namespace = rights.listed(args.all_namespaces);
     rights.everywhere(EXPLAINS);
     rights.named(namespace.as_deref(), &[], EXPLAINS_SECRETS);
     match &args.command {

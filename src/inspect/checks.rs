@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::health::HealthVerdict;
 use super::next_step::NextStep;
 use super::read::snapshot::Snapshot;
 use super::upgrade::{self, Argument, Target};
+use super::why::{CauseGroup, Overview, overview};
 use super::{components, operator, trace, version};
 use crate::api::crd;
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind, INSTANCE};
@@ -85,6 +87,9 @@ impl Group {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CheckReport")]
 pub struct CheckReport<S = NextStep> {
+    /// How the installation stands as a whole, by the evaluation of `why`; absent before an installation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthVerdict>,
     /// False when a check failed; warnings are allowed.
     pub passed: bool,
     pub passes: usize,
@@ -95,9 +100,10 @@ pub struct CheckReport<S = NextStep> {
 }
 
 impl CheckReport {
-    fn of(groups: Vec<Group>) -> Self {
+    fn of(health: Option<HealthVerdict>, groups: Vec<Group>) -> Self {
         let count = |verdict| groups.iter().flat_map(|g| &g.checks).filter(|c| c.verdict == verdict).count();
         CheckReport {
+            health,
             passed: count(Verdict::Fail) == 0,
             passes: count(Verdict::Pass),
             warnings: count(Verdict::Warn),
@@ -114,6 +120,7 @@ impl<S> CheckReport<S> {
         let check = |Check { name, verdict, message, hint }| Check { name, verdict, message, hint: hint.map(&word) };
         let group = |group: Group<S>| Group { name: group.name, checks: group.checks.into_iter().map(check).collect() };
         CheckReport {
+            health: self.health,
             passed: self.passed,
             passes: self.passes,
             warnings: self.warnings,
@@ -151,18 +158,42 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
     // Before anything lists Flux objects: at which version they were applied is looked at.
     snapshot.want_managers();
     let mut groups = vec![kubernetes(snapshot), rights(snapshot, options)];
-    if !options.pre {
+    let found = (!options.pre).then(|| overview(snapshot, None, options.now));
+    if let Some(found) = &found {
+        // A part that is on its way fails nothing: what fails is said by the health of the whole.
+        let unwell = if found.failing > 0 { Verdict::Fail } else { Verdict::Warn };
         groups.extend([
-            definitions(snapshot, options.namespace),
-            operator_group(snapshot, options),
-            components_group(snapshot, options.namespace),
-            sync(snapshot, options.namespace),
+            definitions(snapshot, options.namespace, unwell),
+            operator_group(snapshot, options, unwell),
+            components_group(snapshot, options.namespace, unwell),
+            sync(snapshot, options.namespace, unwell),
             api_versions(snapshot, options.namespace),
+            health_group(found),
         ]);
     }
     groups.extend(options.to.map(|target| upgrade_group(snapshot, options.namespace, target)));
     groups.extend(options.distribution.map(|given| distribution_group(snapshot, options.namespace, given)));
-    CheckReport::of(groups)
+    CheckReport::of(found.map(|found| found.verdict), groups)
+}
+
+/// How Flux's objects and workloads stand, by cause.
+fn health_group(found: &Overview) -> Group {
+    let mut group = Group::new("health");
+    for CauseGroup { cause, affected, .. } in &found.causes {
+        let more = affected.len().saturating_sub(1);
+        let more = if more > 0 { format!(" (affects {} objects)", affected.len()) } else { String::new() };
+        let next = cause.next.first().cloned().unwrap_or(NextStep::ExplainAll);
+        group.fail(&cause.object.to_string(), format!("{}{more}", cause.summary), next);
+    }
+    match found.verdict {
+        HealthVerdict::Failing => {}
+        HealthVerdict::Unknown => {
+            group.skip("objects", format!("not allowed to read {}", found.unreadable.join(", ")));
+        }
+        HealthVerdict::NotInstalled => group.skip("objects", "Flux is not installed"),
+        _ => group.pass("objects", format!("nothing is failing: {}", found.counts.in_words())),
+    }
+    group
 }
 
 /// Can the instance be built from a distribution that was named?
@@ -335,7 +366,7 @@ fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let namespace = options.namespace;
     match snapshot.may("*", "*", "*", None) {
         Some(true) => {
-            group.pass("everything", "you may do everything");
+            group.pass("everything", "all required permissions granted (cluster-admin)");
             return group;
         }
         None if snapshot.is_dump() => {
@@ -379,7 +410,7 @@ fn instance_ref(namespace: &str) -> ObjectId {
     ObjectId::new(well_known::GROUP, "FluxInstance", Some(namespace), well_known::INSTANCE_NAME)
 }
 
-fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
+fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     let mut group = Group::new("definitions");
     let all = snapshot.list(&CRD, None);
     if !snapshot.knows(&CRD) {
@@ -391,10 +422,11 @@ fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
         .filter(|crd| kinds::FLUX_KINDS.iter().any(|k| k.group == fields::text(crd, "/spec/group")))
         .collect();
     if !of_flux.iter().any(|crd| fields::name(crd) == well_known::INSTANCE_CRD) {
-        group.fail(
+        group.add(
             well_known::INSTANCE_CRD,
+            unwell,
             "the FluxInstance API is not installed",
-            NextStep::ApplyInProcess.after("install the operator, or go without it"),
+            Some(NextStep::ApplyInProcess.after("install the operator, or go without it")),
         );
     }
     for crd in of_flux {
@@ -408,7 +440,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str) -> Group {
         let stored: Vec<_> = fields::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
-            group.fail(name, health.message, NextStep::Describe(ObjectId::of(crd)));
+            group.add(name, unwell, health.message, Some(NextStep::Describe(ObjectId::of(crd))));
         } else if old.is_empty() {
             group.pass(name, format!("established, stored as {storage}"));
         } else {
@@ -427,7 +459,7 @@ fn instance<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
         .and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), well_known::INSTANCE_NAME))
 }
 
-fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
+fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdict) -> Group {
     let mut group = Group::new("operator");
     let reference = instance_ref(options.namespace);
     match instance(snapshot, options.namespace) {
@@ -441,9 +473,11 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
                     group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
-                Some(ready) if ready.is_true() => group.fail(&name, fields::CHANGED_SINCE, why),
-                Some(ready) => group.fail(&name, format!("{}: {}", ready.reason(), ready.message()), why),
-                None => group.fail(&name, "nothing has reconciled it yet", why),
+                Some(ready) if ready.is_true() => group.add(&name, unwell, fields::CHANGED_SINCE, Some(why)),
+                Some(ready) => {
+                    group.add(&name, unwell, format!("{}: {}", ready.reason(), ready.message()), Some(why));
+                }
+                None => group.add(&name, unwell, HealthVerdict::NotStarted.as_str(), Some(why)),
             }
         }
         None if !snapshot.knows(&INSTANCE) && !snapshot.is_dump() => {
@@ -460,7 +494,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     match operator::state(snapshot, options.namespace, options.now) {
         OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => group.fail(
             &name(deployment),
-            "scaled to 0: nobody picks up changes",
+            "scaled to 0: changes are not reconciled",
             NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 },
         ),
         OperatorState::Stopped(deployment) => {
@@ -475,12 +509,12 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
             });
             group.fail(
                 "lease",
-                format!("{says}: the operator does not work"),
+                format!("{says}: the operator is not working"),
                 NextStep::Restart(ObjectId::of(deployment)),
             );
         }
         OperatorState::Absent => {
-            let hint = in_process().after("changes are only picked up in-process");
+            let hint = in_process().after("run this after every change");
             group.warn("deployment", "no operator runs in this cluster", hint);
         }
         OperatorState::Unknown => group.skip("deployment", "Deployments cannot be read"),
@@ -540,15 +574,16 @@ fn not_served(snapshot: &Snapshot, namespace: &str, group: &mut Group) {
     }
 }
 
-fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
+fn components_group(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     let mut group = Group::new("components");
     let deployments = components::deployments(snapshot, Some(namespace));
     if deployments.is_empty() {
         if snapshot.knows(&DEPLOYMENT) {
-            group.fail(
+            group.add(
                 "controllers",
+                unwell,
                 format!("no Flux controllers in namespace {namespace}"),
-                NextStep::advice("install Flux with a FluxInstance, or choose another namespace"),
+                Some(NextStep::advice("install Flux with a FluxInstance, or choose another namespace")),
             );
         } else {
             group.skip("controllers", "Deployments cannot be read");
@@ -560,24 +595,18 @@ fn components_group(snapshot: &Snapshot, namespace: &str) -> Group {
         if health.is_current() {
             group.pass(name, health.message);
         } else {
-            group.fail(
-                name,
-                format!(
-                    "{}: {}",
-                    health.status,
-                    trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message)
-                ),
-                NextStep::Explain(instance_ref(namespace)),
-            );
+            let why = trouble(deployment, components::pods(snapshot, deployment)).unwrap_or(health.message);
+            let explain = NextStep::Explain(instance_ref(namespace));
+            group.add(name, unwell, format!("{}: {why}", health.status), Some(explain));
         }
     }
     for name in instance(snapshot, namespace).into_iter().flat_map(|instance| components::missing(snapshot, instance)) {
-        group.fail(&name, "its Deployment is missing", NextStep::Explain(instance_ref(namespace)));
+        group.add(&name, unwell, "its Deployment is missing", Some(NextStep::Explain(instance_ref(namespace))));
     }
     group
 }
 
-fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
+fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
     let mut group = Group::new("sync");
     let find = |kind: &str, name: &str| {
         kinds::find(kind).and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), name))
@@ -589,7 +618,8 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
     };
     let name = fields::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
-        group.fail(&format!("kustomization/{name}"), "not found", NextStep::Explain(instance_ref(namespace)));
+        let explain = NextStep::Explain(instance_ref(namespace));
+        group.add(&format!("kustomization/{name}"), unwell, "not found", Some(explain));
         return group;
     };
     let mut objects = vec![kustomization];
@@ -602,8 +632,9 @@ fn sync(snapshot: &Snapshot, namespace: &str) -> Group {
         match ready {
             _ if kinds::is_suspended(object) => group.warn(&title, "suspended", NextStep::Resume(ObjectId::of(object))),
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
-            Some(ready) if ready.is_false() => group.fail(&title, ready.message(), hint),
-            _ => group.warn(&title, "not ready yet", hint),
+            Some(ready) if ready.is_false() => group.add(&title, unwell, ready.message(), Some(hint)),
+            Some(_) => group.warn(&title, HealthVerdict::InProgress.as_str(), hint),
+            None => group.warn(&title, HealthVerdict::NotStarted.as_str(), hint),
         }
     }
     group
@@ -649,7 +680,13 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
     if old.is_empty() && written == 0 && seen == 0 && kinds.iter().any(is_refused) {
         group.skip("deprecated versions", "Flux objects cannot be read");
     } else if old.is_empty() && written == 0 {
-        group.pass("deprecated versions", format!("none among {seen} Flux objects"));
+        group.pass(
+            "deprecated versions",
+            format!(
+                "no deprecated API versions ({})",
+                if seen == 1 { "1 object".to_owned() } else { format!("{seen} objects") }
+            ),
+        );
     }
     if !not_ready.is_empty() {
         let waiting = not_ready.iter().filter(|reason| **reason == "DependencyNotReady").count();
@@ -815,7 +852,7 @@ mod tests {
         let mut other = lease.clone();
         other["metadata"]["name"] = "kube-scheduler".into();
         let none = check(&Snapshot::of_dump([available, other]), at("2026-01-01T00:02:00Z"));
-        assert_eq!(find(&none, "lease").message, "there is none: the operator does not work");
+        assert_eq!(find(&none, "lease").message, "there is none: the operator is not working");
         let scaled = check(&Snapshot::of_dump([operator_deployment(0), lease]), at("2026-01-01T01:25:00Z"));
         assert_eq!(find(&scaled, "deployment/flux-operator").verdict, Verdict::Fail);
         assert!(matches!(find(&scaled, "deployment/flux-operator").hint, Some(NextStep::Scale { replicas: 1, .. })));

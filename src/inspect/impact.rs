@@ -213,9 +213,7 @@ fn protection(owner: &Value, live: &Value) -> Option<String> {
     match fields::kind(owner) {
         "Kustomization" => is(KUSTOMIZE_PRUNE_ANNOTATION, "disabled"),
         "HelmRelease" => is(HELM_KEEP, "keep"),
-        "FluxInstance" if fields::kind(live) == "Namespace" => {
-            Some("a namespace may hold what is not Flux's".to_owned())
-        }
+        "FluxInstance" if fields::kind(live) == "Namespace" => Some("it may contain other resources".to_owned()),
         _ => is(well_known::PRUNE, "disabled"),
     }
 }
@@ -392,7 +390,7 @@ mod tests {
             plain("ConfigMap", "apps", "config", json!({})),
         ]);
         assert_eq!(told(&found.deleted), ["Kustomization/fs/sync", "Deployment/fs/source-controller"]);
-        assert_eq!(told(&found.kept), ["Namespace/fs a namespace may hold what is not Flux's"]);
+        assert_eq!(told(&found.kept), ["Namespace/fs it may contain other resources"]);
     }
 
     #[test]

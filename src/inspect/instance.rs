@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::health::HealthVerdict;
 use crate::api::kinds;
 use crate::api::well_known::condition::READY;
 use crate::format::age::short_age;
@@ -60,7 +61,7 @@ impl InstanceRow {
                 _ if fields::is_being_deleted(instance) => fields::BEING_DELETED.into(),
                 Some(ready) if ready.is_true() && !fields::is_observed(instance) => fields::CHANGED_SINCE.into(),
                 Some(ready) => ready.message().into(),
-                None => "Not initialized".into(),
+                None => HealthVerdict::NotStarted.as_str().into(),
             },
         }
     }
@@ -162,13 +163,13 @@ mod tests {
         suspended["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
         assert_eq!(says(&suspended), "suspended; its last run 3d ago: Reconciliation finished in 1s");
         suspended["status"] = Value::Null;
-        assert_eq!(says(&suspended), "suspended: Not initialized");
+        assert_eq!(says(&suspended), "suspended: not started");
     }
 
     #[test]
     fn an_instance_without_status_is_unknown() {
         let row = InstanceRow::of(&json!({"metadata": {"name": "flux"}}));
-        assert_eq!((row.ready.as_str(), row.message.as_str()), ("Unknown", "Not initialized"));
+        assert_eq!((row.ready.as_str(), row.message.as_str()), ("Unknown", "not started"));
         assert_eq!(row.last_reconciled, None);
     }
 

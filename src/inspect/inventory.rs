@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::read::snapshot::Snapshot;
+use crate::api::kinds::CRD;
 use crate::api::{takeover, well_known};
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::fields;
@@ -93,7 +94,7 @@ pub type Owned<'a> = (ObjectId, Option<&'a Value>);
 ///
 /// From a cluster it reads one list per kind, and then single objects that the lists do not contain.
 pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'a>>> {
-    list_owned(snapshot, owner);
+    list_owned(snapshot, owner, |_| true);
     if snapshot.is_loading() {
         return None;
     }
@@ -109,7 +110,7 @@ pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'
     owned(snapshot, owner).unwrap_or_else(|| entries(owner).into_iter().map(|id| (id, None)).collect())
 }
 
-fn list_owned(snapshot: &Snapshot, owner: &Value) {
+fn list_owned(snapshot: &Snapshot, owner: &Value, is_meant: impl Fn(&ObjectId) -> bool) {
     let selector = match (fields::group(owner), fields::namespace(owner)) {
         (well_known::GROUP, Some(namespace)) => format!(
             "{}={},{}={namespace}",
@@ -122,7 +123,8 @@ fn list_owned(snapshot: &Snapshot, owner: &Value) {
         }
         _ => return,
     };
-    let kinds: BTreeSet<_> = entries(owner).into_iter().map(|id| (id.group, id.kind, id.version)).collect();
+    let kinds: BTreeSet<_> =
+        entries(owner).into_iter().filter(is_meant).map(|id| (id.group, id.kind, id.version)).collect();
     for (group, kind, version) in kinds {
         if let Some(resource) = snapshot.resource_type(&group, &version, &kind) {
             snapshot.list_labelled(&resource, None, &selector);
@@ -141,6 +143,21 @@ pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) ->
         .into_iter()
         .map(|(reference, live)| row(snapshot, reference, live, &desired))
         .collect()
+}
+
+/// How many objects of an instance are missing or differ from what it builds; nothing while they are on their way.
+///
+/// Definitions are not compared: their schemas are most of a cluster's text, and one that is missing is a fault of its own.
+pub(super) fn drifted(snapshot: &Snapshot, instance: &Value, desired: &[Value]) -> usize {
+    let is_definition = |id: &ObjectId| id.kind == CRD.kind && id.group == CRD.group;
+    list_owned(snapshot, instance, |id| !is_definition(id));
+    if snapshot.is_loading() {
+        return 0;
+    }
+    let desired = desired.iter().map(|object| (ObjectId::of(object), object)).collect();
+    let applied = entries(instance).into_iter().filter(|id| !is_definition(id));
+    let rows = applied.map(|id| row(snapshot, id.clone(), snapshot.get_ref(&id), &desired));
+    rows.filter(|row| matches!(row.drift, Drift::Drifted | Drift::Missing)).count()
 }
 
 fn row(

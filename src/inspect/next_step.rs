@@ -19,6 +19,8 @@ pub enum NextStep {
     /// Show the controllers' log about an object.
     ShowLogs(ObjectId),
     ShowTree(ObjectId),
+    /// Delete an instance that installed nothing.
+    Delete(ObjectId),
     /// Uninstall an instance without an operator.
     Uninstall(ObjectId),
     /// Export an instance to a file and build it there.
@@ -41,7 +43,9 @@ pub enum NextStep {
     CheckFiles {
         to: String,
     },
-    /// Explain all failures by cause; an object that waits for another is not listed as failing.
+    /// Compare what runs with what the instance builds.
+    ShowPlan(ObjectId),
+    /// Explain all failures by cause.
     ExplainAll,
     Describe(ObjectId),
     Edit(ObjectId),

@@ -1,24 +1,29 @@
 //! `report`: an incident's whole information as one value. Pure; the front end draws it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::changes::{self, ChangeRow};
 use super::components::{self, ComponentRow};
 use super::events::{self, EventRow};
 use super::inventory::{self, InventoryRow};
 use super::next_step::NextStep;
 use super::read::snapshot::Snapshot;
 use super::redact::{plain_address, shareable_text};
-use super::status::{StatusView, status};
+use super::status::{StatusOptions, StatusView, status};
 use super::tree::{self, TreeNode, TreeOptions};
 use super::why::{Overview, overview};
-use crate::api::kinds::{FLUX_KINDS, HELM_GROUP, INSTANCE};
+use crate::api::field_managers::Author;
+use crate::api::kinds::{self, FLUX_KINDS, HELM_GROUP, INSTANCE};
+use crate::api::well_known::condition::READY;
 use crate::api::well_known::{self, reason};
 use crate::k8s::{ObjectId, fields};
 
 /// Limit for objects with a drawn history: those with the newest changes.
 const MAX_HISTORIES: usize = 24;
+/// How long before the first failure changes are shown.
+const BEFORE_IT_FAILED: SignedDuration = SignedDuration::from_hours(2);
 /// Limit for the listed events, newest first.
 const MAX_EVENTS: usize = 500;
 
@@ -30,6 +35,14 @@ const MAX_EVENTS: usize = 500;
 pub struct Page<S = NextStep> {
     /// The cluster or file.
     pub place: String,
+    /// Namespace of the instance.
+    pub namespace: String,
+    /// Version of the program that made it.
+    pub client: String,
+    /// Since when something has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub failing_since: Option<Timestamp>,
     #[schemars(with = "String")]
     pub at: Timestamp,
     pub status: StatusView<S>,
@@ -43,6 +56,10 @@ pub struct Page<S = NextStep> {
     pub without_drift: Option<String>,
     /// The instance first, then the objects with the newest changes.
     pub histories: Vec<History>,
+    /// Recent changes by people and other tools, oldest first.
+    pub changes: Vec<ChangeRow>,
+    /// Number of writes by Flux and Kubernetes in the same period.
+    pub own_changes: usize,
     /// Oldest first.
     pub events: Vec<EventRow>,
     /// Number of older events that are not listed.
@@ -104,6 +121,7 @@ impl<S> Page<S> {
             redact(&mut span.outcome);
         }
         self.events.iter_mut().for_each(|event| redact(&mut event.message));
+        self.changes.iter_mut().for_each(|change| redact(&mut change.message));
         self
     }
 
@@ -113,6 +131,11 @@ impl<S> Page<S> {
             status: self.status.map_steps(word),
             causes: self.causes.map_steps(word),
             place: self.place,
+            namespace: self.namespace,
+            client: self.client,
+            failing_since: self.failing_since,
+            changes: self.changes,
+            own_changes: self.own_changes,
             at: self.at,
             tree: self.tree,
             components: self.components,
@@ -154,17 +177,30 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let PageOptions { place, namespace, client, known, now, desired } = options;
     // Request schemas before any list of definitions, because the page shows their drift.
     snapshot.want_schemas();
+    snapshot.want_managers();
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
     let filter = events::Filter::default();
     let mut told: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
+    let causes = overview(snapshot, None, now);
+    let failing_since = failing_since(snapshot, &causes);
+    let from =
+        [failing_since, Some(now)].into_iter().flatten().min().and_then(|at| at.checked_sub(BEFORE_IT_FAILED).ok());
+    let all = changes::rows(snapshot, None, from.unwrap_or(Timestamp::MIN));
+    let is_own = |row: &ChangeRow| matches!(row.author, Some(Author::Flux | Author::Kubernetes));
+    let (own, changes): (Vec<ChangeRow>, Vec<ChangeRow>) = all.into_iter().partition(is_own);
     let older_events = told.len().saturating_sub(MAX_EVENTS);
     told.drain(..older_events);
     Page {
         place: place.to_owned(),
+        namespace: namespace.to_owned(),
+        client: client.to_owned(),
+        failing_since,
+        changes,
+        own_changes: own.len(),
         at: now,
-        status: status(snapshot, namespace, client, known, now),
-        causes: overview(snapshot, None, now),
+        status: status(snapshot, StatusOptions { namespace, client, known, now, desired: &|_| None }),
+        causes,
         tree: instance.map(|instance| tree::instance(snapshot, instance, TreeOptions::default())),
         components: components::rows(snapshot, Some(namespace), &instances, |_| None),
         inventory: instance.map(|i| inventory::rows(snapshot, i, desired.ok())).unwrap_or_default(),
@@ -173,6 +209,17 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
         events: told,
         older_events,
     }
+}
+
+/// When the first of the Flux objects that fail began to.
+fn failing_since(snapshot: &Snapshot, causes: &Overview) -> Option<Timestamp> {
+    let affected = causes.causes.iter().flat_map(|group| &group.affected);
+    let changed = |id: &ObjectId| {
+        let kind = kinds::of(&id.group, &id.kind)?;
+        let object = snapshot.loaded(&kind.resource_type(), id.namespace()).find(|one| fields::name(one) == id.name)?;
+        fields::condition(object, READY).filter(|ready| !ready.is_true())?.changed()
+    };
+    affected.filter_map(changed).min()
 }
 
 fn histories(snapshot: &Snapshot) -> Vec<History> {

@@ -2,13 +2,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::components;
+use super::health::{HealthVerdict, KindCounts};
 use super::read::snapshot::Snapshot;
 use super::resources::FluxObject;
 use super::trace;
+use super::why::overview;
 use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind, NODE, SECRET};
 use crate::api::own_container;
 use crate::api::well_known::{self, condition::READY};
@@ -24,10 +27,11 @@ pub struct StatsRow {
     pub kind: String,
     /// Number of objects that are not suspended.
     pub running: usize,
-    /// Of these, objects that report a failure; waiting for a dependency is not a failure.
+    pub ready: usize,
     pub failing: usize,
-    /// Of these, objects that wait for a dependency. With the failing ones these are all objects whose `Ready` is
-    /// `False`.
+    pub in_progress: usize,
+    pub not_started: usize,
+    /// Those in progress and those not started together; a FluxReport does not say.
     pub waiting: usize,
     pub suspended: usize,
     /// Bytes of the stored artifacts.
@@ -48,7 +52,7 @@ pub fn size_text(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {unit_name}") }
 }
 
-/// Adds an object to the counts of its kind.
+/// Adds one object to the counts of its kind, by what it reports itself: that is what a FluxReport says.
 pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     row.storage_bytes += object.status.artifact.as_ref().and_then(|a| a.size).unwrap_or(0);
     if object.is_suspended(kind) {
@@ -56,11 +60,32 @@ pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
         return;
     }
     row.running += 1;
-    let Some(not_ready) = object.condition(READY).filter(|ready| ready.status == "False") else { return };
-    match not_ready.reason.as_str() {
-        "DependencyNotReady" => row.waiting += 1,
-        _ => row.failing += 1,
+    let failed = object.condition(READY).filter(|ready| ready.status == "False");
+    if failed.is_some_and(|ready| ready.reason != "DependencyNotReady") {
+        row.failing += 1;
     }
+}
+
+/// The counts of every kind that has objects, in the order of kinds, with what the evaluation of `why` says of them.
+pub fn stats_by_health(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> (HealthVerdict, Vec<StatsRow>) {
+    let found = overview(snapshot, namespace, now);
+    let rows = found.kinds.iter().filter_map(|KindCounts { kind, counts }| {
+        let kind = kinds::find(kind)?;
+        let artifact = |object: &Value| fields::number(object, "/status/artifact/size");
+        let sizes = snapshot.loaded(&kind.resource_type(), namespace).filter_map(artifact);
+        Some(StatsRow {
+            running: counts.total - counts.suspended,
+            ready: counts.ready,
+            failing: counts.failing,
+            in_progress: counts.in_progress,
+            not_started: counts.not_started,
+            waiting: counts.in_progress + counts.not_started,
+            suspended: counts.suspended,
+            storage_bytes: sizes.filter_map(|size| u64::try_from(size).ok()).sum(),
+            ..empty_stats(kind)
+        })
+    });
+    (found.verdict, rows.collect())
 }
 
 /// An empty row of a kind.
@@ -69,7 +94,10 @@ pub fn empty_stats(kind: &FluxKind) -> StatsRow {
         api_version: kind.resource_type().api_version(),
         kind: kind.kind.into(),
         running: 0,
+        ready: 0,
         failing: 0,
+        in_progress: 0,
+        not_started: 0,
         waiting: 0,
         suspended: 0,
         storage_bytes: 0,
@@ -269,7 +297,12 @@ mod tests {
         ]);
         let rows = stats(&snapshot, None, false);
         assert_eq!(rows.len(), 1);
-        assert_eq!((rows[0].running, rows[0].failing, rows[0].waiting, rows[0].suspended), (4, 1, 1, 1));
+        assert_eq!((rows[0].running, rows[0].failing, rows[0].suspended), (4, 1, 1));
+        let (verdict, by_health) = stats_by_health(&snapshot, None, Timestamp::UNIX_EPOCH);
+        assert_eq!((verdict, by_health.len()), (HealthVerdict::Failing, 1));
+        let StatsRow { running, ready, failing, in_progress, not_started, waiting, suspended, .. } = by_health[0];
+        assert_eq!([running, ready, failing, in_progress, not_started, waiting, suspended], [4, 1, 1, 1, 1, 2, 1]);
+        assert_eq!(by_health[0].storage_bytes, rows[0].storage_bytes);
         assert_eq!(size_text(rows[0].storage_bytes), "8.4 MiB");
     }
 

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::health::HealthVerdict;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
@@ -27,6 +28,8 @@ pub struct Metadata {
     pub name: String,
     pub namespace: String,
     pub uid: String,
+    #[serde(deserialize_with = "lenient")]
+    pub generation: Option<i64>,
     pub creation_timestamp: Option<Timestamp>,
     pub deletion_timestamp: Option<Timestamp>,
     pub labels: Option<BTreeMap<String, String>>,
@@ -142,6 +145,8 @@ impl Checkout {
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
     #[serde(deserialize_with = "lenient")]
+    pub observed_generation: Option<i64>,
+    #[serde(deserialize_with = "lenient")]
     pub conditions: Option<Vec<StatusCondition>>,
     #[serde(deserialize_with = "lenient")]
     pub artifact: Option<Artifact>,
@@ -188,6 +193,8 @@ pub struct StatusCondition {
     pub status: String,
     pub reason: String,
     pub message: String,
+    #[serde(deserialize_with = "lenient")]
+    pub observed_generation: Option<i64>,
     #[serde(deserialize_with = "lenient")]
     pub last_transition_time: Option<Timestamp>,
 }
@@ -255,6 +262,15 @@ impl FluxObject {
 
     pub fn condition(&self, kind: &str) -> Option<&StatusCondition> {
         self.status.conditions.iter().flatten().find(|c| c.kind == kind)
+    }
+
+    /// Whether what the object reports is about its present spec, as [`fields::is_observed`] says of a whole object.
+    fn is_observed(&self) -> bool {
+        let of_ready = self.condition(well_known::condition::READY).and_then(|ready| ready.observed_generation);
+        match (self.metadata.generation, of_ready.or(self.status.observed_generation)) {
+            (Some(generation), Some(observed)) => generation == observed,
+            _ => true,
+        }
     }
 
     /// Whether the object is suspended, as the controller of its kind sees it.
@@ -343,6 +359,9 @@ pub struct ResourceRow {
     pub name: String,
     /// `True`, `False`, `Unknown` or `Suspended`.
     pub ready: String,
+    /// `True`, `False` or `Unknown`, of an object that is suspended as well.
+    #[serde(skip)]
+    pub reported: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -376,12 +395,20 @@ impl ResourceRow {
             }
             (Some(ready), true) => ("Suspended".to_owned(), ready.message.clone()),
             (None, true) => ("Suspended".to_owned(), String::new()),
+            (Some(ready), false) if ready.status == "True" && !object.is_observed() => {
+                ("Unknown".to_owned(), fields::CHANGED_SINCE.to_owned())
+            }
             (Some(ready), false) => (ready.status.clone(), ready.message.clone()),
-            (None, false) if has_status => ("Unknown".to_owned(), "Not initialized".to_owned()),
+            (None, false) if has_status => ("Unknown".to_owned(), HealthVerdict::NotStarted.as_str().to_owned()),
             (None, false) => ("True".to_owned(), String::new()),
         };
         ResourceRow {
             kind: kind.kind,
+            reported: match ready.as_ref().map(|ready| ready.status.as_str()) {
+                Some("True") => "True",
+                Some("False") => "False",
+                _ => "Unknown",
+            },
             ready: status,
             reason: ready.as_ref().map(|c| c.reason.clone()).unwrap_or_default(),
             revision: object.revision(),
@@ -436,7 +463,7 @@ mod tests {
         assert_eq!(row("helmrepo", json!({"metadata": {"name": "p"}, "spec": {"type": "oci"}})).ready, "True");
         assert_eq!(row("helmrepo", json!({"metadata": {"name": "p"}, "spec": {"type": "default"}})).ready, "Unknown");
         let ks = row("ks", json!({"metadata": {"name": "p"}}));
-        assert_eq!((ks.ready.as_str(), ks.message.as_str()), ("Unknown", "Not initialized"));
+        assert_eq!((ks.ready.as_str(), ks.message.as_str()), ("Unknown", "not started"));
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! `status`: the whole installation on one screen, and whether all of it is well.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::health::{HealthCounts, HealthVerdict, KindCounts};
 use super::instance::InstanceRow;
 use super::next_step::NextStep;
 use super::operator;
 use super::read::snapshot::Snapshot;
-use super::resources::{self, ResourceRow};
+use super::resources::{self, FluxObject, ResourceRow};
 use super::version::{VersionView, version};
+use super::why::{CauseGroup, Overview, Reason, overview};
 use super::{components, inventory};
-use crate::api::kinds::{self, FLUX_KINDS, INSTANCE};
-use crate::api::operator::desired_replicas;
-use crate::api::operator::{OperatorState, silence};
-use crate::api::well_known;
+use crate::api::kinds::{self, INSTANCE};
+use crate::api::operator::{OperatorState, desired_replicas, silence};
 use crate::k8s::kstatus::{self, Status};
 use crate::k8s::pod_trouble::trouble;
 use crate::k8s::{ObjectId, fields};
@@ -30,22 +32,40 @@ const NAMED: usize = 3;
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "StatusView")]
 pub struct StatusView<S = NextStep> {
-    /// True when nothing fails: an instance is there and ready, its controllers run, and no Flux object reports failure.
+    /// How the installation stands as a whole, by the evaluation of `why`.
+    pub verdict: HealthVerdict,
+    /// True when nothing fails and nothing that decides it was kept from the caller.
     pub well: bool,
     pub versions: VersionView,
     pub operator: OperatorSummary,
     /// The instance of the namespace that was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceRow>,
+    /// Namespaces that have an instance, other than the one that was asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
     pub controllers: Vec<ControllerRow>,
     /// The source of the instance's sync, and what is applied from it.
     pub sync: Vec<ResourceRow>,
     /// Kinds that have objects, in the order of kinds.
     pub kinds: Vec<KindCounts>,
-    /// Objects of those kinds that report failure.
+    /// How all Flux objects stand, instances among them.
+    pub counts: HealthCounts,
+    /// Flux objects that fail.
     pub failing: usize,
-    /// Those that have failed for the longest, at most three.
+    /// Those that have failed for the longest, at most three, other than the instance.
     pub failures: Vec<ResourceRow>,
+    /// Causes of all failures, the cause with the most affected objects first.
+    pub causes: Vec<CauseSummary>,
+    /// Kinds that the caller is not allowed to read and that decide the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<&'static str>,
+    /// Objects of the instance that are missing or differ from what it builds; absent where that cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drifted: Option<usize>,
+    /// Every object that fails, whatever it reports itself.
+    #[serde(skip)]
+    pub affected: BTreeSet<ObjectId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<S>,
 }
@@ -72,81 +92,120 @@ pub struct ControllerRow {
     pub message: Option<String>,
 }
 
-/// How many objects of a kind are in which state; what waits for something else is in none of the three.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+/// A cause in a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KindCounts {
-    pub kind: &'static str,
-    pub total: usize,
-    pub ready: usize,
-    pub failing: usize,
-    pub suspended: usize,
+pub struct CauseSummary {
+    pub reason: Reason,
+    pub object: ObjectId,
+    pub summary: String,
+    /// How many objects do not work because of it.
+    pub affected: usize,
 }
 
 impl<S> StatusView<S> {
     /// The same view with its step in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> StatusView<T> {
-        let StatusView { well, versions, operator, instance, controllers, sync, kinds, failing, failures, next } = self;
-        let next = next.map(word);
-        StatusView { well, versions, operator, instance, controllers, sync, kinds, failing, failures, next }
+        StatusView {
+            verdict: self.verdict,
+            well: self.well,
+            versions: self.versions,
+            operator: self.operator,
+            instance: self.instance,
+            elsewhere: self.elsewhere,
+            controllers: self.controllers,
+            sync: self.sync,
+            kinds: self.kinds,
+            counts: self.counts,
+            failing: self.failing,
+            failures: self.failures,
+            causes: self.causes,
+            unreadable: self.unreadable,
+            drifted: self.drifted,
+            affected: self.affected,
+            next: self.next.map(word),
+        }
     }
 }
 
-/// Looks at the installation in `namespace` at a moment. `client` is this program's version, `known` the Flux versions of its
-/// distribution.
-pub fn status(snapshot: &Snapshot, namespace: &str, client: &str, known: &[String], now: Timestamp) -> StatusView {
+/// Options of [`status`].
+#[derive(Clone, Copy)]
+pub struct StatusOptions<'a> {
+    /// Of the instance.
+    pub namespace: &'a str,
+    /// Version of this program.
+    pub client: &'a str,
+    /// Flux versions of its distribution.
+    pub known: &'a [String],
+    pub now: Timestamp,
+    /// Builds an instance; `None` if its build is unknown.
+    pub desired: &'a dyn Fn(&Value) -> Option<Rc<[Value]>>,
+}
+
+/// Looks at the installation in a namespace at a moment.
+pub fn status(snapshot: &Snapshot, options: StatusOptions<'_>) -> StatusView {
+    let StatusOptions { namespace, client, known, now, desired } = options;
     let instance = snapshot.list(&INSTANCE, Some(namespace)).into_iter().next();
+    let overview = overview(snapshot, None, now);
     let controllers: Vec<ControllerRow> = controllers(snapshot, namespace, instance);
     let sync = instance.map(|instance| sync(snapshot, instance)).unwrap_or_default();
-    let (mut kinds, mut failures) = (vec![], vec![]);
-    for kind in FLUX_KINDS.iter().filter(|kind| kind.group != well_known::GROUP || kind.kind.starts_with("ResourceSet"))
-    {
-        let rows = resources::rows(snapshot, kind, None);
-        if rows.is_empty() {
-            continue;
-        }
-        let count = |ready: &str| rows.iter().filter(|row| row.ready == ready).count();
-        kinds.push(KindCounts {
-            kind: kind.kind,
-            total: rows.len(),
-            ready: count("True"),
-            failing: rows.iter().filter(|row| fails(row)).count(),
-            suspended: count("Suspended"),
-        });
-        failures.extend(rows.into_iter().filter(fails));
-    }
-    let failing = failures.len();
-    // What failed first is most likely what the others wait for.
-    failures.sort_by_key(|row| (row.last_reconciled.is_none(), row.last_reconciled));
-    failures.truncate(NAMED);
-    let operator = operator_summary(&operator::state(snapshot, namespace, now));
-    let row = instance.map(InstanceRow::of);
-    let is_ready = row.as_ref().is_some_and(|row| row.ready == "True");
-    let run = controllers.iter().all(|controller| controller.message.is_none());
+    let failures = failures(snapshot, &overview, instance);
+    let operator = operator::state(snapshot, namespace, now);
+    let desired = instance.and_then(|instance| Some((instance, desired(instance)?)));
+    let drifted = desired.map(|(instance, desired)| inventory::drifted(snapshot, instance, &desired));
+    let causes = overview.causes.iter().map(|CauseGroup { cause, affected, .. }| CauseSummary {
+        reason: cause.reason,
+        object: cause.object.clone(),
+        summary: cause.summary.clone(),
+        affected: affected.len(),
+    });
     StatusView {
-        well: is_ready && run && failing == 0 && operator.state != "Stopped" && operator.state != "Silent",
+        verdict: overview.verdict,
+        well: overview.well,
         versions: version(snapshot, instance, client, known),
-        next: match instance {
-            // All that is wrong is what the next run puts back.
-            Some(instance) if is_ready && !run && controllers.iter().all(|one| one.status == Status::Current) => {
-                let in_process = ["Absent", "Stopped", "Silent"].contains(&operator.state);
-                Some(NextStep::Reconcile { object: ObjectId::of(instance), in_process, force: false })
-            }
-            _ => next(instance, is_ready && run, failing, &failures),
-        },
-        operator,
-        instance: row,
+        next: next(snapshot, instance, &operator, &overview, drifted),
+        operator: operator_summary(&operator),
+        elsewhere: elsewhere(snapshot, namespace),
+        instance: instance.map(InstanceRow::of),
         controllers,
         sync,
-        kinds,
-        failing,
+        causes: causes.collect(),
+        kinds: overview.kinds.iter().filter(|kind| kind.kind != INSTANCE.kind).cloned().collect(),
+        counts: overview.counts,
+        failing: overview.counts.failing,
         failures,
+        affected: overview.causes.iter().flat_map(|group| group.affected.iter().cloned()).collect(),
+        unreadable: overview.unreadable,
+        drifted,
     }
 }
 
-/// Whether an object fails by itself: one that waits for another is told by that one.
-fn fails(row: &ResourceRow) -> bool {
-    row.ready == "False" && row.reason != "DependencyNotReady"
+fn elsewhere(snapshot: &Snapshot, namespace: &str) -> Vec<String> {
+    let instances = snapshot.list(&INSTANCE, None).into_iter().filter_map(fields::namespace);
+    instances.filter(|one| *one != namespace).map(str::to_owned).collect()
+}
+
+/// The Flux objects that have failed for the longest, those that wait for others last. The instance is shown by itself.
+fn failures(snapshot: &Snapshot, overview: &Overview, instance: Option<&Value>) -> Vec<ResourceRow> {
+    let own = instance.map(ObjectId::of);
+    let mut rows: Vec<ResourceRow> = vec![];
+    for CauseGroup { cause, affected, .. } in &overview.causes {
+        for id in affected.iter().filter(|id| Some(*id) != own.as_ref()) {
+            let Some(kind) = kinds::of(&id.group, &id.kind) else { continue };
+            let mut of_kind = snapshot.loaded(&kind.resource_type(), id.namespace());
+            let Some(object) = of_kind.find(|one| fields::name(one) == id.name) else { continue };
+            let row = ResourceRow::new(kind, FluxObject::of(object));
+            // A report from before the controller was lost does not explain the failure.
+            rows.push(match row.ready == "False" {
+                true => row,
+                false => ResourceRow { message: cause.summary.clone(), reason: format!("{:?}", cause.reason), ..row },
+            });
+        }
+    }
+    // The oldest failure is the most likely cause of the others.
+    rows.sort_by_key(|row| (row.reason == "DependencyNotReady", row.last_reconciled.is_none(), row.last_reconciled));
+    rows.truncate(NAMED);
+    rows
 }
 
 fn controllers(snapshot: &Snapshot, namespace: &str, instance: Option<&Value>) -> Vec<ControllerRow> {
@@ -168,7 +227,7 @@ fn controllers(snapshot: &Snapshot, namespace: &str, instance: Option<&Value>) -
         ready_pods: 0,
         desired_pods: 1,
         status: Status::NotFound,
-        message: Some("the instance has it, and there is no Deployment".into()),
+        message: Some("Deployment missing (listed in the instance)".into()),
     }));
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
@@ -210,22 +269,39 @@ fn operator_summary(state: &OperatorState<'_>) -> OperatorSummary {
             ("Stopped", format!("not running: {}", kstatus::compute(deployment).message))
         }
         OperatorState::Silent(_, lease) => ("Silent", format!("it {}", silence(lease.as_ref()))),
-        OperatorState::Absent => ("Absent", "none: runs from a terminal or CI reconcile the instance".to_owned()),
+        OperatorState::Absent => ("Absent", "none".to_owned()),
         OperatorState::Unknown => ("Unknown", "Deployments cannot be read".to_owned()),
     };
     OperatorSummary { state, message }
 }
 
-/// What to look at next: the installation itself before what it does.
-fn next(instance: Option<&Value>, is_well: bool, failing: usize, failures: &[ResourceRow]) -> Option<NextStep> {
-    let Some(instance) = instance else { return Some(NextStep::ApplyInProcess) };
-    match failures {
-        _ if !is_well => Some(NextStep::Explain(ObjectId::of(instance))),
-        [] => None,
-        [first] if failing == 1 => {
-            Some(NextStep::ListEvents(ObjectId::new(first.group, first.kind, Some(&first.namespace), &first.name)))
-        }
-        _ => Some(NextStep::ExplainAll),
+/// The next step.
+fn next(
+    snapshot: &Snapshot,
+    instance: Option<&Value>,
+    operator: &OperatorState<'_>,
+    overview: &Overview,
+    drifted: Option<usize>,
+) -> Option<NextStep> {
+    match overview.verdict {
+        HealthVerdict::NotInstalled => Some(NextStep::ApplyInProcess),
+        HealthVerdict::Unknown => Some(NextStep::CheckRights),
+        HealthVerdict::Failing => match overview.causes.as_slice() {
+            // The way out of the one cause, where it is a command.
+            [CauseGroup { cause, affected, .. }] if affected.len() == 1 => match &cause.object {
+                object if Some(object) == affected.first() => Some(NextStep::Explain(object.clone())),
+                _ => Some(NextStep::ExplainAll),
+            },
+            _ => Some(NextStep::ExplainAll),
+        },
+        _ if instance.is_some_and(kinds::is_suspended) => instance.map(|one| NextStep::Resume(ObjectId::of(one))),
+        // A Deployment without its label is put back by the next run.
+        _ if instance.is_some_and(|one| !components::unlabelled(snapshot, one).is_empty()) => instance.map(|one| {
+            let in_process = operator.is_gone();
+            NextStep::Reconcile { object: ObjectId::of(one), in_process, force: false }
+        }),
+        _ if drifted.is_some_and(|count| count > 0) => instance.map(|one| NextStep::ShowPlan(ObjectId::of(one))),
+        _ => None,
     }
 }
 
@@ -253,6 +329,13 @@ mod tests {
                 "availableReplicas": ready, "conditions": [{"type": "Available", "status": "True"}]}})
     }
 
+    /// The controller of the Kustomizations, which is well.
+    fn kustomize_controller() -> Value {
+        let mut deployment = controller(1);
+        deployment["metadata"]["name"] = "kustomize-controller".into();
+        deployment
+    }
+
     fn kustomization(name: &str, ready: &str, reason: &str, since: &str) -> Value {
         json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
             "metadata": {"name": name, "namespace": "flux-system"}, "spec": {},
@@ -262,20 +345,35 @@ mod tests {
 
     fn view(objects: Vec<Value>) -> StatusView {
         let snapshot = Snapshot::of_dump(objects);
-        status(&snapshot, "flux-system", "1.0.0", &["v2.9.4".into()], "2026-01-02T00:00:00Z".parse().unwrap())
+        let options = StatusOptions {
+            namespace: "flux-system",
+            client: "1.0.0",
+            known: &["v2.9.4".into()],
+            now: "2026-01-02T00:00:00Z".parse().unwrap(),
+            desired: &|_| None,
+        };
+        status(&snapshot, options)
     }
 
     #[test]
     fn all_is_well_when_the_instance_its_controllers_and_every_object_are() {
-        let well =
-            view(vec![instance("True"), controller(1), kustomization("app", "True", "", "2026-01-01T00:00:00Z")]);
+        let well = view(vec![
+            instance("True"),
+            controller(1),
+            kustomize_controller(),
+            kustomization("app", "True", "", "2026-01-01T00:00:00Z"),
+        ]);
         assert!(well.well, "{well:?}");
         assert_eq!(well.next, None);
         assert_eq!(well.sync.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["app"]);
         let mut other = controller(1);
         other["metadata"]["name"] = "helm-controller".into();
+        let empty = view(vec![]);
+        assert_eq!(
+            (empty.verdict, empty.well, &empty.next),
+            (HealthVerdict::NotInstalled, false, &Some(NextStep::ApplyInProcess))
+        );
         for unwell in [
-            vec![],
             vec![instance("False"), controller(1)],
             vec![instance("True"), controller(0)],
             // Its controller is missing where others are.
@@ -288,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_without_the_label_of_flux_is_shown_as_it_runs_and_as_not_well() {
+    fn a_controller_without_the_label_of_flux_is_shown_as_it_runs_and_put_back_by_a_run() {
         for ready in [1, 0] {
             let mut deployment = controller(ready);
             deployment["metadata"]["labels"]["app.kubernetes.io/part-of"] = "somebody".into();
@@ -298,14 +396,15 @@ mod tests {
             let lacks = "lacks the label app.kubernetes.io/part-of=flux";
             let says = row.message.as_deref().unwrap_or_default();
             assert!(says.ends_with(lacks) && says.starts_with("it runs, but ") == (ready == 1), "{row:?}");
-            assert!(!view.well, "{view:?}");
+            // As `why` judges it: a label that is gone is drift, a pod that is gone is a fault.
+            assert_eq!(view.well, ready == 1, "{view:?}");
             assert_eq!(matches!(view.next, Some(NextStep::Reconcile { in_process: true, .. })), ready == 1, "{view:?}");
         }
     }
 
     #[test]
     fn the_oldest_failures_are_named_and_what_waits_for_them_is_not() {
-        let mut objects = vec![instance("True"), controller(1)];
+        let mut objects = vec![instance("True"), controller(1), kustomize_controller()];
         for day in 1..6 {
             objects.push(kustomization(&format!("f{day}"), "False", "x", &format!("2025-12-0{day}T00:00:00Z")));
             objects.push(kustomization(&format!("w{day}"), "False", "DependencyNotReady", "2025-11-01T00:00:00Z"));
@@ -314,7 +413,8 @@ mod tests {
         let view = view(objects);
         assert_eq!(view.failing, 5);
         assert_eq!(view.failures.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["f1", "f2", "f3"]);
-        assert_eq!(view.kinds, [KindCounts { kind: "Kustomization", total: 11, ready: 1, failing: 5, suspended: 0 }]);
+        let counts = HealthCounts { total: 11, ready: 1, failing: 5, in_progress: 5, ..HealthCounts::default() };
+        assert_eq!(view.kinds, [KindCounts { kind: "Kustomization", counts }]);
         assert_eq!(view.next, Some(NextStep::ExplainAll));
     }
 }

@@ -12,6 +12,7 @@
 
 mod cause;
 mod controller;
+mod definition;
 mod flux;
 mod message;
 mod overview;
@@ -26,12 +27,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
-pub use overview::{CauseGroup, Overview, overview, overview_of};
+pub use definition::is_installed;
+pub use overview::{AffectedKind, CauseGroup, Overview, overview, overview_of};
 
+use super::health::HealthVerdict;
 use super::next_step::{NextStep, SecretKind};
 use super::operator;
 use super::{components, inventory};
-use crate::api::kinds::{self, DEPLOYMENT, EVENT, NAMESPACE, Suspension};
+use crate::api::kinds::{self, DEPLOYMENT, EVENT, INSTANCE, NAMESPACE, Suspension};
 use crate::api::operator::{OperatorState, desired_replicas, silence};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::read::snapshot::Snapshot;
@@ -59,6 +62,7 @@ pub struct WalkStep {
 #[schemars(rename = "Why")]
 pub struct Why<S = NextStep> {
     pub object: ObjectId,
+    pub verdict: HealthVerdict,
     /// True when nothing is wrong.
     pub ready: bool,
     pub walk: Vec<WalkStep>,
@@ -69,8 +73,8 @@ pub struct Why<S = NextStep> {
 impl<S> Why<S> {
     /// The same answer with its steps in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> Why<T> {
-        let Why { object, ready, walk, cause } = self;
-        Why { object, ready, walk, cause: cause.map(|cause| cause.map_steps(word)) }
+        let Why { object, verdict, ready, walk, cause } = self;
+        Why { object, verdict, ready, walk, cause: cause.map(|cause| cause.map_steps(word)) }
     }
 }
 
@@ -78,7 +82,8 @@ impl<S> Why<S> {
 pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
     let mut walk = Walk::new(snapshot, object, now);
     let cause = if walk.is_about_an_instance() { walk.instance() } else { walk.object(object) };
-    Why { object: ObjectId::of(object), ready: cause.is_none(), walk: walk.steps, cause }
+    let verdict = HealthVerdict::of(object, cause.as_ref());
+    Why { object: ObjectId::of(object), verdict, ready: cause.is_none(), walk: walk.steps, cause }
 }
 
 /// Why nobody will look at an object.
@@ -94,7 +99,7 @@ pub struct Unattended {
 pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<Unattended> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
-        let mut cause = walk.gone_operator("nothing will look at the instance")?;
+        let mut cause = walk.gone_operator(Some("the instance waits for an operator"))?;
         if fields::is_being_deleted(object) {
             cause.next = vec![NextStep::Uninstall(ObjectId::of(object))];
         }
@@ -227,15 +232,23 @@ impl<'a> Walk<'a> {
         if kinds::is_suspended(instance) {
             return Some(self.suspended(instance));
         }
-        if let Some(cause) = self.operator() {
+        if let Some(cause) = self.second_instance() {
             return Some(cause);
+        }
+        let absence = self.operator();
+        // The instance has changed since it was reconciled last, so its report is of no use.
+        let is_outdated = ready.is_none() || !fields::is_observed(instance);
+        if absence.is_some() && is_outdated {
+            return absence;
         }
         if let Some(cause) = self.reported() {
             return Some(cause);
         }
         let labelled = components::deployments(self.snapshot, Some(self.namespace()));
         for deployment in labelled.into_iter().chain(components::unlabelled(self.snapshot, instance)) {
-            if let Some(cause) = self.deployment(deployment) {
+            // While the instance itself is in progress, its controllers are still on their way.
+            let dead = |walk: &Self| walk.without_ready_pod(deployment).filter(|_| is_ready);
+            if let Some(cause) = self.deployment(deployment).or_else(|| dead(self)) {
                 return Some(cause);
             }
         }
@@ -246,6 +259,10 @@ impl<'a> Walk<'a> {
                 Some(self.namespace()),
                 &name,
             )));
+        }
+        // A request that nobody answers must not hide a fault that is there already.
+        if absence.is_some() {
+            return absence;
         }
         // What is well is not looked into where all that is not well is asked for.
         let looks_deeper = !self.is_overview || !is_ready;
@@ -338,22 +355,54 @@ impl<'a> Walk<'a> {
             .next(NextStep::Resume(ObjectId::of(object)))
     }
 
-    /// Whether an operator has to be there, and is.
-    fn operator(&mut self) -> Option<Cause> {
+    /// Another instance was there first: a cluster takes one, and every run of this one is refused.
+    fn second_instance(&mut self) -> Option<Cause> {
+        let instance = self.subject;
+        let is_installed = |instance: &Value| {
+            fields::some_text(instance, "/status/lastAppliedRevision").is_some()
+                || !fields::items(instance, "/status/inventory/entries").is_empty()
+        };
+        if is_installed(instance) {
+            return None;
+        }
+        let id = ObjectId::of(instance);
+        let others = self.snapshot.list(&INSTANCE, None).into_iter().filter(|other| ObjectId::of(other) != id);
+        let first = others.min_by_key(|other| (!is_installed(other), fields::created(other), ObjectId::of(other)))?;
+        let is_first = (fields::created(instance), &id) < (fields::created(first), &ObjectId::of(first));
+        if !is_installed(first) && is_first {
+            return None;
+        }
+        let first = ObjectId::of(first);
+        let summary = format!("a cluster takes one FluxInstance, and {first} was there first");
+        self.steps.push(WalkStep { object: first.clone(), ok: Some(true), says: "was there first".into() });
+        Some(
+            Cause::new(Reason::SecondInstance, instance, summary)
+                .evidence("status", format!("{first} is in the cluster, and nothing was applied for {id}"), None)
+                .next(NextStep::Delete(id)),
+        )
+    }
+
+    /// The part of the instance that waits for an operator, if any.
+    fn pending(&self) -> Option<&'static str> {
         let instance = self.subject;
         let ready = fields::condition(instance, condition::READY);
         let requested = fields::annotation(instance, well_known::REQUESTED_AT_ANNOTATION);
         let handled = fields::some_text(instance, "/status/lastHandledReconcileAt");
-        let waiting = if ready.is_none() {
-            "nothing has looked at the instance yet"
+        if ready.is_none() {
+            Some("the instance has not been reconciled yet")
         } else if !fields::is_observed(instance) {
-            "the spec was changed and nothing has looked at it since"
+            Some("the spec has changed since the last reconciliation")
         } else if requested.is_some() && requested != handled {
-            "a reconcile was requested and nothing has answered"
+            Some("a reconcile was requested")
         } else {
-            return None;
-        };
-        if let Some(gone) = self.gone_operator(waiting) {
+            None
+        }
+    }
+
+    /// An operator that is installed and does not work; or that is not there although the instance waits for one.
+    fn operator(&mut self) -> Option<Cause> {
+        let pending = self.pending();
+        if let Some(gone) = self.gone_operator(pending) {
             return Some(gone);
         }
         match self.operator_state() {
@@ -363,7 +412,7 @@ impl<'a> Walk<'a> {
                     Cause::new(
                         Reason::OperatorAbsent,
                         deployment,
-                        format!("the operator is not running, and {waiting}"),
+                        with_pending(pending, "the operator is not running"),
                     )
                     .evidence("status", format!("{}: {}", health.status, health.message), None)
                     .next(NextStep::Restart(ObjectId::of(deployment))),
@@ -373,7 +422,7 @@ impl<'a> Walk<'a> {
                 Cause::new(
                     Reason::OperatorAbsent,
                     deployment,
-                    format!("the operator {}, and {waiting}", silence(lease.as_ref())),
+                    with_pending(pending, &format!("the operator {}", silence(lease.as_ref()))),
                 )
                 .evidence(
                     "lease",
@@ -388,13 +437,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The operator is not there at all, or is told not to run; then `waiting` is what that means.
-    fn gone_operator(&self, waiting: &str) -> Option<Cause> {
+    /// The operator is scaled to zero; or there is none although something is `pending`.
+    fn gone_operator(&self, pending: Option<&str>) -> Option<Cause> {
         let instance = self.subject;
         let here = NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false };
         if let Some(elsewhere) = operator::elsewhere(self.snapshot, self.namespace(), self.now) {
             let place = fields::namespace(elsewhere).unwrap_or_default();
-            let summary = format!("the operator of namespace {place} looks after that namespace alone, and {waiting}");
+            let summary = with_pending(
+                Some(pending?),
+                &format!("the operator in namespace {place} reconciles instances of that namespace only"),
+            );
             let evidence = format!("the only operator is {}", ObjectId::of(elsewhere));
             return Some(
                 Cause::new(Reason::OperatorAbsent, instance, summary).evidence("operator", evidence, None).next(here),
@@ -402,19 +454,23 @@ impl<'a> Walk<'a> {
         }
         match self.operator_state() {
             OperatorState::Absent => Some(
-                Cause::new(Reason::OperatorAbsent, instance, format!("no operator is running, and {waiting}"))
-                    .evidence("operator", "no Deployment flux-operator and no lease held in its name", None)
-                    .next(here),
-            ),
-            OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => Some(
                 Cause::new(
                     Reason::OperatorAbsent,
-                    deployment,
-                    format!("the operator is scaled to zero, and {waiting}"),
+                    instance,
+                    with_pending(Some(pending?), "no operator is running to handle it"),
                 )
-                .evidence("spec", "replicas: 0", None)
-                .next(NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 })
+                .evidence(
+                    "operator",
+                    "no operator is running: no Deployment flux-operator and no lease in its name",
+                    None,
+                )
                 .next(here),
+            ),
+            OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => Some(
+                Cause::new(Reason::OperatorAbsent, deployment, with_pending(pending, "the operator is scaled to zero"))
+                    .evidence("spec", "replicas: 0", None)
+                    .next(NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 })
+                    .next(here),
             ),
             _ => None,
         }
@@ -426,11 +482,7 @@ impl<'a> Walk<'a> {
 
     /// Have the instance reconciled by whoever is there to do it.
     fn reconcile(&self) -> NextStep {
-        let in_process = self.is_about_an_instance()
-            && matches!(
-                self.operator_state(),
-                OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..)
-            );
+        let in_process = self.is_about_an_instance() && self.operator_state().is_gone();
         NextStep::Reconcile { object: self.asked(), in_process, force: false }
     }
 
@@ -454,7 +506,12 @@ impl<'a> Walk<'a> {
             _ if text.contains("timeout waiting for") || text.contains("failed early due to") => return None,
             _ => message::refusal(text)?,
         };
-        let mut cause = Cause::new(why, instance, summary).evidence("condition", text, reported.changed());
+        let refusing = refusing_object(why, text, instance);
+        let mut cause =
+            Cause::new(why, instance, summary).blamed_on(refusing).evidence("condition", text, reported.changed());
+        if let Some(place) = place_of_refusal(why, text, instance) {
+            cause = cause.at(place);
+        }
         cause = match why {
             Reason::BadVersionRange => cause
                 .evidence(
@@ -534,6 +591,9 @@ impl<'a> Walk<'a> {
     /// An object the instance applied is not there any more.
     fn missing(&mut self, reference: ObjectId) -> Cause {
         self.steps.push(WalkStep { object: reference.clone(), ok: Some(false), says: "not found".into() });
+        if let Some(kind) = definition::defined_by(&reference) {
+            return definition::missing(kind, self.reconcile());
+        }
         let summary = format!("{} {} is missing", reference.kind, reference.name);
         let evidence = format!("{reference} was applied and is not in the cluster");
         let reconcile = self.reconcile();
@@ -557,6 +617,14 @@ impl<'a> Walk<'a> {
                 )
                 .next(NextStep::Wait(ObjectId::of(instance))),
         }
+    }
+}
+
+/// Joins what is pending with the reason that it stays so.
+fn with_pending(pending: Option<&str>, trouble: &str) -> String {
+    match pending {
+        Some(pending) => format!("{pending}, but {trouble}"),
+        None => trouble.to_owned(),
     }
 }
 
@@ -588,14 +656,29 @@ fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String
     }
 }
 
+/// The object that refused another one, where a text names it.
+fn refusing_object(reason: Reason, text: &str, object: &Value) -> Option<ObjectId> {
+    match reason {
+        Reason::QuotaExceeded => {
+            let quota = message::after(text, "exceeded quota: ").or_else(|| message::after(text, "failed quota: "))?;
+            Some(ObjectId::new("", "ResourceQuota", fields::namespace(object), quota))
+        }
+        Reason::PolicyRefused => {
+            let policy = message::after(text, "ValidatingAdmissionPolicy ")?;
+            Some(ObjectId::new("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", None, policy))
+        }
+        _ => None,
+    }
+}
+
 /// What shows more of what refused an object.
 fn next_for_refusal(reason: Reason, text: &str, object: &Value) -> NextStep {
     let namespace = fields::namespace(object);
+    if let Some(refusing) = refusing_object(reason, text, object) {
+        return NextStep::Describe(refusing);
+    }
     match reason {
-        Reason::QuotaExceeded => {
-            let quota = message::after(text, "exceeded quota: ").unwrap_or_default();
-            NextStep::Describe(ObjectId::new("", "ResourceQuota", namespace, quota))
-        }
+        Reason::QuotaExceeded => NextStep::Describe(ObjectId::new("", "ResourceQuota", namespace, "")),
         Reason::WebhookRefused => NextStep::ListWebhooks,
         Reason::PolicyRefused if text.contains("PodSecurity") => {
             NextStep::ShowLabels(ObjectId::new("", "Namespace", None, namespace.unwrap_or_default()))

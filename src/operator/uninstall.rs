@@ -101,7 +101,7 @@ pub async fn uninstall_operator_plan(
     for id in ids {
         let Some(there) = live.get(&id) else { continue };
         let reason = match id.kind.as_str() {
-            "Namespace" => Some("it may hold what is not the operator's".to_owned()),
+            "Namespace" => Some("it may contain other resources".to_owned()),
             DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
             DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &unserved).await?,
             "Lease" => None,

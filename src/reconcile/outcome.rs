@@ -29,7 +29,7 @@ pub enum ReconcileError {
     #[error("the cluster has moved since the plan was made: {}", list(objects))]
     Moved { objects: Vec<ObjectId> },
     /// The instance was replaced, or its spec has changed.
-    #[error("the plan was made for another state of {instance}")]
+    #[error("the plan is stale: {instance} changed since it was made")]
     PlanOutdated { instance: ObjectId },
     #[error("{instance} does not exist")]
     InstanceGone { instance: ObjectId },
@@ -105,7 +105,28 @@ fn lost_text(definitions: &[(ObjectId, CustomResources)]) -> String {
 }
 
 fn list_errors(errors: &[ApplyError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    fold_errors(errors).join("; ")
+}
+
+/// Each refusal in words, in order; what the API server says alike of several objects is said once.
+pub fn fold_errors(errors: &[ApplyError]) -> Vec<String> {
+    let nameless = |error: &ApplyError| {
+        let ObjectId { kind, name, .. } = &error.object;
+        format!("{kind} {} {}", error.phase, error.source.sentence().replace(name.as_str(), "…"))
+    };
+    let mut folded: Vec<(&ApplyError, String, Vec<String>)> = vec![];
+    for error in errors {
+        let text = nameless(error);
+        match folded.iter_mut().find(|(_, known, _)| *known == text) {
+            Some((.., alike)) => alike.push(error.object.to_string()),
+            None => folded.push((error, text, vec![])),
+        }
+    }
+    let in_words = |(first, _, alike): (&ApplyError, String, Vec<String>)| match alike.is_empty() {
+        true => first.to_string(),
+        false => format!("{first}; the same for {}", alike.join(", ")),
+    };
+    folded.into_iter().map(in_words).collect()
 }
 
 /// A manifest that the API server refuses.

@@ -418,7 +418,7 @@ pub fn needed_definition<'a>(
 /// Returns why the instance `owner` (name, namespace) must not delete an object, or `None` if it may.
 pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
     if live.get("kind").is_some_and(|kind| kind == "Namespace") {
-        return Some("a namespace may hold what is not Flux's".to_owned());
+        return Some("it may contain other resources".to_owned());
     }
     let value = |map: &str, key: &str| live.get("metadata")?.get(map)?.get(key)?.as_str().map(str::to_owned);
     for (label, wanted) in [(OWNER_NAME_LABEL, name), (OWNER_NAMESPACE_LABEL, namespace)] {

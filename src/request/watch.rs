@@ -452,7 +452,7 @@ mod tests {
         let client = client(vec![list(&[repository("t1", "Unknown")])]);
         let error = wait(client, Absent::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
         let WaitError::TimedOut(last) = error else { panic!("{error:?}") };
-        assert_eq!(last.pending.as_deref(), Some("the request is not handled yet"));
+        assert_eq!(last.pending.as_deref(), Some("waiting for the operator to pick up the request"));
         assert_eq!(last.condition.unwrap().to_string(), "Ready=Unknown R: m");
     }
 

@@ -103,7 +103,7 @@ async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(clus
     // Without a terminal somebody has to say yes.
     run(&world, "uninstall operator").await.exits(2);
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
-    gone.stdout_has("Namespace/flux-system: it may hold what is not the operator's").stdout_has("uninstalled");
+    gone.stdout_has("Namespace/flux-system: it may contain other resources").stdout_has("uninstalled");
     for object in
         manifests(&params()).iter().skip(1).chain(&manifests(&OperatorParams { cluster_admin: true, ..params() })[1..])
     {

@@ -12,6 +12,7 @@ mod create_secret;
 mod distribution;
 mod explain;
 mod habits;
+mod health;
 mod inspect;
 mod install;
 mod kubeconfig;

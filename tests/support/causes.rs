@@ -593,7 +593,7 @@ fn kustomization_rows() -> Vec<Row> {
             ),
             [],
             "PolicyRefused",
-            KS,
+            "ValidatingAdmissionPolicy/no-friday",
             "policy",
         ),
         row(
@@ -611,7 +611,7 @@ fn kustomization_rows() -> Vec<Row> {
             ),
             [],
             "QuotaExceeded",
-            KS,
+            "ResourceQuota/apps/small",
             "quota",
         ),
         row(
@@ -1157,7 +1157,7 @@ fn workload_rows() -> Vec<Row> {
             unhealthy(),
             [failing("pods \"web-1\" is forbidden: exceeded quota: small, requested: pods=1")],
             "QuotaExceeded",
-            WEB,
+            "ResourceQuota/apps/small",
             "quota",
         ),
         row(
@@ -1384,6 +1384,17 @@ fn instance_rows() -> Vec<Row> {
             "OperatorAbsent",
             FLUX,
             "no operator is running",
+        ),
+        row(
+            with(instance("", "done"), "/status", json!({})),
+            [with(
+                with(instance("", "done"), "/metadata/namespace", "flux-system".into()),
+                "/status/lastAppliedRevision",
+                "v2.9.4@sha256:1".into(),
+            )],
+            "SecondInstance",
+            FLUX,
+            "was there first",
         ),
         row(
             with(

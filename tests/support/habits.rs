@@ -371,7 +371,7 @@ pub fn on_files() -> Vec<Row> {
         // The namespace is not deleted with Flux.
         rows.push(row(2, line).matches(r"\A([a-z.0-9]+/\S+\n)+\z").hides("namespace/"));
     }
-    rows.push(row(2, "F check -o name --from $DUMP").code(2).says("no objects that have names").without_data());
+    rows.push(row(2, "F check -o name --from $DUMP").code(2).says("its rows have no names").without_data());
     rows.extend([
         row(3, "F get ks -A -o wide --from $DUMP").shows("INTERVAL"),
         row(3, "F get components -o wide --from $DUMP").shows("50m/64Mi"),
@@ -594,7 +594,7 @@ pub fn on_files() -> Vec<Row> {
         row(56, "F wait revision --help").shows("Examples:"),
         row(57, "for c in 'get ks' 'create secret githubapp' 'apply instance' status; do F $c --help; F $c -h; done | wc -L").matches(r"\A([0-7]?\d|80)\n\z"),
         row(58, "F version --client -o json").parses_as_json().shows("client"),
-        row(58, "F version --from $DUMP").shows("newest, kept away by the range: v2.9.").hides("blocked"),
+        row(58, "F version --from $DUMP").shows("newest: v2.9.").hides("blocked"),
         row(59, "KUBECONFIG=/nonexist F explain instance.spec.sync").shows("url"),
         row(60, "F hello world").code(4).shows("hello world"),
         row(60, "F -n apps hello world").code(2).says("hello is a plugin").says("flux-operator hello"),
@@ -823,7 +823,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(36, "F plan instance --out plan.json; F apply --plan - --in-process < plan.json")
             .shows("Reconciliation finished"),
         row(37, "F uninstall instance --in-process")
-            .types("Type flux to go ahead: ", "no")
+            .types("Type the instance name (flux) to confirm: ", "no")
             .code(1)
             .shows("context test")
             .shows("nothing was changed")
@@ -884,13 +884,13 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(41, "F wait ks/nope ks/app -n flux-system --timeout 2s").matches("").code(3).hides("1 of 2 objects are"),
         row(11, "F -n default get instance 2>&1 | head -1").shows("no FluxInstance found in namespace default"),
         row(37, "F uninstall instance --in-process")
-            .types("Type flux to go ahead: ", "no")
+            .types("Type the instance name (flux) to confirm: ", "no")
             .code(1)
             .on_terminal(80)
             .fits(),
         row(42, "F get ks -n flux-system -w").types("extra", "^C").code(130).hides("error:"),
         row(42, "F uninstall instance --in-process")
-            .types("Type flux to go ahead: ", "^C")
+            .types("Type the instance name (flux) to confirm: ", "^C")
             .code(130)
             .matches(ON_ITS_OWN_LINE)
             .shows("interrupted: nothing was changed"),

@@ -69,6 +69,7 @@ pub mod registry;
 pub mod run;
 pub mod runner;
 pub mod server_process;
+pub mod situations;
 pub mod slow_tests;
 
 use std::future::Future;

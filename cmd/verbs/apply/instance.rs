@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 
 use flux_operator::api::manifest::Manifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
+use flux_operator::cluster::{ApplyResult, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::reconcile::operator::OperatorCoverage;
-use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::here::{self, ApplyHere};
 use crate::flows::operator::way_without;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
-    reconcile_here, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, agree_to_store, is_done_here, plan_counts, read_unless_second,
+    refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::connect::context_namespace;
@@ -41,7 +41,7 @@ use super::planned::{self, PlannedArgs};
     # Install Flux without an operator in the cluster\n  \
     flux-operator apply instance -f flux.yaml --in-process\n\n  \
     # From a pipe, with progress as JSON lines for a log\n  \
-    flux-operator create instance | flux-operator apply instance -f - \\\n    \
+    flux-operator create instance --export | flux-operator apply instance -f - \\\n    \
     --progress json\n\n  \
     # Exactly what was looked at before\n  \
     flux-operator apply instance --plan flux.plan")]
@@ -126,7 +126,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 Ok((session, manifest))
             })
             .await?;
-        if args.in_process.in_process {
+        let target = Target::of_instance(&manifest.instance);
+        let here = async {
+            match args.dry_run.dry_run {
+                // A dry run stores nothing that an operator would have to act on.
+                Some(_) => Ok(args.in_process.in_process),
+                None => is_done_here(&session, &args.in_process, &target).await,
+            }
+        };
+        if shell.interruptible(here).await? {
             return apply_in_process(&session, args, &manifest).await;
         }
         if args.dry_run.dry_run.is_none() {
@@ -163,17 +171,17 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
-    let distributions = shell.interruptible(args.distribution.open(shell)).await?;
     let without = command_without_in_process(session, args, &target);
-    let again = format!("{without} --in-process");
-    let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without: &without };
-    let mut options = run_in_process::options(&args.in_process, &args.distribution);
-    options.wait = args.wait.wait;
-    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
-        let force = args.force_conflicts;
-        reconcile::apply_instance(cluster, manifest, force, distributions.as_ref(), options, listener).await
+    let work = ApplyHere {
+        in_process: &args.in_process,
+        distribution: &args.distribution,
+        confirm: &args.confirm,
+        mode,
+        wait: args.wait.wait,
+        force_conflicts: args.force_conflicts,
+        without: &without,
     };
-    reconcile_here(&request, options, &args.confirm, work).await
+    here::apply_instance(session, manifest, &work).await
 }
 
 /// Formats the same command line without `--in-process`.
@@ -213,7 +221,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifes
     until_ready(session, &followed, args.progress.progress).await
 }
 
-/// Reports that the object was stored but no operator will reconcile it.
+/// The object is written, and is running to.
 fn report_unwatched(
     session: &Session<'_>,
     args: &Args,
@@ -223,7 +231,7 @@ fn report_unwatched(
     let place = session.place(&target.reference());
     let here = format!("{} --in-process", command_without_in_process(session, args, target));
     let way = way_without(session, coverage, "reconcile it from here", &here);
-    let message = format!("{place} is stored, but nobody will act on it");
+    let message = format!("{place} is saved, but no operator is running to reconcile it");
     if !args.wait.wait {
         session.shell.warn(&format!("{message}: {coverage}"));
         session.shell.hint(&way);

@@ -44,7 +44,7 @@ const REPLACES: &[Right] = &[when("the Secret has to be made anew", "create dele
 
 pub fn rights(command: &Command, rights: &mut Rights) {
     let args = command.secret();
-    let namespace = rights.namespace_or("default");
+    let namespace = rights.flux_namespace();
     let names = [args.name.as_str()];
     if args.export {
         return;
@@ -125,8 +125,8 @@ pub struct SecretArgs {
     /// Labels as KEY=VALUE, repeatable or separated by commas
     #[arg(long, value_name = "KEY=VALUE", help_heading = OBJECT)]
     pub label: Vec<String>,
-    /// Annotations as KEY=TEXT, repeatable; a comma starts the next one only
-    /// before KEY=
+    /// Annotations as KEY=TEXT; repeat the flag for several, commas in values
+    /// are kept
     #[arg(long, value_name = "KEY=TEXT", help_heading = OBJECT)]
     pub annotation: Vec<String>,
     /// Make the data immutable
@@ -268,9 +268,24 @@ async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<Secr
     }
 }
 
+/// The fields of a Secret in the words of this command: the files that hold them are flags.
+fn in_flags(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        match word.trim_end_matches([',', ':']).ends_with("-file") && !word.starts_with('-') {
+            true => format!("--{word}"),
+            false => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 fn secret_error(error: SecretError) -> CliError {
     match &error {
-        SecretError::Missing(_) | SecretError::Invalid { .. } => CliError::usage(error.to_string()),
+        SecretError::Missing(_) => {
+            let told = CliError::usage(in_flags(&error.to_string()));
+            told.hint("the examples of its --help show how: `flux-operator create secret KIND --help`")
+        }
+        SecretError::Invalid { .. } => CliError::usage(in_flags(&error.to_string())),
         SecretError::Check { hint, .. } => {
             let told = CliError::failed(error.to_string());
             let told = hint.iter().fold(told, |told, hint| told.hint(hint.clone()));

@@ -13,11 +13,12 @@ use tokio::time::timeout;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
+use crate::flows::here::{self, UninstallHere};
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::way_without;
 use crate::flows::request::{RequestKind, request_deletion, send};
 use crate::flows::rights::{FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_NAMESPACE, Rights, always, when};
-use crate::flows::run_in_process::instance_of;
+use crate::flows::run_in_process::{InProcessArgs, instance_of, is_done_here, refuse_beside_operator};
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::session::{HINT_LIMIT, Session};
@@ -29,8 +30,8 @@ use flux_operator::api::kinds::INSTANCE;
 /// Delete a FluxInstance
 ///
 /// The operator then uninstalls Flux; what Flux has deployed keeps running. A
-/// suspended instance leaves Flux in the cluster. Without a running operator the
-/// command refuses: `uninstall instance --in-process` does the work itself.
+/// suspended instance leaves Flux in the cluster. Without a running operator
+/// --in-process does its work here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Delete the instance; the operator uninstalls Flux\n  \
@@ -51,6 +52,8 @@ pub struct Args {
     /// Suspend the instance first, so that Flux stays in the cluster
     #[arg(long)]
     pub with_suspend: bool,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
@@ -75,6 +78,9 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         None => rights.instance(&args.name, &rows),
     }
     rights.everywhere(FINDS_OPERATOR);
+    if args.in_process.in_process {
+        rights.run_in_process();
+    }
     // The objects that go with the definitions are counted.
     rights.everywhere(&[when("Flux is uninstalled with it", "list", FLUX)]);
     rights.everywhere(&[when(
@@ -87,21 +93,59 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.run(async {
-        let session = Session::open(shell).await?;
+    shell.block_on(async {
+        let session = shell.interruptible(Session::open(shell)).await?;
         let target = match &args.filename {
             None => session.instance(&args.name),
             Some(file) => {
-                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell).await?;
+                let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
+                let manifest = shell.interruptible(manifest).await?;
                 Target::of_instance(&manifest.instance)
             }
         };
-        let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
+        let look = async { tokio::try_join!(session.get(&target), session.operator_coverage(&target)) };
+        let (object, coverage) = shell.interruptible(look).await?;
         let suspended = target.is_suspended(&object);
         let keeps_flux = suspended || args.with_suspend;
-        refuse_without_operator(&session, &target, &object, &coverage, keeps_flux)?;
-        delete(&session, args, &target, &object, suspended, keeps_flux).await
-    })
+        let needs_operator = needs_operator(&object, keeps_flux);
+        // Flux that is to be kept needs no uninstallation.
+        let here = async {
+            match args.dry_run.dry_run.is_some() || keeps_flux || !needs_operator {
+                true => Ok(args.in_process.in_process && !keeps_flux && args.dry_run.dry_run.is_none()),
+                false => is_done_here(&session, &args.in_process, &target).await,
+            }
+        };
+        if shell.interruptible(here).await? {
+            return delete_here(&session, args, &target, object, &coverage).await;
+        }
+        if needs_operator {
+            refuse_without_operator(&session, &target, &coverage)?;
+        }
+        shell.interruptible(delete(&session, args, &target, &object, suspended, keeps_flux)).await
+    })?
+}
+
+/// Asks, and then uninstalls Flux in this process: what the operator would do with a deleted instance.
+async fn delete_here(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    object: Value,
+    coverage: &OperatorCoverage,
+) -> Result<Exit, CliError> {
+    let (shell, place) = (session.shell, session.place(&target.reference()));
+    let without = session.command(&format!("delete {}", target.words()), &target.namespace);
+    refuse_beside_operator(session, &args.in_process, &target.reference(), coverage, &without)?;
+    if !args.confirm.yes {
+        let lost = lost(&shell.interruptible(async { Ok(custom_resources(session, &object).await) }).await?);
+        shell.status(&format!("{}{lost}.", effect(&object, false)));
+    }
+    let (context, question) = (session.cluster.endpoint.context.as_deref(), format!("delete {place}"));
+    shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Yes)).await?;
+    let session = session.with_new_deadline();
+    let instance = instance_of(object)?;
+    let work = UninstallHere { in_process: &args.in_process, keep_crds: false, mode: args.progress.progress };
+    here::uninstall_instance(&session, target, &instance, &work).await
 }
 
 async fn delete(
@@ -153,25 +197,30 @@ async fn delete(
     Ok(Exit::Done)
 }
 
-/// Refuses without an operator: the finalizer would keep the object for ever, and Flux would stay unmanaged.
+/// Whether something has to act on the deletion: to remove the finalizer, or to uninstall what the instance owns.
+fn needs_operator(object: &Value, keeps_flux: bool) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let held = finalizers.into_iter().flatten().any(|f| f == FINALIZER);
+    held || (!keeps_flux && inventory_counts(object).iter().any(|(_, count)| *count > 0))
+}
+
+/// Without an operator a finalizer would hold the object for ever, or what the instance owns would stay without an owner.
 fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,
-    object: &Value,
     coverage: &OperatorCoverage,
-    keeps_flux: bool,
 ) -> Result<(), CliError> {
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    let held = finalizers.into_iter().flatten().any(|f| f == FINALIZER);
-    let owns = inventory_counts(object).iter().any(|(_, count)| *count > 0);
-    if !coverage.is_nobody() || (!held && (keeps_flux || !owns)) {
+    if !coverage.is_nobody() {
         return Ok(());
     }
-    let uninstall = session.command(&format!("uninstall {} --in-process", target.words()), &target.namespace);
-    Err(CliError::failed(format!("cannot delete {}: nobody would clean up", session.place(&target.reference())))
-        .cause(coverage.to_string())
-        .object(target.reference())
-        .hint(way_without(session, coverage, "uninstall Flux from here", &uninstall)))
+    let here = session.command(&format!("delete {} --in-process", target.words()), &target.namespace);
+    Err(CliError::failed(format!(
+        "cannot delete {}: no operator is running to uninstall Flux",
+        session.place(&target.reference())
+    ))
+    .cause(coverage.to_string())
+    .object(target.reference())
+    .hint(way_without(session, coverage, "uninstall Flux from here", &here)))
 }
 
 /// Describes the effect of deleting the object in one sentence.
@@ -180,7 +229,8 @@ fn effect(object: &Value, keeps_flux: bool) -> String {
     // The namespace is kept, because it may contain other objects.
     counts.retain(|(kind, _)| kind != "Namespace");
     if keeps_flux {
-        return "Flux and what it has deployed stay in the cluster, and nobody takes care of Flux any more".to_owned();
+        return "Flux and what it has deployed are kept in the cluster, without an instance that keeps Flux up to date"
+            .to_owned();
     }
     if counts.is_empty() {
         return "The instance owns no objects".to_owned();
@@ -223,7 +273,7 @@ mod tests {
             ]}},
         });
         assert!(effect(&object, false).contains("(2 Deployment, 1 ClusterRole)"), "{}", effect(&object, false));
-        assert!(effect(&object, true).contains("stay"));
+        assert!(effect(&object, true).contains("are kept"));
         let lost = lost(&BTreeMap::from([("GitRepository".to_owned(), 204), ("Kustomization".to_owned(), 1)]));
         assert_eq!(lost, "; with their definitions go 204 GitRepository, 1 Kustomization");
     }

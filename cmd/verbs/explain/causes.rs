@@ -420,6 +420,16 @@ texts! { CAUSES, Reason, [],
             "flux-operator -n apps logs kustomization/podinfo",
         ],
     }
+    SecondInstance {
+        title: "The cluster has another FluxInstance already",
+        meaning: "A cluster takes one FluxInstance, and another one was there first. Nothing is applied for this one.",
+        origin: "A manifest was applied to a second namespace, or under a second name.",
+        neighbours: "An instance that no operator reconciles is OperatorAbsent.",
+        commands: [
+            "flux-operator get instance -A",
+            "flux-operator -n flux2 delete instance flux",
+        ],
+    }
     OperatorAbsent {
         title: "No operator reconciles the object",
         meaning: "The object belongs to the operator, and no operator is running in the cluster.",

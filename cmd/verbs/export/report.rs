@@ -58,6 +58,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Err(error);
         }
         shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?);
-        Ok(Exit::Done)
+        Ok(source.tell_not_installed(shell).await.unwrap_or(Exit::Done))
     })
 }

@@ -35,7 +35,7 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
     # What was changed on one of them\n  \
     flux-operator get components source-controller -o wide")]
 pub struct Args {
-    /// Names of controllers [default: all]
+    /// Names of controllers; all if omitted
     #[arg(add = crate::args::complete::controllers())]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct Args {
     pub output: OutputArgs,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }

@@ -28,7 +28,7 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }

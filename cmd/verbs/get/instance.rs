@@ -27,14 +27,14 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
     # Only the revision\n  \
     flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
 pub struct Args {
-    /// Names of instances [default: all]
+    /// Names of instances; all if omitted
     #[arg(add = crate::args::complete::instances())]
     pub names: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -75,7 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     })
                     .await?;
                 let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
-                if not_installed {
+                if not_installed && !source.is_not_installed(shell).await {
                     return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
                 }
                 objects = found;

@@ -1,47 +1,57 @@
 //! `get inventory`: the objects that an instance applied, with their state.
 
+use flux_operator::api::kinds::{DEPLOYMENT, FluxKind};
+use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::inspect::inventory;
+use flux_operator::k8s::ObjectId;
 
+use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, show_list};
 use crate::flows::desired::desired_objects;
 use crate::flows::rights::{READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights};
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, instance_type};
 use crate::session::registries::SourceArgs;
+use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what an instance applied, its health and its drift
+/// Show what an instance or another owner applied, its health and its drift
 ///
-/// DRIFT is `drifted` when fields differ from what the instance builds (-o wide
-/// names them), `documentation` when only the wording of a definition does, and
-/// `missing` when the object is gone.
+/// Of the instance, or of any object that keeps an inventory: a Kustomization, a
+/// HelmRelease, a ResourceSet. DRIFT is `drifted` when fields differ from what the
+/// instance builds (-o wide names them), `documentation` when only the wording of a
+/// definition does, and `missing` when the object is gone.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything the instance consists of\n  \
     flux-operator get inventory\n\n  \
+    # What a Kustomization applied\n  \
+    flux-operator -n apps get inventory ks/podinfo\n\n  \
     # What is missing or was edited\n  \
     flux-operator get inventory --filter drift!=no -o wide\n\n  \
     # As one kubectl command line\n  \
     flux-operator get inventory -o name")]
 pub struct Args {
-    /// Name of the instance
-    #[arg(default_value = "flux", add = crate::args::complete::instances())]
-    pub name: String,
+    /// Name of an instance, KIND/NAME or KIND NAME of another owner [default: flux]
+    #[arg(value_name = "OWNER", num_args = 0..=2, add = crate::args::complete::instances())]
+    pub owner: Vec<String>,
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
-    rights.list(&instance_type(), Some(&namespace), &[&args.name], args.watch);
+    if let Ok((kind, name)) = owner(&args.owner) {
+        rights.list(&kind.resource_type(), Some(&namespace), &[name], args.watch);
+    }
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.everywhere(READS_INVENTORY_NAMESPACE);
 }
@@ -50,25 +60,45 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let named = args.source.open_named(shell).await?;
-        let namespace = source.instance_namespace();
+        let (kind, name) = owner(&args.owner)?;
+        let resource = kind.resource_type();
+        let namespace = source.namespace_of(&resource);
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,
-            kinds: vec![instance_type(), flux_operator::api::kinds::DEPLOYMENT],
-            namespace: Some(namespace.clone()),
+            kinds: vec![resource.clone(), DEPLOYMENT],
+            namespace: namespace.clone(),
             single: false,
-            nothing: format!("the inventory of fluxinstance/{namespace}/{} is empty", args.name),
+            nothing: format!(
+                "the inventory of {} is empty",
+                ObjectId::new(kind.group, kind.kind, namespace.as_deref(), name)
+            ),
         };
         show_list(shell, &source, options, async || {
-            let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
-            let desired = desired_objects(&instance, named.as_ref(), &args.source).await;
+            let owner = source.object(shell, &resource, namespace.as_deref(), name).await?;
+            let desired = match resource == instance_type() {
+                true => desired_objects(&owner, named.as_ref(), &args.source).await,
+                false => Err(format!("what {name} should consist of is known to its controller only")),
+            };
             if let Err(why) = &desired {
                 shell.hint(&format!("only missing objects are shown as drift: {why}"));
             }
             let desired = desired.as_deref().ok();
-            let rows = source.view(shell, |snapshot| inventory::rows(snapshot, &instance, desired)).await?.value;
+            let rows = source.view(shell, |snapshot| inventory::rows(snapshot, &owner, desired)).await?.value;
             Ok(listing(&rows))
         })
         .await
     })
+}
+
+/// The owner that words name: an instance by its name, another kind as `KIND/NAME` or `KIND NAME`.
+fn owner(words: &[String]) -> Result<(&'static FluxKind, &str), CliError> {
+    match words {
+        [] => Ok((instance_kind(), INSTANCE_NAME)),
+        [kind, name] => Ok((parse_kind(kind)?, name)),
+        [one, ..] => match one.split_once('/') {
+            Some((kind, name)) => Ok((parse_kind(kind)?, name)),
+            None => Ok((instance_kind(), one)),
+        },
+    }
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::read::pages;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use super::instance::api_missing;
 use crate::args::kind as parse_kind;
-use crate::args::list::{ListRequest, hint_at_namespace, labelled, place, selector, show_list, without_managed_fields};
+use crate::args::list::{ListRequest, labelled, nothing_found, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::Rights;
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
@@ -49,7 +50,7 @@ pub struct Args {
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -102,7 +103,7 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = wanted(args)?;
-    let namespace = rights.scope(args.scope.all_namespaces, "default");
+    let namespace = rights.listed(args.scope.all_namespaces);
     for kind in &wanted.kinds {
         rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
     }
@@ -117,7 +118,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
-        let namespace = if args.scope.all_namespaces { None } else { source.namespace("default") };
+        let namespace = match wanted.names.is_empty() || args.scope.all_namespaces {
+            true => source.listed_namespace(args.scope.all_namespaces),
+            false => source.namespace(DEFAULT_NAMESPACE),
+        };
         let kinds: Vec<_> = match wanted.names.is_empty() {
             true => wanted.kinds.clone(),
             false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
@@ -235,7 +239,7 @@ async fn all(
             Ok::<_, Box<ClusterError>>(())
         });
         let listed = listed.await.map_err(|error| cli_error(&error))?;
-        tell_gaps(shell, source, listed, items.is_empty())?;
+        tell_gaps(shell, source, listed, items.is_empty()).await?;
         return Ok(items);
     }
     let viewed = source
@@ -296,19 +300,17 @@ async fn stream(
         Ended::Cluster(error) => cli_error(&error),
         Ended::Printing(error) => error,
     })?;
-    tell_gaps(shell, source, listed, printer.rows() == 0)?;
-    if printer.rows() == 0 {
-        shell.status(&options.nothing_of(found));
-        if found == 0 {
-            hint_at_namespace(shell, source, options.namespace.as_deref()).await;
-        }
-    }
+    tell_gaps(shell, source, listed, printer.rows() == 0).await?;
+    let exit = match printer.rows() {
+        0 => nothing_found(shell, source, options, found).await?,
+        _ => Exit::Done,
+    };
     printer.sums().into_iter().for_each(|sums| shell.status(&sums));
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Reports the kinds that could not be listed: as an error if the result is empty because of them, else as a warning.
-fn tell_gaps(
+async fn tell_gaps(
     shell: &Shell,
     source: &Source<'_>,
     listed: Vec<(&'static FluxKind, Listed)>,
@@ -333,6 +335,8 @@ fn tell_gaps(
             shell.warn(&format!("not allowed to list {}", plurals(&denied)));
             Ok(())
         }
+        // That nothing is there is said by the list.
+        None if missing.len() == all && source.is_not_installed(shell).await => Ok(()),
         None if missing.len() == all => {
             let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
             let only = missing.first().filter(|_| all == 1);

@@ -24,20 +24,20 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
     # Resume it\n  \
     flux-operator resume --overdue -A")]
 pub struct Args {
-    /// Kinds to show [default: all]
+    /// Kinds; all if omitted
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Continue and show every change
+    /// Keep watching and print changes
     #[arg(short, long)]
     pub watch: bool,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let namespace = rights.scope(args.scope.all_namespaces, "default");
+    let namespace = rights.listed(args.scope.all_namespaces);
     for kind in kinds_of(&args.kinds)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
         rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
     }
@@ -54,11 +54,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let kinds = kinds_of(&args.kinds)?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
-        let namespace = match kinds.as_slice() {
-            _ if args.scope.all_namespaces => None,
-            [kind] => source.namespace_of(&kind.resource_type()),
-            _ => source.namespace("default"),
-        };
+        let namespace = source.listed_namespace(args.scope.all_namespaces);
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,

@@ -132,7 +132,7 @@ async fn read_owner(shell: &Shell, source: &Source<'_>, word: &str) -> Result<(T
     let kind = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
     match source {
         Source::Cluster(session) => {
-            let namespace = namespace.unwrap_or_else(|| session.namespace(kind));
+            let namespace = namespace.unwrap_or_else(|| session.namespace());
             let target = Target { kind, namespace, name: name.to_owned() };
             let object = session.get(&target).await?;
             Ok((target, object))

@@ -149,10 +149,10 @@ fn details(object: &PlannedObject, style: &Style) -> String {
     let secret = object.object.kind == "Secret";
     let mut text = fields(&object.changes, secret, style);
     if object.takes_over {
-        text.push_str(&style.line(4, "takes fields over from other tools"));
+        text.push_str(&style.line(4, "overwrites fields set by other tools"));
     }
     if object.deferred {
-        text.push_str(&style.line(4, "compared when what it needs is there"));
+        text.push_str(&style.line(4, "will be compared once its namespace exists"));
     }
     text
 }

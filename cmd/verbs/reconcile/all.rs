@@ -31,7 +31,7 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
     # Everything in a namespace, until it is ready\n  \
     flux-operator -n apps reconcile all --wait")]
 pub struct Args {
-    /// Kinds of the objects: any case, plural or short name [default: all]
+    /// Kinds of the objects: any case, plural or short name; all if omitted
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     /// The same as the argument, in flux's spelling
@@ -61,8 +61,7 @@ pub struct Args {
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let kinds = kinds_of(args)?;
     for kind in kinds {
-        let namespace =
-            rights.scope(args.all_namespaces, if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" });
+        let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);
         let (kind, namespace) = (kind.resource_type(), namespace.as_deref());
         rights.of_kind(&kind, namespace, &[], &[always("list", KIND), when("there is such an object", "patch", KIND)]);
         if args.wait {
@@ -96,7 +95,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         let mut targets = vec![];
         for kind in &named {
-            let namespace = (!args.all_namespaces).then(|| session.namespace(kind));
+            let namespace = (!args.all_namespaces).then(|| session.namespace());
             let objects = match session.list(kind, namespace.as_deref(), args.selector.as_deref()).await {
                 Err(error) if error.exit() == Exit::ApiMissing && !is_named => continue,
                 objects => objects?,
@@ -122,7 +121,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 [kind] => kind.kind,
                 _ => "object",
             };
-            let place = session.searched(&named, args.all_namespaces).await?;
+            let place = session.searched(args.all_namespaces).await?;
             shell.status(&format!("nothing to reconcile: no such {what} in {place}"));
             return Ok(Exit::Done);
         }

@@ -1,16 +1,13 @@
 //! `reconcile instance`: asks the operator to reconcile a FluxInstance now, or does its work here.
 
-use flux_operator::cluster::Cluster;
-use flux_operator::reconcile::{self, RunOptions};
-use flux_operator::request::{reconcile_patch, token};
-
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{request_and_follow, suspended};
+use crate::flows::here::{self, ReconcileHere};
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, is_done_here, plan_counts, refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::target::Target;
@@ -74,7 +71,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
-        if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
+        let here = async {
+            match args.dry_run.dry_run.is_some() || !args.wait.wait {
+                // Nothing is to be reconciled now, or only asked for.
+                true => Ok(args.in_process.in_process),
+                false => is_done_here(&session, &args.in_process, &target).await,
+            }
+        };
+        if shell.interruptible(here).await? && args.dry_run.dry_run != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }
         let act = RequestKind::Reconcile { force: args.force, reset: false };
@@ -103,15 +107,13 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
         return Ok(Exit::Done);
     }
-    let distributions = shell.interruptible(args.distribution.open(shell)).await?;
-    let again = format!("{without} --in-process");
-    let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
-    let mut options = run_in_process::options(&args.in_process, &args.distribution);
-    options.wait = args.wait.wait;
-    // The request is stored even if we answer it, so that the status tells which request it answers.
-    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force, false));
-    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
-        reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
+    let work = ReconcileHere {
+        in_process: &args.in_process,
+        distribution: &args.distribution,
+        confirm: &args.confirm,
+        mode,
+        wait: args.wait.wait,
+        force: args.force,
     };
-    reconcile_here(&request, options, &args.confirm, work).await
+    here::reconcile_instance(session, target, &work).await
 }

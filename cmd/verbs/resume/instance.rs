@@ -2,24 +2,32 @@
 
 use crate::args::{DryRunArgs, WaitArgs};
 use crate::flows::follow::request_and_follow;
-use crate::flows::request::RequestKind;
+use crate::flows::here::{self, ReconcileHere};
+use crate::flows::request::{RequestKind, send};
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, is_done_here, refuse_beside_operator};
 use crate::session::Session;
+use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Resume the reconciliation of a FluxInstance
 ///
-/// Requests a reconciliation in the same step and waits for its result.
+/// Asks for a reconciliation in the same request and waits for its outcome. With
+/// --in-process the operator's work is done here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Resume and wait until the instance is ready\n  \
     flux-operator -n flux-system resume instance flux\n\n  \
     # Resume and return at once\n  \
-    flux-operator -n flux-system resume instance flux --wait=false")]
+    flux-operator -n flux-system resume instance flux --wait=false\n\n  \
+    # Resume without an operator in the cluster\n  \
+    flux-operator -n flux-system resume instance --in-process")]
 pub struct Args {
     /// Name of the instance
     #[arg(default_value = "flux", add = crate::args::complete::instances())]
     pub name: String,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
@@ -29,17 +37,37 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    shell.run(async {
-        let session = Session::open(shell).await?;
-        let targets = [session.instance(&args.name)];
-        request_and_follow(
-            &session,
-            &targets,
-            RequestKind::Resume,
-            args.dry_run.dry_run,
-            args.wait.wait,
-            args.progress.progress,
-        )
-        .await
-    })
+    shell.block_on(async {
+        let session = shell.interruptible(Session::open(shell)).await?;
+        let target = session.instance(&args.name);
+        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
+        let targets = [target];
+        let [target] = &targets;
+        let here = async {
+            match dry_run.is_some() || !args.wait.wait {
+                true => Ok(args.in_process.in_process && dry_run.is_none()),
+                false => is_done_here(&session, &args.in_process, target).await,
+            }
+        };
+        if !shell.interruptible(here).await? {
+            let follow = request_and_follow(&session, &targets, RequestKind::Resume, dry_run, args.wait.wait, mode);
+            return shell.interruptible(follow).await;
+        }
+        let coverage = shell.interruptible(session.operator_coverage(target)).await?;
+        let without = session.command(&format!("resume {}", target.words()), &target.namespace);
+        refuse_beside_operator(&session, &args.in_process, &target.reference(), &coverage, &without)?;
+        let (_, failed) = shell.interruptible(send(&session, &targets, RequestKind::Resume, None)).await?;
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error);
+        }
+        let work = ReconcileHere {
+            in_process: &args.in_process,
+            distribution: &DistributionArgs::default(),
+            confirm: &ConfirmArgs::default(),
+            mode,
+            wait: args.wait.wait,
+            force: false,
+        };
+        here::reconcile_instance(&session, target, &work).await
+    })?
 }

@@ -1,6 +1,7 @@
 //! `resume --overdue`: resumes objects whose planned end of suspension has passed.
 
 use flux_operator::api::kinds;
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::inspect::suspended;
 
 use crate::args::list::{no_namespace, place};
@@ -24,7 +25,7 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
     # Kustomizations of a namespace, without waiting\n  \
     flux-operator -n apps resume overdue ks --wait=false")]
 pub struct Args {
-    /// Kinds to resume [default: all]
+    /// Kinds; all if omitted
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     /// Objects of all namespaces
@@ -39,7 +40,7 @@ pub struct Args {
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let namespace = rights.scope(args.all_namespaces, "default");
+    let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);
     for kind in kinds_of(args)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
         let (kind, namespace) = (kind.resource_type(), namespace.as_deref());
         rights.of_kind(
@@ -68,7 +69,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let Source::Cluster(session) = &source else {
             return Err(CliError::usage("a dump cannot be resumed"));
         };
-        let namespace = if args.all_namespaces { None } else { source.namespace("default") };
+        let namespace = if args.all_namespaces { None } else { source.namespace(DEFAULT_NAMESPACE) };
         let view = |snapshot: &_| suspended::rows(snapshot, &wanted, namespace.as_deref(), None, source.now());
         let rows = source.view(shell, view).await?.unless_blind(Vec::is_empty)?.with_warnings(shell);
         let overdue = rows.into_iter().filter(|row| row.overdue);

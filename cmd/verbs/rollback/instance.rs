@@ -16,7 +16,7 @@ use crate::flows::operator::way_without;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, plan_counts, reconcile_here,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, is_done_here, plan_counts, reconcile_here,
     refuse_beside_running_operator,
 };
 use crate::session::Session;
@@ -83,7 +83,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let target = session.instance(&args.name);
         let prepared = shell.interruptible(prepare(args, &session, &target)).await?;
         let Some((live, build)) = prepared else { return Ok(Exit::Done) };
-        if args.in_process.in_process {
+        if shell.interruptible(is_done_here(&session, &args.in_process, &target)).await? {
             return reconcile_in_process(&session, args, &target, &live, &build).await;
         }
         let stored = shell.interruptible(store(&session, &target, &live, &build)).await?;
@@ -93,7 +93,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if coverage.is_nobody() {
             let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
             return Err(CliError::failed(format!(
-                "{} is stored, but nobody will act on it",
+                "{} is saved, but no operator is running to reconcile it",
                 session.place(&target.reference())
             ))
             .cause(coverage.to_string())

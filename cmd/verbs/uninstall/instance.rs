@@ -1,27 +1,23 @@
 //! `uninstall instance`: removes Flux and keeps what it deployed.
 
-use std::collections::BTreeMap;
-
 use flux_operator::api::FluxInstance;
-use flux_operator::cluster::{Cluster, DeleteOptions};
+use flux_operator::cluster::DeleteOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::operator::OperatorCoverage;
-use flux_operator::reconcile::{RunOptions, UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
+use flux_operator::reconcile::{UninstallOptions, UninstallPlan, uninstall_plan};
 use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
-use tokio::time::Instant;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::follow::{Followed, until_gone};
+use crate::flows::here::{self, UninstallHere};
 use crate::flows::operator::way_without;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{
     FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
 };
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_error, refuse_beside_operator, uninstall_here,
-};
+use crate::flows::run_in_process::{InProcessArgs, is_done_here, reconcile_error, refuse_beside_operator};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
@@ -79,37 +75,58 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
-        let (session, target, instance, plan) = shell.interruptible(look(args, shell)).await?;
+        let UninstallPreview { session, target, instance, plan, here } = shell.interruptible(look(args, shell)).await?;
         shell.print(&listing(&session, &target, &plan));
         let place = session.place(&target.reference());
         if let Some(where_) = args.dry_run.dry_run {
             if where_ == DryRun::Server {
                 shell.interruptible(dry_run(&session, &plan)).await?;
             }
-            shell.status(&format!("(dry run) {place} is not uninstalled"));
+            shell.status(&format!("Dry run: nothing was uninstalled ({place})"));
             return Ok(Exit::Done);
         }
         let question = format!("uninstall Flux of {place}");
         let context = session.cluster.endpoint.context.as_deref();
-        shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Word(&args.name))).await?;
+        shell
+            .interruptible(confirm(
+                shell,
+                &args.confirm,
+                context,
+                &question,
+                Agreement::Name { of: "instance", name: &args.name },
+            ))
+            .await?;
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
-        if args.in_process.in_process {
-            return uninstall_in_process(&session, args, &target, &instance).await;
+        if here {
+            let work =
+                UninstallHere { in_process: &args.in_process, keep_crds: args.keep_crds, mode: args.progress.progress };
+            return here::uninstall_instance(&session, &target, &instance, &work).await;
         }
         shell.interruptible(through_operator(&session, args, &target, &instance)).await
     })?
 }
 
-async fn look<'a>(
-    args: &Args,
-    shell: &'a Shell,
-) -> Result<(Session<'a>, Target, FluxInstance, UninstallPlan), CliError> {
+/// The state of the cluster before the question.
+struct UninstallPreview<'a> {
+    session: Session<'a>,
+    target: Target,
+    instance: FluxInstance,
+    plan: UninstallPlan,
+    /// Whether this process does the work.
+    here: bool,
+}
+
+async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>, CliError> {
     let session = Session::open(shell).await?;
     let target = session.instance(&args.name);
+    let here = match args.dry_run.dry_run {
+        Some(_) => args.in_process.in_process,
+        None => is_done_here(&session, &args.in_process, &target).await?,
+    };
     let (object, coverage) = tokio::try_join!(session.get(&target), session.operator_coverage(&target))?;
     let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
-    if args.in_process.in_process {
+    if here {
         refuse_beside_operator(&session, &args.in_process, &target.reference(), &coverage, &without)?;
     } else {
         refuse_without_operator(&session, &target, &coverage, &without)?;
@@ -129,7 +146,7 @@ async fn look<'a>(
     let key = target.reference();
     let plan = uninstall_plan(&session.cluster, &instance, &options).await;
     let plan = plan.map_err(|error| reconcile_error(&session, &error, "uninstall", &key))?;
-    Ok((session, target, instance, plan))
+    Ok(UninstallPreview { session, target, instance, plan, here })
 }
 
 fn refuse_without_operator(
@@ -165,67 +182,6 @@ async fn through_operator(
     Ok(Exit::Done)
 }
 
-async fn uninstall_in_process(
-    session: &Session<'_>,
-    args: &Args,
-    target: &Target,
-    instance: &FluxInstance,
-) -> Result<Exit, CliError> {
-    let keep = if args.keep_crds { " --keep-crds" } else { "" };
-    let words = format!("uninstall {} --in-process{keep} --yes", target.words());
-    let again = session.command(&words, &target.namespace);
-    let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
-    let request = RunRequest {
-        session,
-        mode: args.progress.progress,
-        target,
-        verb: "uninstall",
-        again: &again,
-        without: &without,
-    };
-    let options = run_in_process::options(&args.in_process, &DistributionArgs::default());
-    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
-        let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
-        let options = UninstallOptions {
-            lease: options.lease.clone(),
-            force: options.force,
-            keep_crds: args.keep_crds,
-            timeout: deadline.saturating_duration_since(Instant::now()),
-            interrupts: options.interrupts.clone(),
-            ..UninstallOptions::default()
-        };
-        uninstall(cluster, instance, &options, listener).await
-    };
-    let done = uninstall_here(&request, options, work).await?;
-    print_uninstalled(session, &target.reference(), &done, &again)
-}
-
-fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -> Result<Exit, CliError> {
-    session.shell.status(&format!("deleted: {}", counts(done.deleted.iter())));
-    let held = done.held.iter().map(|held| format!("{} is held by {}", held.object, held.finalizers.join(", ")));
-    let held: Vec<String> = held.collect();
-    if done.is_complete() && held.is_empty() {
-        session.shell.print(&format!("{key}: uninstalled\n"));
-        return Ok(Exit::Done);
-    }
-    let exit = match done.errors.first() {
-        Some((_, error)) => cli_error(error).exit(),
-        None => Exit::Unhealthy,
-    };
-    let mut error = CliError::new(exit, format!("{key} is not uninstalled completely")).object(key);
-    for (object, failure) in &done.errors {
-        error = error.cause(format!("cannot delete {object}: {}", failure.sentence()));
-    }
-    error = held.iter().fold(error, |error, held| error.cause(held.clone()));
-    for remaining in &done.remaining {
-        error = error.cause(format!("still there: {} ({}) {}", remaining.object, remaining.health, remaining.detail));
-    }
-    if !held.is_empty() {
-        error = error.hint("these finalizers belong to somebody else: remove them there, or by hand");
-    }
-    Err(error.hint(format!("the next run goes on from here: `{again}`")))
-}
-
 /// Lets the server check every deletion without deleting.
 async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliError> {
     const CONCURRENT: usize = 16;
@@ -239,7 +195,7 @@ async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliE
 
 /// Formats the objects to delete and to keep.
 fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> String {
-    let mut text = format!("{}\n\nGoes:\n", session.place(&target.reference()));
+    let mut text = format!("{}\n\nWill be deleted:\n", session.place(&target.reference()));
     for (kind, count) in plan.counts() {
         text.push_str(&format!("  {count} {kind}\n"));
     }
@@ -249,7 +205,7 @@ fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> Stri
     for (kind, count) in &plan.custom_resources {
         text.push_str(&format!("  {count} {kind}\n"));
     }
-    text.push_str("\nStays:\n  everything Flux has deployed\n");
+    text.push_str("\nWill be kept:\n  everything Flux has deployed\n");
     for kept in &plan.keeps {
         text.push_str(&format!("  {}: {}\n", kept.object, kept.reason));
     }
@@ -257,13 +213,4 @@ fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> Stri
         text.push_str(&format!("  {}: its finalizers are not Flux's: {}\n", held.object, held.finalizers.join(", ")));
     }
     text
-}
-
-fn counts<'a>(objects: impl Iterator<Item = &'a ObjectId>) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for object in objects {
-        *counts.entry(&object.kind).or_default() += 1;
-    }
-    let list: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    if list.is_empty() { "nothing".to_owned() } else { list.join(", ") }
 }

@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Release ResourceSets and ResourceSetInputProviders
+/// Remove finalizers from ResourceSets and ResourceSetInputProviders
 ///
 /// This operator does not serve these kinds, and without one that does, their finalizer keeps them for ever. The
 /// command clears the finalizer, and with --delete also deletes the objects; the objects that they manage are kept. It

@@ -2,18 +2,20 @@
 
 use flux_operator::inspect::components;
 use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::why::{Why, why};
 
 use super::{For, ForArgs};
-use crate::flows::rights::{KIND, Rights, always, when};
+use crate::flows::rights::{EXPLAINS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when};
 use crate::session::Session;
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Wait until a FluxInstance is ready
 ///
-/// Ends with 0 when Ready is True at the current generation, and with 7 when the
-/// instance reports failure or the time is up.
+/// Ends with 0 when Ready is True at the current generation and nothing of it has
+/// failed since, and with 7 when something fails or the time is up.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Wait for at most two minutes\n  \
@@ -39,6 +41,9 @@ pub fn rights(args: &Args, rights: &mut Rights) {
         &rights.flux_namespace(),
         &[always("list", "deployments"), when("a controller is missing", "list", "pods")],
     );
+    rights.everywhere(EXPLAINS);
+    rights.everywhere(READS_INVENTORY_CLUSTER);
+    rights.in_namespace(&rights.flux_namespace(), READS_INVENTORY_NAMESPACE);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -47,28 +52,30 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let target = session.instance(&args.name);
         let exit = super::follow(&session, vec![target.clone()], &args.until, args.progress.progress).await?;
         if args.until.until == For::Ready && !args.until.watch {
-            find_missing_controllers(&session, &target).await?;
+            judge(&session, &target).await?;
         }
         Ok(exit)
     })
 }
 
-/// Finds deleted controllers, because an instance's Ready is about its last run.
-async fn find_missing_controllers(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
+/// An instance says Ready of its last run: whether it still is well is judged as `why` judges it.
+async fn judge(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
     let resource = target.kind.resource_type();
-    let missing = from_cluster::collect(&session.cluster, |snapshot| {
-        let instance = snapshot.get(&resource, Some(&target.namespace), &target.name);
+    let now = jiff::Timestamp::now();
+    let judged = from_cluster::collect(&session.cluster, |snapshot| {
         // Requested together with the instance.
         let _ = components::deployments(snapshot, Some(&target.namespace));
-        instance.map(|instance| components::missing(snapshot, instance)).unwrap_or_default()
+        snapshot.get(&resource, Some(&target.namespace), &target.name).map(|instance| why(snapshot, instance, now))
     });
-    let missing = session.bounded(&format!("look at the controllers of {}", target.reference()), missing).await?.value;
-    if missing.is_empty() {
+    let judged = session.bounded(&format!("look at the controllers of {}", target.reference()), judged).await?.value;
+    let Some(Why { verdict, cause: Some(cause), .. }) = judged else { return Ok(()) };
+    let exit = exit_of(verdict, VerdictUse::Wait);
+    if exit == Exit::Done {
         return Ok(());
     }
     let why = session.command(&format!("why {}", target.words()), &target.namespace);
-    Err(CliError::new(Exit::Unhealthy, format!("{} is not well", session.place(&target.reference())))
-        .cause(format!("its last run ended well, and since then a Deployment is missing: {}", missing.join(", ")))
-        .object(target.reference().to_string())
+    Err(CliError::new(exit, format!("{} is {}", session.place(&target.reference()), verdict.as_str()))
+        .cause(format!("its last reconciliation succeeded, and since then: {} ({})", cause.summary, cause.object))
+        .object(target.reference())
         .hint(format!("see what to do with `{why}`")))
 }

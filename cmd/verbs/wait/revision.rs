@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
+use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::watch::{Change, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::inspect::read::snapshot::Snapshot;
@@ -47,7 +48,7 @@ pub struct Args {
     /// Commit or its beginning, tag, digest, or a revision as a status shows it
     #[arg(value_name = "COMMIT|TAG|DIGEST")]
     pub revision: String,
-    /// Sources, Kustomizations and HelmReleases as KIND/NAME [default: all]
+    /// KIND/NAME of sources, Kustomizations and HelmReleases; all if omitted
     #[arg(value_name = "KIND/NAME", add = crate::args::complete::resources())]
     pub resources: Vec<String>,
     /// In all namespaces instead of one
@@ -126,7 +127,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = source.namespace("default");
+        let namespace = match named.is_empty() {
+            true => source.listed_namespace(args.all_namespaces),
+            false => source.namespace(DEFAULT_NAMESPACE),
+        };
         let objects = named.iter().map(|(kind, name)| named_in(&source, kind, namespace.as_deref(), name)).collect();
         let scope = RevisionScope { namespace: namespace.clone().filter(|_| !args.all_namespaces), objects };
         let mut wait = Wait {

@@ -2,32 +2,33 @@
 
 use anstyle::AnsiColor;
 use flux_operator::api::kinds::FluxKind;
-use flux_operator::inspect::why::{CauseGroup, Overview, overview_of};
+use flux_operator::inspect::health::{HealthCounts, HealthVerdict};
+use flux_operator::inspect::why::{AffectedKind, CauseGroup, Overview, overview_of};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 
 use super::Args;
 use crate::args::list::{no_namespace, place};
 use crate::output::as_started::as_started;
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{Source, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// How many of those that a cause takes down are named.
+/// How many of the objects that a cause affects are named.
 const NAMED: usize = 3;
 
 /// `only` is the kind that was asked for.
 pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
-        // The namespace of a context says where one works, not where things go wrong.
-        let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
+        let namespace = source.listed_namespace(args.all_namespaces);
         let now = source.now();
         let view = source.view(shell, |snapshot| overview_of(snapshot, namespace.as_deref(), only, now));
-        // Without the right to read anything, no findings do not mean that all is well.
-        let viewed = within(shell, view).await??.unless_blind(|found| found.total == 0)?;
+        let viewed = within(shell, view).await??;
         if viewed.value.total == 0
+            && viewed.refusals.is_empty()
             && let Some(error) = no_namespace(&source, namespace.as_deref()).await
         {
             return Err(error);
@@ -42,12 +43,18 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
             None => {
                 let all = matches!(args.view.output, Format::Wide);
                 let mut lines = Lines::new(shell);
-                screen(&mut lines, &found, &place(namespace.as_deref()), all, now);
+                match found.verdict {
+                    HealthVerdict::NotInstalled => {
+                        lines.hanging("", &format!("No Flux objects found; {}.", source.not_installed_text()), None);
+                        lines.whole(&format!("Next: {}", source.install_command()), None);
+                    }
+                    _ => screen(&mut lines, &found, &place(namespace.as_deref()), all, now),
+                }
                 lines.text()
             }
         };
         shell.print_in_colour(&text);
-        Ok(if found.well { Exit::Done } else { Exit::Unhealthy })
+        Ok(exit_of(found.verdict, VerdictUse::Judge))
     })
 }
 
@@ -56,27 +63,36 @@ fn plural(count: usize, one: &str, many: &str) -> String {
 }
 
 fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
-    let on_their_way = match found.in_progress {
-        0 => String::new(),
-        count => format!(", {count} on their way"),
-    };
-    if found.well {
-        let says = match (found.total, found.workloads) {
-            (0, _) => format!("there are no Flux objects{place}"),
-            (1, 0) => format!("the one Flux object{place} does not fail{on_their_way}"),
-            (total, 0) => format!("none of {total} Flux objects{place} fails{on_their_way}"),
-            (total, workloads) => {
-                let objects = plural(total, "Flux object", "Flux objects");
-                let applied = plural(workloads, "workload", "workloads");
-                format!("none of {objects}{place} and of {applied} that Flux applied fails{on_their_way}")
+    let total = found.counts.total;
+    let objects = plural(total, "Flux object", "Flux objects");
+    if found.failing == 0 {
+        let (HealthCounts { in_progress, not_started, .. }, style) = (found.counts, Some(AnsiColor::Green));
+        let says = match (found.verdict, found.workloads) {
+            (HealthVerdict::Unknown, _) => {
+                let unread = found.unreadable.join(", ");
+                let says = format!("Unknown{place}: you are not allowed to read {unread}.");
+                return lines.hanging("", &says, Some(AnsiColor::Yellow));
+            }
+            _ if not_started > 0 && in_progress == 0 => {
+                let have = if not_started == 1 { "has" } else { "have" };
+                format!("Nothing is failing{place}; {not_started} of {objects} {have} not reconciled yet.")
+            }
+            _ if found.in_progress > 0 => {
+                format!("Nothing is failing{place}; {} of {objects} in progress.", in_progress + not_started)
+            }
+            (_, 0) => format!("Nothing is failing{place} (checked {objects})."),
+            (_, workloads) => {
+                let workloads = plural(workloads, "workload", "workloads");
+                format!("Nothing is failing{place} (checked {objects} and {workloads}).")
             }
         };
-        lines.hanging("", &says, Some(AnsiColor::Green));
-        return;
+        return lines.hanging("", &says, style);
     }
-    let failing = plural(found.failing, "object fails", "objects fail");
-    let causes = plural(found.causes.len(), "cause", "causes");
-    lines.hanging("", &format!("{failing}{place}, {causes}{on_their_way}:"), None);
+    let failing = plural(found.failing, "object", "objects");
+    let causes = plural(found.causes.len(), "root cause", "root causes");
+    let in_progress =
+        if found.in_progress > 0 { format!(", {} in progress", found.in_progress) } else { String::new() };
+    lines.hanging("", &format!("{failing} failing{place}, {causes}{in_progress}"), None);
     for (index, group) in found.causes.iter().enumerate() {
         let CauseGroup { cause, kinds, affected } = group;
         lines.whole("", None);
@@ -88,15 +104,14 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
         lines.whole(&format!("   Object: {}", cause.object), None);
         lines.whole("   Evidence:", None);
         lines.evidence("     ", cause, now);
-        let counts: Vec<String> = kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
-        let counts = counts.join(", ");
+        let counts = affected_kinds(kinds);
         if all {
-            lines.hanging("   Takes down: ", &counts, None);
+            lines.hanging("   Affects ", &counts, None);
             for object in affected {
                 lines.whole(&format!("     {object}"), None);
             }
         } else {
-            lines.hanging("   Takes down: ", &format!("{counts}: {}", named(affected)), None);
+            lines.hanging("   Affects ", &format!("{counts}: {}", named(affected)), None);
         }
         lines.whole("   Next:", None);
         for command in &cause.next {
@@ -104,6 +119,22 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
         }
         lines.whole(&format!("   More: {}", as_started(&format!("flux-operator explain {:?}", cause.reason))), None);
     }
+}
+
+/// `2 Kustomizations and 1 Deployment`.
+pub fn affected_kinds(kinds: &[AffectedKind]) -> String {
+    let plural = |kind: &str| match kind {
+        _ if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+        _ if kind.ends_with('s') => format!("{kind}es"),
+        _ => format!("{kind}s"),
+    };
+    let counted = |one: &AffectedKind| match one.count {
+        1 => format!("1 {}", one.kind),
+        count => format!("{count} {}", plural(&one.kind)),
+    };
+    let mut counted: Vec<String> = kinds.iter().map(counted).collect();
+    let last = counted.pop().unwrap_or_default();
+    if counted.is_empty() { last } else { format!("{} and {last}", counted.join(", ")) }
 }
 
 fn named(affected: &[ObjectId]) -> String {
@@ -117,6 +148,16 @@ fn named(affected: &[ObjectId]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn affected_kinds_are_counted_in_words() {
+        let kind = |kind: &str, count: usize| AffectedKind { kind: kind.into(), count };
+        assert_eq!(
+            affected_kinds(&[kind("Kustomization", 2), kind("Deployment", 1)]),
+            "2 Kustomizations and 1 Deployment"
+        );
+        assert_eq!(affected_kinds(&[kind("GitRepository", 2)]), "2 GitRepositories");
+    }
 
     #[test]
     fn three_are_named_and_the_others_counted() {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::output::as_started::as_started;
 use crate::output::next_step::Whereto;
+use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, Viewed, instance_type, warn_of_refusals, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
@@ -15,8 +16,8 @@ use crate::terminal::{CliError, Exit, Shell};
 /// Explain why an instance is not ready
 ///
 /// Walks from the instance to its components, pods, events, logs, source and
-/// secrets, stops at the first real cause, and says what to run next. Ends with 0
-/// when the instance is ready and with 7 when a cause was found.
+/// secrets, stops at the first real cause, and says what to run next. Ends with 7
+/// when the instance fails, and with 0 when it is ready, in progress or suspended.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What is wrong, and what to do\n  \
@@ -73,7 +74,9 @@ pub fn answer(
         None => found.iter().map(|why| screen(shell, why, now)).collect::<Vec<_>>().join("\n"),
     };
     shell.print_in_colour(&text);
-    Ok(if found.iter().all(|why| why.ready) { Exit::Done } else { Exit::Unhealthy })
+    // The worst of them decides.
+    let verdict = found.iter().map(|why| why.verdict).max().unwrap_or_default();
+    Ok(exit_of(verdict, VerdictUse::Judge))
 }
 
 fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {

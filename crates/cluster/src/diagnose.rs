@@ -216,7 +216,7 @@ mod tests {
         );
         assert_eq!(
             access.to_string(),
-            "user eve may not list fluxinstances.fluxcd.controlplane.io in the whole cluster"
+            "user eve is not allowed to list fluxinstances.fluxcd.controlplane.io cluster-wide"
         );
     }
 

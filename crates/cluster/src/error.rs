@@ -143,10 +143,10 @@ impl fmt::Display for DeniedAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.user, &self.verb, &self.resource) {
             (Some(user), Some(verb), Some(resource)) => {
-                write!(f, "user {user} may not {verb} {resource}")?;
+                write!(f, "user {user} is not allowed to {verb} {resource}")?;
                 match &self.namespace {
                     Some(namespace) => write!(f, " in namespace {namespace}"),
-                    None => f.write_str(" in the whole cluster"),
+                    None => f.write_str(" cluster-wide"),
                 }
             }
             _ => f.write_str(&self.message),

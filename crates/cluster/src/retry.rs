@@ -151,8 +151,13 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             return answer.map_err(Into::into);
         };
         let is_conflict = matches!(&answer, Ok(response) if response.status() == StatusCode::CONFLICT);
+        let problem = failure.map(|f| f.problem).unwrap_or_default();
+        let said = match answer {
+            Ok(response) => message_of(response).await,
+            Err(_) => None,
+        };
         let retry = Retry {
-            problem: failure.map(|f| f.problem).unwrap_or_default(),
+            problem: said.map_or_else(|| problem.clone(), |said| format!("{problem}: {said}")),
             pause,
             attempt,
             method: parts.method.to_string(),
@@ -166,6 +171,13 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         tokio::time::sleep(pause).await;
         attempt += 1;
     }
+}
+
+/// The message of an answer that is a `Status`: what the API server, or a webhook behind it, says is wrong.
+async fn message_of(response: Response<Body>) -> Option<String> {
+    let bytes = response.into_body().collect_bytes().await.ok()?;
+    let status: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+    status.get("message")?.as_str().filter(|message| !message.is_empty()).map(str::to_owned)
 }
 
 /// Whether a request may change an object.

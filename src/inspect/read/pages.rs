@@ -20,9 +20,8 @@ use tokio::task::JoinSet;
 use super::requests::{CONCURRENCY, older, versions};
 use super::snapshot::Parts;
 use super::trimmed::{Trimmed, TrimmedDefinition};
-use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
+use crate::api::kinds::{CRD, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
-use crate::inspect::report::{self, StatsRow};
 use crate::inspect::resources::FluxObject;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
@@ -167,31 +166,6 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
         }
     }
     Ok(flux_kinds.iter().copied().zip(outcomes).filter_map(|(kind, outcome)| Some((kind, outcome?))).collect())
-}
-
-/// Counts the objects of every kind except reports, page by page without keeping them in memory. `each` is called for
-/// every object.
-///
-/// # Errors
-/// As [`read`]; missing and denied kinds are reported beside their empty row.
-pub async fn count(
-    cluster: &Cluster,
-    scope: &Scope,
-    mut each: impl FnMut(&'static FluxKind, &FluxObject),
-) -> Result<Vec<(StatsRow, Listed)>, ClusterError> {
-    let flux_kinds: Vec<_> = FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport").collect();
-    let mut rows: Vec<(&FluxKind, StatsRow)> =
-        flux_kinds.iter().map(|kind| (*kind, report::empty_stats(kind))).collect();
-    let listed = read::<FluxObject, ClusterError>(cluster, &flux_kinds, scope, |kind, objects| {
-        if let Some((_, row)) = rows.iter_mut().find(|(one, _)| *one == kind) {
-            objects.iter().for_each(|object| report::count(row, kind, object));
-        }
-        objects.iter().for_each(|object| each(kind, object));
-        Ok(())
-    });
-    let listed = listed.await?;
-    let row_of = |kind: &FluxKind| rows.iter().find(|(one, _)| *one == kind).map(|(_, row)| row.clone());
-    Ok(listed.into_iter().filter_map(|(kind, listed)| Some((row_of(kind)?, listed))).collect())
 }
 
 /// Position in the list of a kind.

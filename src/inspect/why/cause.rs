@@ -94,6 +94,7 @@ pub enum Reason {
     AddressPending,
     RolloutPaused,
     RolloutFailed,
+    SecondInstance,
 }
 
 /// A piece of evidence: who says it, what, and when.
@@ -139,6 +140,16 @@ impl Cause {
     #[must_use]
     pub(super) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
+        self
+    }
+
+    /// The same cause blamed on the object that refused others, which it names.
+    #[must_use]
+    pub(super) fn blamed_on(mut self, refusing: Option<ObjectId>) -> Self {
+        if let Some(refusing) = refusing {
+            self.summary = format!("{} ({refusing})", self.summary);
+            self.object = refusing;
+        }
         self
     }
 

@@ -137,16 +137,29 @@ impl<'a> Walk<'a> {
             self.step(deployment, Some(true), says);
             None
         } else {
-            let cause = self.deployment(deployment);
-            let unexplained = || {
-                Cause::new(Reason::ControllerNotReady, deployment, format!("no pod of {name} is ready"))
-                    .evidence("status", format!("{}: {}", health.status, health.message), None)
-                    .next(NextStep::Describe(id.clone()))
-            };
-            Some(cause.unwrap_or_else(unexplained).at(*name))
+            let cause = self.deployment(deployment).or_else(|| self.without_ready_pod(deployment));
+            // Keep the place of a cause that several controllers share.
+            cause.map(|cause| if cause.place.is_none() { cause.at(*name) } else { cause })
         };
         self.known.insert(id.clone(), cause.clone());
         cause
+    }
+
+    /// The cause that a controller which is to run has no ready pod, where nothing says why.
+    pub(super) fn without_ready_pod(&self, deployment: &Value) -> Option<Cause> {
+        let health = kstatus::compute(deployment);
+        let ready = fields::number(deployment, "/status/readyReplicas").unwrap_or(0);
+        if health.is_current() || ready > 0 || desired_replicas(deployment) == 0 {
+            return None;
+        }
+        let name = fields::name(deployment);
+        let summary = format!("no pod of {name} is ready");
+        Some(
+            Cause::new(Reason::ControllerNotReady, deployment, summary)
+                .evidence("status", format!("{}: {}", health.status, health.message), None)
+                .next(NextStep::Describe(ObjectId::of(deployment)))
+                .at(name),
+        )
     }
 
     /// The cause why a controller that works is late with an object: it gets no more CPU. `None` where nothing measures that.
@@ -215,7 +228,7 @@ impl<'a> Walk<'a> {
             }
             OperatorState::Running | OperatorState::TerminalRun(_) | OperatorState::Unknown => return None,
         };
-        let summary = format!("{text}, and nothing has looked at the object");
+        let summary = format!("the object waits for an operator, but {text}");
         let cause = Cause::new(Reason::OperatorAbsent, deployment.unwrap_or(object), summary)
             .evidence("operator", text, None)
             .at("operator");

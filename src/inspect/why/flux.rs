@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal};
+use super::{
+    Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal, refusing_object,
+};
 use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::format::go_duration;
@@ -214,6 +216,8 @@ impl<'a> Walk<'a> {
         if let Some(place) = place_of_refusal(cause.reason, text, object) {
             cause = cause.at(place);
         }
+        let refusing = refusing_object(cause.reason, text, object);
+        cause = cause.blamed_on(refusing);
         if let Some(refused) = refused_object(text) {
             self.steps.push(super::WalkStep { object: refused.clone(), ok: Some(false), says: "refused".into() });
             cause = cause.evidence("condition", format!("the object is {refused}"), None);

@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Cause, Reason, Walk, message};
-use crate::api::kinds::{self, FLUX_KINDS, FluxKind};
+use super::{Cause, Reason, Walk, definition, message};
+use crate::api::kinds::{self, FLUX_KINDS, FluxKind, INSTANCE};
 use crate::api::well_known::condition::READY;
+use crate::inspect::health::{HealthCounts, HealthVerdict, KindCounts};
 use crate::inspect::next_step::NextStep;
 use crate::inspect::read::snapshot::Snapshot;
-use crate::inspect::{components, managed};
+use crate::inspect::{components, managed, operator};
 use crate::k8s::{ObjectId, fields, kstatus};
 
 // `S` is a step, or a step in words.
@@ -20,8 +21,17 @@ use crate::k8s::{ObjectId, fields, kstatus};
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhyAll")]
 pub struct Overview<S = NextStep> {
-    /// True when no object fails.
+    /// How all of it stands together.
+    pub verdict: HealthVerdict,
+    /// True when nothing fails and nothing that decides it was kept from the caller.
     pub well: bool,
+    /// How the Flux objects stand.
+    pub counts: HealthCounts,
+    /// The same by kind, in the order of kinds; only kinds that have objects.
+    pub kinds: Vec<KindCounts>,
+    /// Kinds that the caller is not allowed to read and that decide the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<&'static str>,
     /// Flux objects that were looked at.
     pub total: usize,
     /// Workloads that Flux applied and that were looked at beside them.
@@ -58,13 +68,15 @@ pub struct AffectedKind {
 impl<S> Overview<S> {
     /// The same answer with its steps in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Overview<T> {
-        let Overview { well, total, workloads, failing, in_progress, causes } = self;
+        let Overview { verdict, well, counts, kinds, unreadable, total, workloads, failing, in_progress, causes } =
+            self;
         let causes = causes.into_iter().map(|CauseGroup { cause, kinds, affected }| CauseGroup {
             cause: cause.map_steps(word),
             kinds,
             affected,
         });
-        Overview { well, total, workloads, failing, in_progress, causes: causes.collect() }
+        let causes = causes.collect();
+        Overview { verdict, well, counts, kinds, unreadable, total, workloads, failing, in_progress, causes }
     }
 }
 
@@ -85,8 +97,18 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         .flat_map(|kind| snapshot.list(&kind.resource_type(), namespace).into_iter().map(move |o| (kind, o)))
         .collect();
     let _ = components::deployments(snapshot, None);
-    let nothing =
-        Overview { well: true, total: objects.len(), workloads: 0, failing: 0, in_progress: 0, causes: vec![] };
+    let nothing = Overview {
+        verdict: HealthVerdict::Ready,
+        well: true,
+        counts: HealthCounts::default(),
+        kinds: vec![],
+        unreadable: vec![],
+        total: objects.len(),
+        workloads: 0,
+        failing: 0,
+        in_progress: 0,
+        causes: vec![],
+    };
     if snapshot.is_loading() {
         return nothing;
     }
@@ -119,14 +141,35 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     if snapshot.is_loading() {
         return nothing;
     }
+    let mut counts = HealthCounts::default();
     let mut found = Found::default();
-    for (kind, object) in &objects {
-        if !kinds::is_suspended(object)
-            && !walk.is_plainly_well(kind, object)
-            && let Some(cause) = walk.object(object)
-        {
-            found.add(ObjectId::of(object), cause);
+    for kind in definition::missing_kinds(snapshot, &objects) {
+        if only.is_none_or(|only| only == kind) {
+            let cause = definition::missing(kind, restoration(snapshot, now));
+            found.add(cause.object.clone(), cause);
         }
+    }
+    let mut kinds: Vec<KindCounts> = vec![];
+    for (kind, object) in &objects {
+        let verdict = if kinds::is_suspended(object) {
+            HealthVerdict::Suspended
+        } else if walk.is_plainly_well(kind, object) {
+            HealthVerdict::Ready
+        } else {
+            let cause = walk.object(object);
+            let verdict = HealthVerdict::of(object, cause.as_ref());
+            if let Some(cause) = cause {
+                found.add(ObjectId::of(object), cause);
+            }
+            verdict
+        };
+        if kinds.last().is_none_or(|last| last.kind != kind.kind) {
+            kinds.push(KindCounts { kind: kind.kind, ..KindCounts::default() });
+        }
+        if let Some(last) = kinds.last_mut() {
+            last.counts.add(verdict);
+        }
+        counts.add(verdict);
     }
     let count = workloads.len();
     for (workload, cause) in workloads {
@@ -139,8 +182,36 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     let Found { mut groups, in_progress, .. } = found;
     groups.sort_by_key(|group| std::cmp::Reverse(group.affected.len()));
     let failing = groups.iter().map(|group| group.affected.len()).sum();
-    let well = groups.is_empty();
-    Overview { well, failing, in_progress, workloads: count, causes: groups, ..nothing }
+    let unreadable = definition::unreadable(snapshot, namespace, only);
+    let is_instance_suspended =
+        objects.iter().any(|(kind, object)| kind.kind == "FluxInstance" && kinds::is_suspended(object));
+    let verdict = if failing > 0 {
+        HealthVerdict::Failing
+    } else if !unreadable.is_empty() {
+        HealthVerdict::Unknown
+    } else if objects.is_empty() && !definition::is_installed(snapshot) {
+        HealthVerdict::NotInstalled
+    } else if counts.in_progress > 0 || in_progress > counts.not_started {
+        HealthVerdict::InProgress
+    } else if counts.not_started > 0 {
+        HealthVerdict::NotStarted
+    } else if is_instance_suspended || (counts.total > 0 && counts.suspended == counts.total) {
+        HealthVerdict::Suspended
+    } else {
+        HealthVerdict::Ready
+    };
+    let (well, workloads) = (verdict.is_well(), count);
+    Overview { verdict, well, counts, kinds, unreadable, failing, in_progress, workloads, causes: groups, ..nothing }
+}
+
+/// The step that restores the definitions of Flux.
+fn restoration(snapshot: &Snapshot, now: Timestamp) -> NextStep {
+    let Some(instance) = snapshot.list(&INSTANCE, None).into_iter().next() else {
+        return NextStep::ApplyInProcess.after("apply the instance or the manifests of Flux again");
+    };
+    let namespace = fields::namespace(instance).unwrap_or_default();
+    let in_process = operator::state(snapshot, namespace, now).is_gone();
+    NextStep::Reconcile { object: ObjectId::of(instance), in_process, force: false }
 }
 
 /// Causes as they come up, each with whom it takes down.

@@ -223,7 +223,8 @@ impl<'a> Walk<'a> {
         let (reason, summary) = message::refusal(&text).unwrap_or((Reason::ObjectFailed, "its pods cannot be created"));
         let next = super::next_for_refusal(reason, &text, deployment);
         let place = super::place_of_refusal(reason, &text, deployment);
-        let cause = Cause::new(reason, deployment, summary).evidence(from, text, at).next(next);
+        let refusing = super::refusing_object(reason, &text, deployment);
+        let cause = Cause::new(reason, deployment, summary).blamed_on(refusing).evidence(from, text, at).next(next);
         Some(match place {
             Some(place) => cause.at(place),
             None => cause,

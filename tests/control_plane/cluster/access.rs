@@ -99,7 +99,7 @@ impl Folder {
 async fn a_user_without_rights_is_told_which_right_is_missing(cluster: TestCluster) {
     let eve = cluster.user_without_rights(&format!("eve-{}", cluster.namespace())).unwrap();
     let outcome = run(at(&cluster, eve.path()), &CREATE).await.exits(5);
-    let outcome = outcome.stderr_has(&format!("may not get secrets in namespace {}", cluster.namespace()));
+    let outcome = outcome.stderr_has(&format!("is not allowed to get secrets in namespace {}", cluster.namespace()));
     let outcome = outcome.stderr_has("kubectl auth can-i get secrets");
     assert_eq!(outcome.stdout, "");
     // A user with only read access is told which verb is missing.
@@ -503,7 +503,7 @@ async fn flags_alone_reach_a_cluster(cluster: TestCluster) {
 
 async fn impersonation_is_sent(cluster: TestCluster) {
     for flag in ["--as=eve", "--kube-as=eve"] {
-        run(cluster.command(), &with(&[flag])).await.exits(5).stderr_has("user eve may not get secrets");
+        run(cluster.command(), &with(&[flag])).await.exits(5).stderr_has("user eve is not allowed to get secrets");
     }
     for flags in [["--as=eve", "--as-group=system:masters"], ["--kube-as=eve", "--kube-as-group=system:masters"]] {
         run(cluster.command(), &with(&flags)).await.exits(0);

@@ -306,7 +306,7 @@ async fn two_sources_or_none_are_wrong_usage(cluster: TestCluster) {
     for (sources, why) in [
         (vec!["--password=a", "--password-stdin"], "cannot be used with"),
         (vec!["--password-file=a", "--password-env=B"], "cannot be used with"),
-        (vec![], "nobody can be asked without a terminal"),
+        (vec![], "no terminal"),
         (vec!["--password-env=NOT_SET"], "NOT_SET is not set"),
     ] {
         let mut command = cluster.command();
@@ -384,7 +384,7 @@ async fn the_passphrase_of_an_encrypted_key_is_asked_for_once(cluster: TestClust
     assert!(code == 0 && !rest.contains("Repeat"), "{code}: {rest}");
     assert_eq!(value(&stored(&cluster, "locked").await, "password"), b"open sesame");
 
-    run(within(&cluster, &files), &arguments).await.exits(2).stderr_has("nobody can be asked");
+    run(within(&cluster, &files), &arguments).await.exits(2).stderr_has("no terminal");
     let open = ["create", "secret", "ssh", "open", "--private-key-file=rsa.key", "--knownhosts-file=known_hosts"];
     let (code, rest) = end(on_terminal(within(&cluster, &files), &open));
     assert!(code == 0 && !rest.contains("Enter the"), "{code}: {rest}");

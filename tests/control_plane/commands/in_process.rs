@@ -317,13 +317,13 @@ async fn an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds(c
     own.run("apply instance -f flux.yaml")
         .await
         .exits(1)
-        .stderr_has("is stored, but nobody will act on it")
+        .stderr_has("is saved, but no operator is running to reconcile it")
         .stderr_has("no operator is installed in this cluster")
         .stderr_has("flux-operator apply instance -f flux.yaml -n flux-system --in-process");
     assert!(begun.elapsed() < IN_TIME, "took {:?}", begun.elapsed());
     let stored = own.instances().get("flux").await.unwrap();
     assert_eq!(stored.data["spec"]["distribution"]["version"], "2.9.x");
-    own.run("apply instance -f flux.yaml --wait=false").await.exits(0).stderr_has("nobody will act on it");
+    own.run("apply instance -f flux.yaml --wait=false").await.exits(0).stderr_has("is running to");
     own.run("apply instance -f flux.yaml -n other").await.exits(2).stderr_has("namespace");
     let client = own.run("apply instance -f flux.yaml --dry-run=client").await.exits(0);
     assert!(client.stdout.contains("kind: FluxInstance") && !client.stdout.contains("status"), "{}", client.stdout);
@@ -485,7 +485,7 @@ async fn a_plan_the_cluster_has_moved_from_changes_not_even_the_instance(cluster
     own.scale(1).await;
     let patch = Patch::Merge(json!({"spec": {"migrateResources": false}}));
     own.instances().patch("flux", &PatchParams::default(), &patch).await.unwrap();
-    refused("the plan was made for another state of FluxInstance/flux-system/flux").await;
+    refused("the plan is stale: FluxInstance/flux-system/flux").await;
     own.run("plan instance -f flux.yaml --out more.plan").await.exits(1);
     own.run("apply instance --plan more.plan").await.exits(0);
     assert!(own.deployments().get_opt("helm-controller").await.unwrap().is_some());
@@ -836,7 +836,7 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
     // On a terminal the name of the context is typed.
     let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes");
     let (code, shown) = on_terminal(move || {
-        let before = session.exp_string("Type test to go ahead: ").expect("the question");
+        let before = session.exp_string("Type the context name (test) to confirm: ").expect("the question");
         session.send_line("y").expect("sent");
         let (code, after) = end(&mut session);
         (code, before + &after)
@@ -847,7 +847,7 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
     assert!(question.clone().count() > 1 && question.clone().all(|line| line.trim_end().len() <= 80), "{shown}");
     let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes --timeout 20s");
     let (code, shown) = on_terminal(move || {
-        session.exp_string("Type test to go ahead: ").expect("the question");
+        session.exp_string("Type the context name (test) to confirm: ").expect("the question");
         session.send_line("test").expect("sent");
         end(&mut session)
     })

@@ -193,7 +193,7 @@ async fn an_uninstall_wants_the_name_typed_and_leaves_the_work_to_the_operator(c
     run_operator(&cluster).await;
     let mut session = terminal(&cluster, 100, "uninstall instance");
     let (code, shown) = on_terminal(move || {
-        let before = session.exp_string("Type flux to go ahead: ").expect("the question");
+        let before = session.exp_string("Type the instance name (flux) to confirm: ").expect("the question");
         session.send_line("y").expect("sent");
         let (code, after) = end(&mut session);
         (code, before + &after)
@@ -205,7 +205,7 @@ async fn an_uninstall_wants_the_name_typed_and_leaves_the_work_to_the_operator(c
 
     let mut session = terminal(&cluster, 100, "uninstall instance flux");
     let answered = on_terminal(move || {
-        session.exp_string("Type flux to go ahead: ").expect("the question");
+        session.exp_string("Type the instance name (flux) to confirm: ").expect("the question");
         session.send_line("flux").expect("sent");
         end(&mut session)
     });

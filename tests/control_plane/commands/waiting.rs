@@ -76,7 +76,7 @@ async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestClust
             .await
             .exits(1)
             .stderr_has("the request is stored on fluxinstance/")
-            .stderr_has("nobody will act on it")
+            .stderr_has("is running to")
             .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
@@ -105,7 +105,7 @@ async fn an_operator_that_stands_still_is_nobody_and_no_free_way_either(cluster:
     run(&cluster, &["reconcile", "instance"])
         .await
         .exits(1)
-        .stderr_has("nobody will act on it")
+        .stderr_has("is running to")
         .stderr_has(&held)
         .stderr_has(&format!(
             "{restart}, or run the reconciliation from here with `flux-operator reconcile instance flux"
@@ -144,7 +144,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         ask(&admin, line)
             .await
             .exits(1)
-            .stderr_has("but nobody will act on it")
+            .stderr_has("is running to")
             .stderr_has("caused by: source-controller is scaled to zero")
             .stderr_has("`kubectl --context test -n flux-system scale deployment/source-controller --replicas=1`");
     }
@@ -157,10 +157,10 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     ask(&admin, "reconcile ks app")
         .await
         .exits(1)
-        .stderr_has("the request is stored on kustomization/flux-system/app (context test), but nobody will act on it")
+        .stderr_has("the request is saved on kustomization/flux-system/app (context test), but no controller is running to handle it")
         .stderr_has("caused by: kustomize-controller is not installed")
         .stderr_has("`flux-operator why instance flux -n flux-system --context test`");
-    ask(&admin, "wait ks app").await.exits(7).stderr_has("nobody looks at it");
+    ask(&admin, "wait ks app").await.exits(7).stderr_has("no controller is running to reconcile it");
     // An object that is being deleted is kept by a finalizer that no controller removes. Another object may still be
     // deleted by someone.
     let api: Api<DynamicObject> = Api::namespaced_with(plane.client().clone(), NAMESPACE, &KUSTOMIZATION.resource());
@@ -171,7 +171,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         ask(&admin, line)
             .await
             .exits(7)
-            .stderr_has("kustomization/flux-system/app (context test) is not deleted: nobody acts on its finalizer")
+            .stderr_has("kustomization/flux-system/app (context test) is not deleted: no controller is running to remove its finalizer")
             .stderr_has("caused by: kustomize-controller is not installed");
     }
     // Without the right to look for a controller, the command keeps waiting.
@@ -190,7 +190,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     ask(&admin, "wait instance")
         .await
         .exits(7)
-        .stderr_has("fluxinstance/flux-system/flux (context test) does not become ready: nobody looks at it")
+        .stderr_has("fluxinstance/flux-system/flux (context test) does not become ready: no controller is running to reconcile it")
         .stderr_has("caused by: no operator is running")
         .stderr_has("`flux-operator reconcile instance flux -n flux-system --in-process --context test`");
     ask(&reader, "wait instance --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
@@ -200,7 +200,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     ask(&admin, "wait instance --for=delete")
         .await
         .exits(7)
-        .stderr_has("is not deleted: nobody acts on its finalizer")
+        .stderr_has("is not deleted: no controller is running to remove its finalizer")
         .stderr_has("`flux-operator uninstall instance flux -n flux-system --in-process --context test`");
     // An operator of another namespace looks after that alone.
     let labels = json!({"app.kubernetes.io/name": "flux-operator"});
@@ -334,7 +334,7 @@ async fn every_line_beside_json_progress_is_json(cluster: TestCluster) {
     assert!(said(&asleep, "warning").contains("is suspended"), "{asleep:?}");
     assert_eq!(asleep.iter().filter(|line| line["type"] == "requestStored").count(), 1, "{asleep:?}");
     let unheard = lines(&["reconcile", "instance"]).await;
-    assert!(said(&unheard, "error").contains("nobody will act on it"), "{unheard:?}");
+    assert!(said(&unheard, "error").contains("is running to"), "{unheard:?}");
     let dry = lines(&["reconcile", "instance", "--dry-run=client"]).await;
     assert!(said(&dry, "status").contains("(dry run) would"), "{dry:?}");
     let none = lines(&["reconcile", "all", "-l", "none=there"]).await;

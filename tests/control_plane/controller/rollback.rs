@@ -94,7 +94,7 @@ async fn a_revision_is_gone_back_to_by_hand_after_its_plan_was_shown(cluster: Te
     };
     let shown = run(&["--dry-run"]).exits(0);
     shown.stderr_has(&format!("to   {first}")).stderr_has("~ Deployment/flux-system/source-controller");
-    run(&[]).exits(2).stderr_has("nobody can be asked without a terminal");
+    run(&[]).exits(2).stderr_has("no terminal");
     assert_eq!(world.read_instance().await.spec.cluster.unwrap().size.as_deref(), Some("small"), "nothing was changed");
     run(&["--to", "2.7.5", "--yes"]).exits(3).stderr_has("no revision 2.7.5 that was ready is kept").stderr_has(&first);
     run(&["--yes", "--in-process"]).exits(0);

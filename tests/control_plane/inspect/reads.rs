@@ -243,7 +243,7 @@ async fn a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missin
     watch.args(["get", "gitrepo", "-w", "--timeout", "30s"]).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || watch.output()).await.expect("joined").expect("runs");
     // The readable objects are shown, and nothing would change afterwards.
-    Run::from(output).exits(5).stdout_has("seen").stderr_has("may not watch gitrepositories");
+    Run::from(output).exits(5).stdout_has("seen").stderr_has("is not allowed to watch gitrepositories");
 }
 
 async fn a_terminal_is_redrawn_and_an_interrupt_ends_with_130(cluster: TestCluster) {
@@ -313,7 +313,7 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     ask(&["get", "all"]).exits(0).stdout_has("seen").stderr_has("not allowed to list");
     ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");
     ask(&["get", "resources", "ks"]).exits(5);
-    ask(&["version"]).exits(0).stdout_has("client").stderr_has("may not list fluxinstances");
+    ask(&["version"]).exits(0).stdout_has("client").stderr_has("is not allowed to list fluxinstances");
     // Suspended objects of a readable kind are shown without any claim about the other kinds.
     for line in [&["get", "suspended"][..], &["resume", "--overdue"]] {
         ask(line).exits(5);
@@ -328,11 +328,11 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     let place = format!(" in namespace {namespace}");
     for view in ["why", "what-changed", "stats", "status"] {
         let said = ask(&["-n", &namespace, view]).stderr_has("helmreleases.helm.toolkit.fluxcd.io").stderr;
-        let warnings = said.lines().filter(|line| line.contains(" may not list ") && line.ends_with(&place));
+        let warnings = said.lines().filter(|line| line.contains(" is not allowed to list ") && line.ends_with(&place));
         assert_eq!(warnings.count(), 1, "{view}: {said}");
     }
     let revision = ["wait", "revision", "main@sha1:0123456789012345678901234567890123456789", "--timeout", "60s"];
-    ask(&revision).exits(5).stderr_has("may not list");
+    ask(&revision).exits(5).stderr_has("is not allowed to list");
     ask(&["check", "--pre"]).exits(1).stdout_has("✗ patch namespaces: not allowed");
 }
 

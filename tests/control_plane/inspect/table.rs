@@ -14,10 +14,11 @@ use crate::inspect::world::{Run, SOON};
 use crate::support::causes::{Row, rows};
 use crate::support::installation::installation;
 use crate::support::runner::{ClusterTest, command};
+use crate::support::situations::{Situation, situations};
 use crate::support::{Options, TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![every_cause_is_told_by_a_real_api_server]
+    cluster_tests![every_cause_is_told_by_a_real_api_server, every_command_says_the_same_of_a_real_cluster]
 }
 
 /// The definitions of Flux and of the operator.
@@ -130,7 +131,9 @@ async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
         let blamed = format!("{}/{place}{}", text("kind"), text("name"));
         let summary = cause["summary"].as_str().unwrap_or_default();
         let is_it = cause["reason"] == reason && blamed == object && says.split('|').any(|part| summary.contains(part));
-        if told.code != 7 || !is_it || refused.is_some() {
+        // Progress and suspension are not failures.
+        let code = if ["InProgress", "Suspended"].contains(&reason) { 0 } else { 7 };
+        if told.code != code || !is_it || refused.is_some() {
             wrong.push(format!(
                 "{reason} of {object} that says {says:?}: {refused:?} {}: {blamed} {cause:#} {}",
                 told.code, told.stderr
@@ -141,4 +144,132 @@ async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
         }
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Situations that objects alone make on an API server without controllers, at whatever time.
+const SHOWN_LIVE: [&str; 12] = [
+    "everything is ready",
+    "flux without an instance",
+    "a version range that nothing fits",
+    "a suspended instance",
+    "a suspended Kustomization",
+    "a controller that is gone",
+    "a quota that takes down every controller",
+    "a policy that refuses every controller",
+    "a second instance",
+    "a Kustomization that waits for a failing one",
+    "a Kustomization that was never reconciled",
+    "a workload that is gone",
+];
+
+/// Exit codes of status, why, check, stats and wait, by the verdict.
+fn codes(verdict: &str) -> [i32; 5] {
+    match verdict {
+        "failing" => [7, 7, 1, 0, 7],
+        "unknown" => [5, 5, 5, 5, 5],
+        "notInstalled" => [4, 4, 4, 4, 3],
+        _ => [0, 0, 0, 0, 0],
+    }
+}
+
+async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
+    let own = cluster.fresh(Options::api_server_only()).await;
+    let client = own.client().clone();
+    let admin = own.admin("situations").expect("an admin");
+    let ask = async |words: &[&str]| -> Run {
+        let mut command = command(admin.path(), cluster.folder());
+        command.args(words).stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output()).await.expect("joined");
+        output.expect("the binary runs").into()
+    };
+    let mut wrong: Vec<String> = vec![];
+    let compare = async |name: &str, verdict: &str, flags: &[&str]| -> Vec<String> {
+        let json = |words: &[&str]| [words, &["-o", "json"], flags].concat().iter().map(ToString::to_string).collect();
+        let mut wrong = vec![];
+        let lines: [Vec<String>; 4] =
+            [json(&["status"]), json(&["why", "-A"]), json(&["check"]), json(&["stats", "-A"])];
+        let mut counts = vec![];
+        for ((words, field), code) in lines.iter().zip(["verdict", "verdict", "health", ""]).zip(codes(verdict)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let run = ask(&words).await;
+            let said = serde_json::from_str::<Value>(&run.stdout).unwrap_or_default();
+            let found = said[field].as_str().unwrap_or(verdict);
+            if run.code != code || found != verdict {
+                wrong.push(format!(
+                    "{name}: {words:?} ends with {} and says {found}, not {code} and {verdict}",
+                    run.code
+                ));
+            }
+            if ["status", "why"].contains(&words[0]) {
+                counts.push(said["counts"].clone());
+            }
+        }
+        if counts[0] != counts[1] {
+            wrong.push(format!("{name}: {counts:?}"));
+        }
+        wrong
+    };
+    wrong.extend(compare("an empty cluster", "notInstalled", &[]).await);
+    for words in [&["get", "all", "-A"][..], &["get", "ks"], &["events"], &["version"], &["export", "report"]] {
+        let said = ask(words).await;
+        let text = format!("{}{}", said.stdout, said.stderr);
+        if said.code != 4 || !text.contains("Flux is not installed in context") {
+            wrong.push(format!("{words:?} on an empty cluster: {} {text}", said.code));
+        }
+    }
+    objects::apply(&client, "", &definitions()).await.expect("definitions");
+    for namespace in ["apps", "flux-system", "flux2"] {
+        let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        objects::apply(&client, namespace, &[home]).await.expect("a namespace");
+    }
+    for Situation { name, objects, verdict, .. } in situations() {
+        if !SHOWN_LIVE.contains(&name) {
+            continue;
+        }
+        let shared = ["CustomResourceDefinition", "Node", "Namespace"];
+        let all: Vec<Value> =
+            objects.into_iter().filter(|one| !shared.contains(&one["kind"].as_str().unwrap_or_default())).collect();
+        for one in &all {
+            wrong.extend(put(&client, one).await.err().map(|error| format!("{name}: {error}")));
+        }
+        wrong.extend(compare(name, verdict, &[]).await);
+        // A wait looks at what an instance says of its last run, and then at what has become of it.
+        let has_instance =
+            all.iter().any(|one| one["kind"] == "FluxInstance" && one["metadata"]["namespace"] == "flux-system");
+        if name == "a controller that is gone" || name == "everything is ready" {
+            assert!(has_instance, "{name}");
+            let code = codes(verdict)[4];
+            let waited = ask(&["wait", "instance", "--timeout", "5s"]).await;
+            if waited.code != code {
+                wrong.push(format!("{name}: wait instance ends with {}, not {code}: {}", waited.code, waited.stderr));
+            }
+        }
+        if name == "everything is ready" {
+            wrong.extend(compare("a user without rights", "unknown", &["--as", "nobody"]).await);
+            let said = ask(&["status", "--as", "nobody"]).await;
+            if said.stdout.contains("flux-operator apply") {
+                wrong.push(format!("who may not look is told to install: {}", said.stdout));
+            }
+        }
+        for one in &all {
+            remove(&client, one).await;
+        }
+        if !wrong.is_empty() {
+            break;
+        }
+    }
+    // A definition that is gone takes its objects along.
+    let all = situations().into_iter().find(|one| one.name == "everything is ready").map(|one| one.objects);
+    for one in all
+        .into_iter()
+        .flatten()
+        .filter(|one| one["kind"] != "CustomResourceDefinition" && one["kind"] != "HelmRelease")
+    {
+        wrong.extend(put(&client, &one).await.err());
+    }
+    let releases = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "helmreleases.helm.toolkit.fluxcd.io"}});
+    remove(&client, &releases).await;
+    wrong.extend(compare("a definition that is gone", "failing", &[]).await);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

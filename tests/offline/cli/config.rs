@@ -63,7 +63,7 @@ fn a_default_that_does_not_fit_a_command_is_left_out() {
 #[test]
 fn the_namespace_of_the_file_is_used_where_nothing_else_names_one() {
     let folder = folder("namespace: usual\n");
-    let create = ["create", "instance"];
+    let create = ["create", "instance", "--export"];
     run(&folder, &create, &[]).exits(0).stdout_has("namespace: usual");
     run(&folder, &create, &[("FLUX_OPERATOR_NAMESPACE", "other")]).exits(0).stdout_has("namespace: other");
     run(&folder, &[&create[..], &["-n", "mine"]].concat(), &[]).exits(0).stdout_has("namespace: mine");

@@ -7,7 +7,7 @@ use flux_operator::distribution::Distribution;
 use crate::cli::support::run;
 
 fn created(flags: &[&str]) -> flux_operator::api::CheckedInstance {
-    let mut arguments = vec!["create", "instance"];
+    let mut arguments = vec!["create", "instance", "--export"];
     arguments.extend(flags);
     let manifest = run(&arguments).exits(0).stdout;
     let read = manifest::read(&manifest, &NamespaceChoice::default());
@@ -16,7 +16,7 @@ fn created(flags: &[&str]) -> flux_operator::api::CheckedInstance {
 
 #[test]
 fn without_flags_the_default_instance_is_printed() {
-    let run = run(&["create", "instance"]).exits(0);
+    let run = run(&["create", "instance", "--export"]).exits(0);
     assert_eq!(
         run.stdout,
         "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata:\n  name: flux\n  namespace: flux-system\n\
@@ -126,7 +126,7 @@ fn the_kind_and_reference_of_a_sync_follow_the_address() {
     );
     let oci = sync(&["--sync-url", "oci://example.com/fleet"]);
     assert_eq!((oci.kind.as_str(), oci.reference.as_str()), ("OCIRepository", "latest"));
-    run(&["create", "instance", "--sync-url", "minio:9000", "--sync-kind", "Bucket"])
+    run(&["create", "instance", "--export", "--sync-url", "minio:9000", "--sync-kind", "Bucket"])
         .exits(2)
         .stderr_has("hint: add --sync-ref NAME");
 }
@@ -140,32 +140,42 @@ fn short_names_of_the_flags_are_understood() {
 
 #[test]
 fn json_is_the_same_manifest() {
-    let json = run(&["create", "instance", "--cluster-size", "small", "-o", "json"]).exits(0).stdout;
+    let json = run(&["create", "instance", "--export", "--cluster-size", "small", "-o", "json"]).exits(0).stdout;
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(value["spec"]["cluster"]["size"], "small");
 }
 
 #[test]
 fn what_the_api_would_refuse_is_refused_at_once() {
-    run(&["create", "instance", "--shards", "A,a", "--sync-url", "ftp://x", "--distribution-version", "newest"])
-        .exits(2)
-        .stderr_has("error: cannot create the FluxInstance\n")
-        .stderr_has("caused by: spec.distribution.version: \"newest\" is not a version")
-        .stderr_has("caused by: spec.sharding.shards[0]: \"A\" is not a shard name")
-        .stderr_has("caused by: spec.sync.url: \"ftp://x\" is not an address for GitRepository");
-    let json = run(&["create", "instance", "--shards", "A", "-o", "json"]).exits(2).stderr;
+    run(&[
+        "create",
+        "instance",
+        "--export",
+        "--shards",
+        "A,a",
+        "--sync-url",
+        "ftp://x",
+        "--distribution-version",
+        "newest",
+    ])
+    .exits(2)
+    .stderr_has("error: cannot create the FluxInstance\n")
+    .stderr_has("caused by: spec.distribution.version: \"newest\" is not a version")
+    .stderr_has("caused by: spec.sharding.shards[0]: \"A\" is not a shard name")
+    .stderr_has("caused by: spec.sync.url: \"ftp://x\" is not an address for GitRepository");
+    let json = run(&["create", "instance", "--export", "--shards", "A", "-o", "json"]).exits(2).stderr;
     let error: serde_json::Value = serde_json::from_str(&json).expect("a JSON error");
     assert!(error["causes"][0].as_str().expect("text").starts_with("spec.sharding.shards[0]"), "{error}");
-    run(&["create", "instance", "--sharding-storage", "persistent", "--shards", "a"])
+    run(&["create", "instance", "--export", "--sharding-storage", "persistent", "--shards", "a"])
         .exits(2)
         .stderr_has("sharding.storage 'persistent' needs .spec.storage to be set");
-    run(&["create", "instance", "--storage-size", "1Gi"]).exits(2).stderr_has("--storage-class");
+    run(&["create", "instance", "--export", "--storage-size", "1Gi"]).exits(2).stderr_has("--storage-class");
 }
 
 #[test]
 fn mistyped_values_and_flags_get_a_suggestion() {
-    run(&["create", "instance", "--cluster-size", "smal"]).exits(2).stderr_has("small");
-    run(&["create", "instance", "--components", "helm-contoller"]).exits(2).stderr_has("helm-controller");
-    run(&["create", "instance", "--sync-ulr", "x"]).exits(2).stderr_has("--sync-url");
+    run(&["create", "instance", "--export", "--cluster-size", "smal"]).exits(2).stderr_has("small");
+    run(&["create", "instance", "--export", "--components", "helm-contoller"]).exits(2).stderr_has("helm-controller");
+    run(&["create", "instance", "--export", "--sync-ulr", "x"]).exits(2).stderr_has("--sync-url");
     run(&["create", "instnace"]).exits(2).stderr_has("instance");
 }

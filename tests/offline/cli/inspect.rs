@@ -52,17 +52,19 @@ fn an_instance_shows_version_resources_and_readiness() {
 const STATUS: &str = "\
 Flux         v2.8.8 (2.8.x, newest allowed v2.8.8)
 Kubernetes   -
-Operator     • none: runs from a terminal or CI reconcile the instance
-Instance     ✔ flux-system/flux  Ready is True, 0s ago: Reconciliation finished in 1s
-Controllers  ✗ helm-controller 0/1  the instance has it, and there is no Deployment
+Operator     • none (reconcile with --in-process)
+Instance     ✗ flux-system/flux  Ready is True, 0s ago: Reconciliation finished in 1s
+Controllers  ✗ helm-controller 0/1  Deployment missing (listed in the instance)
              ✔ source-controller 1/1
-Sync         ✔ Kustomization/flux-system  main@sha1:01234567
-Objects      ✗ Kustomization  █████░░░░░░░░░░░  1 ready, 1 failing, 1 suspended
+Sync         ✗ Kustomization/flux-system  main@sha1:01234567
+Objects      ✗ Kustomization  ░░░░░░░░░░░░░░░░  2 failing, 1 suspended
              ✔ GitRepository  ████████████████  1 ready
-             ✔ Provider       ████████████████  1 ready
-Failing      1 of 5, for the longest:
+             ✗ Provider       ░░░░░░░░░░░░░░░░  1 failing
+Failing      4 of 6 failing, oldest first:
              ✗ Kustomization/apps/web, 2m: no [31mred[0m text here (BuildFailed)
-Next         flux-operator why instance flux -n flux-system
+             ✗ Kustomization/flux-system/flux-system, 30s: kustomize-controller is not installed (ControllerMissing)
+             ✗ Provider/apps/chat: notification-controller is not installed (ControllerMissing)
+Next         flux-operator why -A
 ";
 
 #[test]
@@ -122,7 +124,7 @@ fn resources_list_every_kind_with_readiness_and_revision() {
     let rows = table(&read(&["get", "resources", "-n", "apps"]).exits(0).stdout);
     assert_eq!(rows[0], ["KIND", "NAME", "READY", "SINCE", "REVISION", "MESSAGE"]);
     let ready: Vec<_> = rows[1..].iter().map(|r| (r[1].as_str(), r[2].as_str())).collect();
-    assert_eq!(ready, [("web", "False"), ("データ", "Suspended"), ("chat", "True")]);
+    assert_eq!(ready, [("web", "False"), ("データ", "Unknown (suspended)"), ("chat", "True")]);
     let all = read(&["get", "all", "-A", "-o", "name"]).exits(0).stdout;
     assert_eq!(all.lines().count(), 6);
     assert!(all.contains("gitrepository.source.toolkit.fluxcd.io/flux-system\n"));
@@ -323,15 +325,16 @@ fn events_are_oldest_first_and_belong_to_an_object_and_its_source() {
 #[test]
 fn stats_count_by_kind_and_state() {
     let rows = table(&read(&["stats"]).exits(0).stdout);
-    assert_eq!(rows[0], ["RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE", "WAITING"]);
-    assert_eq!(rows[2], ["Kustomization", "2", "1", "1", "-", "0"]);
-    assert_eq!(rows[3], ["GitRepository", "1", "0", "0", "4.2 MiB", "0"]);
-    // The lists of what fails and of what is suspended are as long as the sums say.
+    assert_eq!(
+        rows[0],
+        ["RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE", "READY", "IN PROGRESS", "NOT STARTED"]
+    );
+    assert_eq!(rows[2], ["Kustomization", "2", "2", "1", "-", "0", "0", "0"]);
+    assert_eq!(rows[3], ["GitRepository", "1", "0", "0", "4.2 MiB", "1", "0", "0"]);
+    // The list of what is suspended is as long as the sum says; what fails may still report that it is ready.
     let sum = |column: usize| rows[1..].iter().map(|row| row[column].parse::<usize>().unwrap()).sum::<usize>();
-    for (column, state) in [(2, "False"), (3, "Suspended")] {
-        let listed = read(&["get", "all", "-A", "--ready-status", state, "-o", "name"]).exits(0).stdout;
-        assert_eq!((sum(column), listed.lines().count()), (1, 1), "{state}: {listed}");
-    }
+    let listed = read(&["get", "all", "-A", "--ready-status", "Suspended", "-o", "name"]).exits(0).stdout;
+    assert_eq!((sum(3), listed.lines().count()), (1, 1), "{listed}");
 }
 
 #[test]
@@ -349,10 +352,10 @@ fn who_waits_for_a_dependency_is_counted_beside_who_fails() {
     std::fs::write(&file, dump.to_string()).expect("written");
     let read = |line: &[&str]| run(&[line, &["--from", file.to_str().expect("UTF-8")]].concat());
     let rows = table(&read(&["stats"]).exits(0).stdout);
-    assert_eq!(rows[1], ["Kustomization", "4", "1", "0", "-", "3"]);
+    assert_eq!(rows[1], ["Kustomization", "4", "1", "0", "-", "0", "3", "0"]);
     let listed = read(&["get", "all", "-A", "--ready-status", "False", "-o", "name"]).exits(0).stdout;
     assert_eq!(listed.lines().count(), 1 + 3, "{listed}");
-    read(&["status"]).stdout_has("1 failing, 3 waiting");
+    read(&["status"]).stdout_has("1 failing, 3 in progress");
 }
 
 #[test]
@@ -360,7 +363,7 @@ fn versions_say_what_the_range_allows_and_blocks() {
     let text = read(&["version"]).exits(0).stdout;
     assert!(text.starts_with(&format!("client: {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
     for line in
-        ["distribution: v2.8.8", "range: 2.8.x", "newest allowed: v2.8.", "newest, kept away by the range: v2.9."]
+        ["distribution: v2.8.8", "range: 2.8.x", "newest allowed: v2.8.", "newest: v2.9.4 (outside range 2.8.x)"]
     {
         assert!(text.contains(line), "{text}");
     }
@@ -401,16 +404,32 @@ fn checks_are_grouped_and_a_failure_ends_with_1() {
 
 /// The dump without the inventory entry of a controller that is not there: an installation that is well.
 fn sound_dump() -> String {
-    // kustomize-controller has to apply the Kustomization.
-    let controller = serde_json::json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "kustomize-controller", "namespace": "flux-system", "generation": 1,
+    // Something has to reconcile the Kustomizations and to send what the Provider says.
+    let controller = |name: &str| {
+        serde_json::json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "flux-system", "generation": 1,
             "labels": {"app.kubernetes.io/part-of": "flux"}},
-        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "kustomize-controller"}}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}},
         "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
-            "conditions": [{"type": "Available", "status": "True"}]}});
+            "conditions": [{"type": "Available", "status": "True"}]}})
+    };
     let dump = dump_with("{\"id\": \"flux-system_helm-controller_apps_Deployment\", \"v\": \"v1\"},", "");
     assert!(dump.contains("\"items\": ["), "a list");
-    dump.replacen("\"items\": [", &format!("\"items\": [{controller},"), 1)
+    let dump = dump.replacen(
+        "\"items\": [",
+        &format!("\"items\": [{},{},", controller("kustomize-controller"), controller("notification-controller")),
+        1,
+    );
+    // Its failing object is made ready.
+    let mut dump: Value = serde_json::from_str(&dump).expect("JSON");
+    for condition in dump["items"].as_array_mut().expect("a list").iter_mut() {
+        for condition in condition["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            if condition["reason"] == "BuildFailed" {
+                condition["status"] = "True".into();
+            }
+        }
+    }
+    dump.to_string()
 }
 
 /// Runs a read command on a dump that stands in a text.

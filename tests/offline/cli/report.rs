@@ -112,7 +112,7 @@ fn the_same_is_there_as_json_and_on_stdout() {
     run(&["report", "--from", dump]).exits(2).stderr_has("no file is given");
     run(&["report", "x.html", "--from", dump, "-o", "json"]).exits(2).stderr_has("writes no file");
     for line in [&["report", "--from", dump, "-o", "name"][..], &["report", "-", "--from", dump, "-o", "name"]] {
-        assert_eq!(run(line).exits(2).stderr_has("-o name: this is about no objects").stdout, "");
+        assert_eq!(run(line).exits(2).stderr_has("-o name is not available for this command").stdout, "");
     }
     for command in ["report", "check", "migrate", "debug"] {
         let help = run(&[command, "--help"]).exits(0).stdout;

@@ -54,7 +54,7 @@ const ON_FILES: &[(&str, &str)] = &[
     ("migrate owner", "ks/web --to ks/flux-system -n apps --dry-run --from DUMP"),
     ("migrate", "-f old.yaml"),
     ("migrate", "-f old.yaml --dry-run"),
-    ("create instance", ""),
+    ("create instance", "--export"),
     ("create secret basic-auth", "x --username u --password-file word --export"),
     ("create secret registry", "x --server ghcr.io --username u --password-file word --export"),
     ("create secret ssh", "x --private-key-file word --knownhosts-file word --skip-checks --export"),
@@ -514,6 +514,7 @@ fn files_whose_names_are_not_utf8_are_read_and_written() {
 /// A dry run of every command that has one; those of a cluster are asked of a server that is not there.
 const DRY_RUNS: &[(&str, &str)] = &[
     ("apply instance", "-f flux.yaml"),
+    ("create instance", "flux"),
     ("create secret basic-auth", "x --username u --password-file word"),
     ("create secret registry", "x --server ghcr.io --username u --password-file word"),
     ("create secret ssh", "x --private-key-file word --knownhosts-file word --skip-checks"),

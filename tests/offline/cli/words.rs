@@ -353,10 +353,10 @@ fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
 
 #[test]
 fn a_version_that_nobody_has_is_warned_about() {
-    run(&["create", "instance", "--distribution-version", "99"])
+    run(&["create", "instance", "--export", "--distribution-version", "99"])
         .exits(0)
         .stderr_has("no Flux version of this program fits 99");
-    let usual = run(&["create", "instance", "--distribution-version", "2.9.x"]).exits(0);
+    let usual = run(&["create", "instance", "--export", "--distribution-version", "2.9.x"]).exits(0);
     assert!(usual.stderr.is_empty(), "{}", usual.stderr);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flux_operator::api::well_known::CLI_FIELD_MANAGER;
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::{ApplyResult, Cluster, DeleteOptions, Propagation, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
@@ -16,8 +16,6 @@ use crate::session::Session;
 use crate::session::connect::{cli_error, context_namespace};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Namespace of a Secret if neither flag nor context sets one.
-const DEFAULT_NAMESPACE: &str = "default";
 /// Ends the name under which the API server judges a new Secret in a dry run.
 const JUDGED_AS: &str = ".replacing";
 /// How often a deleted Secret that a finalizer holds back is looked at.

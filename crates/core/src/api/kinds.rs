@@ -68,7 +68,12 @@ pub fn ready_word(object: &Value) -> &str {
     if is_suspended(object) {
         return "Suspended";
     }
-    fields::condition(object, well_known::condition::READY).map_or("Unknown", |c| c.status())
+    match fields::condition(object, well_known::condition::READY) {
+        // Ready describes an earlier spec.
+        Some(ready) if ready.is_true() && !fields::is_observed(object) => "Unknown",
+        Some(ready) => ready.status(),
+        None => "Unknown",
+    }
 }
 
 impl FluxKind {

@@ -76,6 +76,11 @@ impl<'a> OperatorState<'a> {
         }
     }
 
+    /// Whether no operator reconciles the instance, so that a run from a terminal has to.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, OperatorState::Absent | OperatorState::Stopped(_) | OperatorState::Silent(..))
+    }
+
     /// Corrects the state if the Deployment's namespace certainly has no lease: an operator with leader election would
     /// have taken one long before, and takes a deleted lease again at once.
     #[must_use]

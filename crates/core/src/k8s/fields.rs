@@ -152,7 +152,7 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<Condition<'a>> {
 /// List text for an object whose deletion was requested.
 pub const BEING_DELETED: &str = "is being deleted";
 /// List text for an object whose status describes an earlier generation.
-pub const CHANGED_SINCE: &str = "its spec was changed, and nothing has looked at it since";
+pub const CHANGED_SINCE: &str = "not reconciled since its spec changed";
 
 /// Whether the deletion of an object was requested.
 pub fn is_being_deleted(object: &Value) -> bool {

@@ -81,6 +81,9 @@ pub fn compute(object: &Value) -> Health {
     if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
         && generation != observed
     {
+        if observed < 0 {
+            return Health::progressing("not reconciled yet");
+        }
         return Health::progressing(format!(
             "{} generation is {generation}, but latest observed generation is {observed}",
             kind(object)

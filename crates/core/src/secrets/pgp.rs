@@ -32,7 +32,7 @@ pub(super) fn check(text: &str) -> Result<Protection, &'static str> {
         return Err("the block is indented, or has a byte order mark in front: gpg does not see it");
     }
     if text.contains("-----BEGIN PGP PUBLIC KEY BLOCK-----") && !text.contains(BEGIN) {
-        return Err("it holds a public key; export the private one with `gpg --export-secret-keys --armor`");
+        return Err("it contains a public key; export the private one with `gpg --export-secret-keys --armor`");
     }
     let mut rest = text;
     let mut worst = None;

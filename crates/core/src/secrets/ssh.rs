@@ -69,7 +69,7 @@ enum PublicHalf {
 fn check_private_key(file: &[u8], password: Option<&SecretText>) -> Result<(PublicHalf, Warnings), SecretError> {
     let wrong = |problem: &str| SecretError::check(PRIVATE, problem);
     if file.starts_with(b"ssh-") || file.starts_with(b"ecdsa-") || file.starts_with(b"sk-") {
-        return Err(wrong("it holds a public key").hint("the private key is the file without .pub"));
+        return Err(wrong("it contains a public key").hint("the private key is the file without .pub"));
     }
     if file.starts_with(b"PuTTY-User-Key-File") {
         let error = wrong("it is a key of PuTTY, which Flux does not read");

@@ -1,0 +1,166 @@
+//! An instance reconciled or uninstalled by this process, for every command that may do the operator's work.
+
+use std::collections::BTreeMap;
+
+use flux_operator::api::FluxInstance;
+use flux_operator::api::manifest::Manifest;
+use flux_operator::cluster::Cluster;
+use flux_operator::k8s::ObjectId;
+use flux_operator::reconcile::{self, RunOptions, UninstallOptions, Uninstalled, uninstall};
+use flux_operator::request::{reconcile_patch, token};
+use tokio::time::Instant;
+
+use crate::flows::run_in_process::{
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_here, uninstall_here,
+};
+use crate::session::Session;
+use crate::session::connect::cli_error;
+use crate::session::target::Target;
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressMode;
+use crate::terminal::{CliError, Exit};
+
+/// How an instance is reconciled here.
+pub struct ReconcileHere<'a> {
+    pub in_process: &'a InProcessArgs,
+    pub distribution: &'a DistributionArgs,
+    pub confirm: &'a ConfirmArgs,
+    pub mode: ProgressMode,
+    pub wait: bool,
+    pub force: bool,
+}
+
+/// Does the operator's work on the instance in the cluster.
+///
+/// # Errors
+/// As [`reconcile_here`].
+pub async fn reconcile_instance(
+    session: &Session<'_>,
+    target: &Target,
+    work: &ReconcileHere<'_>,
+) -> Result<Exit, CliError> {
+    let shell = session.shell;
+    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
+    let distributions = shell.interruptible(work.distribution.open(shell)).await?;
+    let again = format!("{without} --in-process");
+    let request = RunRequest { session, mode: work.mode, target, verb: "reconcile", again: &again, without: &without };
+    let mut options = run_in_process::options(work.in_process, work.distribution);
+    options.wait = work.wait;
+    // The request is written also when we answer it: the status then says which request it is about.
+    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), work.force, false));
+    let run = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
+    };
+    reconcile_here(&request, options, work.confirm, run).await
+}
+
+/// How a manifest is applied here.
+pub struct ApplyHere<'a> {
+    pub in_process: &'a InProcessArgs,
+    pub distribution: &'a DistributionArgs,
+    pub confirm: &'a ConfirmArgs,
+    pub mode: ProgressMode,
+    pub wait: bool,
+    /// Take fields over that other tools set.
+    pub force_conflicts: bool,
+    /// The command line that leaves the work to an operator.
+    pub without: &'a str,
+}
+
+/// Stores the instance of a manifest and does the operator's work on it.
+///
+/// # Errors
+/// As [`reconcile_here`].
+pub async fn apply_instance(
+    session: &Session<'_>,
+    manifest: &Manifest,
+    work: &ApplyHere<'_>,
+) -> Result<Exit, CliError> {
+    let target = Target::of_instance(&manifest.instance);
+    let distributions = session.shell.interruptible(work.distribution.open(session.shell)).await?;
+    let (mode, without) = (work.mode, work.without);
+    let again = format!("{without} --in-process");
+    let request = RunRequest { session, mode, target: &target, verb: "apply", again: &again, without };
+    let mut options = run_in_process::options(work.in_process, work.distribution);
+    options.wait = work.wait;
+    let run = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        let force = work.force_conflicts;
+        reconcile::apply_instance(cluster, manifest, force, distributions.as_ref(), options, listener).await
+    };
+    reconcile_here(&request, options, work.confirm, run).await
+}
+
+/// How an instance is uninstalled here.
+pub struct UninstallHere<'a> {
+    pub in_process: &'a InProcessArgs,
+    /// Keep the definitions of Flux's kinds and all their objects.
+    pub keep_crds: bool,
+    pub mode: ProgressMode,
+}
+
+/// Uninstalls Flux and deletes its instance.
+///
+/// # Errors
+/// As [`uninstall_here`]; or what is still there.
+pub async fn uninstall_instance(
+    session: &Session<'_>,
+    target: &Target,
+    instance: &FluxInstance,
+    work: &UninstallHere<'_>,
+) -> Result<Exit, CliError> {
+    let keep = if work.keep_crds { " --keep-crds" } else { "" };
+    let words = format!("uninstall {} --in-process{keep} --yes", target.words());
+    let again = session.command(&words, &target.namespace);
+    let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
+    let request = RunRequest { session, mode: work.mode, target, verb: "uninstall", again: &again, without: &without };
+    let options = run_in_process::options(work.in_process, &DistributionArgs::default());
+    let run = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        let deadline = options.health_deadline.unwrap_or_else(|| session.deadline.instant());
+        let options = UninstallOptions {
+            lease: options.lease.clone(),
+            force: options.force,
+            keep_crds: work.keep_crds,
+            timeout: deadline.saturating_duration_since(Instant::now()),
+            interrupts: options.interrupts.clone(),
+            ..UninstallOptions::default()
+        };
+        uninstall(cluster, instance, &options, listener).await
+    };
+    let done = uninstall_here(&request, options, run).await?;
+    print_uninstalled(session, &target.reference(), &done, &again)
+}
+
+fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -> Result<Exit, CliError> {
+    session.shell.status(&format!("deleted: {}", counts(done.deleted.iter())));
+    let held = done.held.iter().map(|held| format!("{} is held by {}", held.object, held.finalizers.join(", ")));
+    let held: Vec<String> = held.collect();
+    if done.is_complete() && held.is_empty() {
+        session.shell.print(&format!("{key}: uninstalled\n"));
+        return Ok(Exit::Done);
+    }
+    let exit = match done.errors.first() {
+        Some((_, error)) => cli_error(error).exit(),
+        None => Exit::Unhealthy,
+    };
+    let mut error = CliError::new(exit, format!("{key} is not uninstalled completely")).object(key);
+    for (object, failure) in &done.errors {
+        error = error.cause(format!("cannot delete {object}: {}", failure.sentence()));
+    }
+    error = held.iter().fold(error, |error, held| error.cause(held.clone()));
+    for remaining in &done.remaining {
+        error = error.cause(format!("still there: {} ({}) {}", remaining.object, remaining.health, remaining.detail));
+    }
+    if !held.is_empty() {
+        error = error.hint("these finalizers belong to somebody else: remove them there, or by hand");
+    }
+    Err(error.hint(format!("the next run goes on from here: `{again}`")))
+}
+
+fn counts<'a>(objects: impl Iterator<Item = &'a ObjectId>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in objects {
+        *counts.entry(&object.kind).or_default() += 1;
+    }
+    let list: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    if list.is_empty() { "nothing".to_owned() } else { list.join(", ") }
+}

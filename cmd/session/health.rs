@@ -1,0 +1,73 @@
+//! Turns a verdict about health into an exit code, in one place for every command.
+
+use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::next_step::NextStep;
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::why::is_installed;
+
+use crate::output::next_step::Whereto;
+use crate::session::Session;
+use crate::terminal::{CliError, Exit};
+
+/// How a command uses a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerdictUse {
+    /// It judges the installation, as `status` and `why` do.
+    Judge,
+    /// `check`: a failed check has always ended with 1.
+    Check,
+    /// It waits for an object: one that cannot be there is missing.
+    Wait,
+    /// It lists or writes what there is, whatever state that is in.
+    List,
+}
+
+/// The exit code of a verdict.
+pub fn exit_of(verdict: HealthVerdict, used: VerdictUse) -> Exit {
+    match (verdict, used) {
+        (HealthVerdict::Failing, VerdictUse::List) => Exit::Done,
+        (HealthVerdict::Failing, VerdictUse::Check) => Exit::Failed,
+        (HealthVerdict::Failing, VerdictUse::Judge | VerdictUse::Wait) => Exit::Unhealthy,
+        (HealthVerdict::Unknown, _) => Exit::Denied,
+        (HealthVerdict::NotInstalled, VerdictUse::Wait) => Exit::NotFound,
+        (HealthVerdict::NotInstalled, _) => Exit::ApiMissing,
+        (
+            HealthVerdict::Ready | HealthVerdict::Suspended | HealthVerdict::NotStarted | HealthVerdict::InProgress,
+            _,
+        ) => Exit::Done,
+    }
+}
+
+/// The error of a command that needs something of Flux where nothing of it is.
+pub fn not_installed(place: &str, whereto: &Whereto) -> CliError {
+    let exit = exit_of(HealthVerdict::NotInstalled, VerdictUse::List);
+    CliError::new(exit, format!("Flux is not installed in {place}"))
+        .hint(format!("install it with `{}`", whereto.command(&NextStep::ApplyInProcess)))
+}
+
+/// Whether nothing of Flux is in a cluster: known only where all that would show it may be read.
+pub async fn is_without_flux(session: &Session<'_>) -> bool {
+    let looked = from_cluster::collect(&session.cluster, is_installed).await;
+    looked.is_ok_and(|looked| looked.refusals.is_empty() && !looked.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_has_one_exit_code_for_each_use() {
+        let codes = |verdict| {
+            [VerdictUse::Judge, VerdictUse::Check, VerdictUse::Wait, VerdictUse::List]
+                .map(|used| exit_of(verdict, used).code_and_category().0)
+        };
+        for well in
+            [HealthVerdict::Ready, HealthVerdict::Suspended, HealthVerdict::NotStarted, HealthVerdict::InProgress]
+        {
+            assert_eq!(codes(well), [0, 0, 0, 0], "{well:?}");
+        }
+        assert_eq!(codes(HealthVerdict::Failing), [7, 1, 7, 0]);
+        assert_eq!(codes(HealthVerdict::Unknown), [5, 5, 5, 5]);
+        assert_eq!(codes(HealthVerdict::NotInstalled), [4, 4, 3, 4]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Every command that says how Flux stands says the same of the same situation, and ends as its verdict demands.
+
+use serde_json::{Value, json};
+use test_support::situations::{Situation, situations};
+
+use super::support::run;
+
+/// Exit codes by the verdict: of commands that judge, check and list.
+fn codes(verdict: &str) -> (i32, i32, i32) {
+    match verdict {
+        "failing" => (7, 1, 0),
+        "unknown" => (5, 5, 5),
+        "notInstalled" => (4, 4, 4),
+        _ => (0, 0, 0),
+    }
+}
+
+/// Answers that differ from the table.
+#[derive(Default)]
+struct Disagreements(Vec<String>);
+
+impl Disagreements {
+    fn expect(&mut self, situation: &str, what: &str, found: &Value, expected: &Value) {
+        if found != expected {
+            self.0.push(format!("{situation}: {what} is {found}, expected {expected}"));
+        }
+    }
+}
+
+#[test]
+fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut wrong = Disagreements::default();
+    let all = situations();
+    assert!(all.len() >= 40, "{} situations", all.len());
+    for (number, Situation { name, objects, verdict, failing, causes, next }) in all.into_iter().enumerate() {
+        let file = folder.path().join(format!("{number}.json"));
+        let dump = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        std::fs::write(&file, dump.to_string()).expect("written");
+        let path = file.to_str().expect("UTF-8");
+        let ask = |words: &[&str]| run(&[words, &["-o", "json", "--from", path]].concat());
+        let read = |run: &super::support::Run| serde_json::from_str::<Value>(&run.stdout).unwrap_or_default();
+        let (judges, checks, lists) = codes(verdict);
+
+        let status = ask(&["status"]);
+        let why = ask(&["why", "-A"]);
+        let check = ask(&["check"]);
+        let stats = ask(&["stats"]);
+        let report = ask(&["report"]);
+        let listed = ask(&["get", "all", "-A"]);
+        for (command, run, code) in [
+            ("status", &status, judges),
+            ("why", &why, judges),
+            ("check", &check, checks),
+            ("stats", &stats, lists),
+            ("report", &report, lists),
+            ("get all", &listed, lists),
+        ] {
+            wrong.expect(name, &format!("the exit code of {command}"), &run.code.into(), &code.into());
+        }
+        let (status, why, check) = (read(&status), read(&why), read(&check));
+        wrong.expect(name, "the verdict of status", &status["verdict"], &verdict.into());
+        wrong.expect(name, "the verdict of why", &why["verdict"], &verdict.into());
+        wrong.expect(name, "the verdict of check", &check["health"], &verdict.into());
+        wrong.expect(name, "well of status", &status["well"], &(judges == 0).into());
+        wrong.expect(name, "well of why", &why["well"], &(judges == 0).into());
+        wrong.expect(name, "the failing objects of why", &why["counts"]["failing"], &failing.into());
+        let found = why["causes"].as_array().map_or(0, Vec::len);
+        wrong.expect(name, &format!("causes of why: {}", why["causes"]), &found.into(), &causes.into());
+        wrong.expect(name, "the counts of status", &status["counts"], &why["counts"]);
+        let sum = |field: &str| -> u64 {
+            let rows = read(&stats)["items"].as_array().cloned().unwrap_or_default();
+            rows.iter().filter_map(|row| row[field].as_u64()).sum()
+        };
+        for field in ["ready", "failing", "inProgress", "notStarted", "suspended"] {
+            wrong.expect(name, &format!("{field} of stats"), &sum(field).into(), &why["counts"][field]);
+        }
+        if verdict != "notInstalled" {
+            let page = read(&report);
+            wrong.expect(name, "the verdict of the page", &page["causes"]["verdict"], &verdict.into());
+            wrong.expect(name, "the counts of the page", &page["status"]["counts"], &why["counts"]);
+        }
+        let line = status["next"].as_str().unwrap_or_default();
+        if !line.contains(next) || (next.is_empty() && !line.is_empty()) {
+            wrong.0.push(format!("{name}: next is {line:?}, expected {next:?}"));
+        }
+    }
+    assert!(wrong.0.is_empty(), "{}\n{} disagreements", wrong.0.join("\n"), wrong.0.len());
+}
+
+/// A dump of one situation, in a file of its own.
+fn dump_of(name: &str) -> tempfile::NamedTempFile {
+    let found = situations().into_iter().find(|one| one.name == name).unwrap_or_else(|| panic!("no situation {name}"));
+    let file = tempfile::Builder::new().suffix(".json").tempfile().expect("a file");
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": found.objects});
+    std::fs::write(file.path(), dump.to_string()).expect("written");
+    file
+}
+
+fn ask(name: &str, words: &[&str]) -> super::support::Run {
+    let file = dump_of(name);
+    run(&[words, &["--from", file.path().to_str().expect("UTF-8")]].concat())
+}
+
+#[test]
+fn every_read_says_in_one_sentence_that_flux_is_not_installed() {
+    for words in [
+        &["status"][..],
+        &["why"],
+        &["why", "instance"],
+        &["why", "ks/app"],
+        &["check"],
+        &["stats"],
+        &["version"],
+        &["events"],
+        &["logs"],
+        &["get", "instance"],
+        &["get", "instance", "flux"],
+        &["get", "components"],
+        &["get", "history"],
+        &["get", "inventory"],
+        &["get", "all", "-A"],
+        &["get", "ks"],
+        &["get", "suspended"],
+        &["tree", "instance"],
+        &["tree", "ks/app"],
+        &["trace", "ks/app"],
+        &["what-changed"],
+        &["impact", "ks/app"],
+        &["debug", "ks/app", "--status"],
+        &["export", "report"],
+        &["report", "-o", "json"],
+    ] {
+        let found = ask("an empty cluster", words).exits(4);
+        let said = format!("{}{}", found.stdout, found.stderr);
+        assert_eq!(said.matches("Flux is not installed in").count(), 1, "{words:?}: {said}");
+        assert!(said.contains("flux-operator apply"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn one_cause_is_told_once_and_names_what_refused() {
+    for (name, reason, object) in [
+        ("a quota that takes down every controller", "QuotaExceeded", "ResourceQuota/flux-system/none"),
+        ("a policy that refuses every controller", "PolicyRefused", "ValidatingAdmissionPolicy/no-flux"),
+    ] {
+        let why = ask(name, &["why"]).exits(7).stdout;
+        assert!(why.contains("1 root cause"), "{why}");
+        assert_eq!(why.matches(&format!("({reason})")).count(), 1, "{why}");
+        assert!(why.contains(&format!("Object: {object}")), "{why}");
+        assert!(why.contains("4 Deployments"), "{why}");
+    }
+    for name in ["a policy that refuses every controller", "a webhook that refuses every controller"] {
+        let sentence = if name.contains("policy") { "label team is not allowed" } else { "denied the request: no" };
+        for words in [&["status"][..], &["why"]] {
+            let said = ask(name, words).stdout;
+            assert!(said.matches(sentence).count() <= 1, "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_way_out_of_a_second_instance_is_its_deletion() {
+    let why = ask("a second instance", &["why"]).exits(7);
+    why.stdout_has(
+        "a cluster takes one FluxInstance, and FluxInstance/flux-system/flux was there first (SecondInstance)",
+    )
+    .stdout_has("flux-operator delete instance flux -n flux2");
+}
+
+#[test]
+fn a_request_without_an_answer_does_not_hide_a_controller_that_is_gone() {
+    let name = "a request that no operator answers and a controller that is gone";
+    ask(name, &["why", "instance"]).exits(7).stdout_has("Deployment notification-controller is missing");
+}
