@@ -55,6 +55,7 @@ pub mod yaml;
 
 pub use error::{ExecutionError, ParseError};
 pub use limits::Limits;
+pub use regexp::Regexp;
 pub use slug::slugify;
 pub use template::{Data, MissingKey, Options, Syntax, Template};
 pub use text::Text;

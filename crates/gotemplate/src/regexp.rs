@@ -57,6 +57,25 @@ pub(crate) struct Pattern {
     names: Vec<String>,
 }
 
+/// A regular expression of Go, for other texts than those of templates.
+#[derive(Clone, Debug)]
+pub struct Regexp(Arc<Pattern>);
+
+impl Regexp {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// The message of Go.
+    pub fn new(pattern: &str) -> Result<Regexp, String> {
+        Pattern::new(pattern.as_bytes()).map(|pattern| Regexp(Arc::new(pattern)))
+    }
+
+    /// Whether the pattern matches anywhere in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text.as_bytes())
+    }
+}
+
 impl Pattern {
     fn new(pattern: &[u8]) -> Result<Pattern, String> {
         let text = std::str::from_utf8(pattern).map_err(|error| {

@@ -4,7 +4,8 @@ use http::{Method, StatusCode, Uri};
 
 use super::access::Access;
 use super::error::{OciError, Reason};
-use super::http::{Http, MAX_READS, Outgoing, shown};
+use super::http::{Http, MAX_READS, Outgoing};
+use super::transport::shown;
 
 /// Downloads an `https://` or `http://` URL of at most `limit` bytes.
 ///

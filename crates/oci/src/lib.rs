@@ -4,6 +4,7 @@
 //! reference   oci://host/repository:tag@digest as a value       digest   sha256 digests, and verified readers
 //! login       credentials: docker's config and helpers, pull secrets         access   TLS, plain http, proxies
 //! http        one request with redirects, retries and limits    challenge, token   answers to a 401    link   pages of lists
+//! transport   connections, proxies and addresses, which the providers of ResourceSets use as well
 //! artifact    one layer with files, as Flux makes it        copy, layout   whole images, between registries and folders
 //! download    a file at an ordinary URL
 //! signature   signatures of cosign with a static key
@@ -37,6 +38,7 @@ mod registry;
 mod scripted_server;
 mod signature;
 mod token;
+pub mod transport;
 
 pub use crate::http::ByteCounter;
 pub use access::{Access, ClientIdentity, RegistryAccess};

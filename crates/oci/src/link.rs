@@ -5,7 +5,7 @@
 ///
 /// # Errors
 /// A header cannot be read. Skipping it would silently truncate the list.
-pub(super) fn next_page<'a>(headers: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, String> {
+pub fn next_page<'a>(headers: impl IntoIterator<Item = &'a str>) -> Result<Option<String>, String> {
     let mut links = Vec::new();
     for header in headers {
         let mut rest = Scanner(header);

@@ -15,13 +15,11 @@ use tokio::io::AsyncWriteExt;
 
 use super::digest::Hasher;
 use super::error::{Reason, registry_message};
-use super::http::{
-    BoxError, ByteCounter, Http, HttpAnswer, MAX_READS, Outgoing, Payload, broken_off, is_same_server, join, shown,
-    text,
-};
+use super::http::{BoxError, ByteCounter, Http, HttpAnswer, MAX_READS, Outgoing, Payload, broken_off};
 use super::link;
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
+use super::transport::{header_text, is_same_server, join, shown};
 use super::{Access, Descriptor, Digest, Manifest, MediaType, OciError, Reference, RegistryCredentials, Repository};
 use crate::format::backoff::Backoff;
 use crate::format::whole_file::WholeFile;
@@ -92,9 +90,9 @@ impl Registries {
         let request = self.manifest_request(Method::HEAD, reference)?;
         let answer = self.call(&reference.repository, scopes, request, None).await?;
         if answer.status().is_success()
-            && let Some(digest) = text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok())
-            && let Some(size) = text(answer.headers(), &CONTENT_LENGTH).and_then(|text| text.parse().ok())
-            && let Some(media_type) = text(answer.headers(), &CONTENT_TYPE)
+            && let Some(digest) = header_text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok())
+            && let Some(size) = header_text(answer.headers(), &CONTENT_LENGTH).and_then(|text| text.parse().ok())
+            && let Some(media_type) = header_text(answer.headers(), &CONTENT_TYPE)
         {
             if let Some(expected) = reference.digest().filter(|expected| **expected != digest) {
                 return Err(mismatch(reference.url(), expected, &digest));
@@ -120,8 +118,8 @@ impl Registries {
         let request = || self.manifest_request(Method::GET, reference);
         let WholeAnswer { headers, bytes, .. } =
             self.fetch(repository, &reference.url(), request, MAX_MANIFEST_BYTES).await?;
-        let media_type = text(&headers, &CONTENT_TYPE).map(str::to_owned);
-        let announced = text(&headers, &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
+        let media_type = header_text(&headers, &CONTENT_TYPE).map(str::to_owned);
+        let announced = header_text(&headers, &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
         let actual = Digest::of(&bytes);
         if let Some(expected) = reference.digest().or(announced.as_ref()).filter(|expected| **expected != actual) {
             return Err(mismatch(reference.url(), expected, &actual));
@@ -299,7 +297,7 @@ impl Registries {
         };
         let answer = self.expect(repository, "the upload", answer, &[StatusCode::ACCEPTED]).await?;
         let protocol = |problem: &str| Reason::Protocol { registry: registry.to_owned(), problem: problem.to_owned() };
-        let location = text(answer.headers(), &LOCATION).ok_or_else(|| protocol("an upload without a Location"))?;
+        let location = header_text(answer.headers(), &LOCATION).ok_or_else(|| protocol("an upload without a Location"))?;
         // The upload may have been redirected, so its address is relative to the final URL.
         let location = join(&answer.url, location)
             .ok_or_else(|| protocol("an upload with a Location that is not a valid address"))?;
@@ -376,7 +374,7 @@ impl Registries {
         let answer = self.call(repository, &Scopes::push(repository), request, None).await?;
         let taken = [StatusCode::CREATED, StatusCode::OK, StatusCode::ACCEPTED];
         let answer = self.expect(repository, &reference.url(), answer, &taken).await?;
-        let stored = text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
+        let stored = header_text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok());
         if let Some(stored) = stored.filter(|stored| *stored != manifest.digest) {
             return Err(mismatch(format!("what {} stored", repository.registry()), &manifest.digest, &stored));
         }
@@ -709,7 +707,7 @@ impl BlobStream {
         self.to_skip = self.received;
         if answer.status() == StatusCode::PARTIAL_CONTENT {
             let begins = format!("bytes {}-", self.received);
-            let fits = text(answer.headers(), &CONTENT_RANGE).is_some_and(|range| range.starts_with(&begins));
+            let fits = header_text(answer.headers(), &CONTENT_RANGE).is_some_and(|range| range.starts_with(&begins));
             if !fits {
                 let problem = "it sends another part of a blob than asked for".to_owned();
                 return Err(Reason::Protocol { registry: repository.registry().to_owned(), problem });

@@ -20,7 +20,8 @@ use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge};
 use super::error::Reason;
-use super::http::{Http, Outgoing, Payload, is_same_server, shown};
+use super::http::{Http, Outgoing, Payload};
+use super::transport::{is_same_server, shown};
 use super::{Login, Repository};
 
 /// Everything except the unreserved characters of RFC 3986 §2.3.

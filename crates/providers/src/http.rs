@@ -1,0 +1,406 @@
+//! Requests to the one server that a provider names: its credentials go there and nowhere else, and nothing that the server
+//! sends is waited for or read without a bound.
+
+use std::error::Error;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use flux_operator_core::format::backoff::Backoff;
+use flux_operator_core::format::error::innermost;
+use flux_operator_core::format::proxy::ProxyEnvironment;
+use flux_operator_core::format::tls::{self, ServerTrust};
+use flux_operator_oci::transport::{Connector, header_text, is_same_server, join, retry_after, shown};
+use http::header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT};
+use http::uri::Scheme;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use tokio::time::Instant;
+
+use crate::credentials::{AuthHeader, TlsFiles};
+use crate::error::ProviderError;
+
+const MAX_REDIRECTS: usize = 10;
+const MAX_ATTEMPTS: u32 = 5;
+/// A server that wants a longer pause gets an error instead, which says when it answers again.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Characters of a server's text that an error repeats.
+const MAX_MESSAGE: usize = 200;
+/// How errors call the end of the time for an export. These are the words of Go, which users of the reference know.
+pub(crate) const OUT_OF_TIME: &str = "context deadline exceeded";
+
+/// How servers are reached.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Certificates of `spec.certSecretRef`.
+    pub tls: TlsFiles,
+    /// Proxies of the process.
+    pub proxy: ProxyEnvironment,
+    /// `User-Agent`.
+    pub user_agent: String,
+    /// The end of the time for the whole export.
+    pub deadline: Instant,
+}
+
+/// What is worth another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RetryPolicy {
+    /// Failed connections only.
+    Connections,
+    /// Those, 429 and failures of the server.
+    Everything,
+}
+
+impl RetryPolicy {
+    fn pauses(self) -> Backoff {
+        match self {
+            RetryPolicy::Connections => Backoff::new(Duration::from_secs(1), Duration::from_secs(30)),
+            RetryPolicy::Everything => Backoff::new(Duration::from_millis(100), Duration::from_secs(5)),
+        }
+    }
+}
+
+/// A whole answer.
+pub(crate) struct Answer {
+    pub url: Uri,
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum HttpFailure {
+    /// The time is over; `is_pause` when it ended between two attempts.
+    OutOfTime { attempts: u32, is_pause: bool },
+    /// After the last attempt.
+    Unreachable { attempts: u32, problem: String },
+    /// The body is longer than it may be.
+    TooLarge { limit: usize },
+    /// The server asks for a long pause.
+    RateLimited { until: Option<Timestamp> },
+    /// The answer leads to where nothing may be sent, or the request cannot be made.
+    Refused(String),
+}
+
+type WebClient = Client<HttpsConnector<Connector>, Full<Bytes>>;
+
+/// Requests to one server.
+pub(crate) struct HttpSession {
+    connection: Connection,
+    /// The server that the credentials are for.
+    home: Uri,
+    auth: Option<AuthHeader>,
+    policy: RetryPolicy,
+    client: WebClient,
+}
+
+impl HttpSession {
+    /// Prepares requests to the server of `home`.
+    ///
+    /// # Errors
+    /// Certificates or a proxy that cannot be used.
+    pub(crate) fn new(
+        connection: &Connection,
+        home: &Uri,
+        auth: Option<AuthHeader>,
+        policy: RetryPolicy,
+    ) -> Result<HttpSession, String> {
+        let client = client(connection, home, true)?;
+        Ok(HttpSession { connection: connection.clone(), home: home.clone(), auth, policy, client })
+    }
+
+    /// Sends a request and reads the answer, whatever its status.
+    ///
+    /// # Errors
+    /// [`HttpFailure`]. A repeated request was not answered before, or answered with a failure that may pass.
+    pub(crate) async fn send(
+        &self,
+        method: &Method,
+        url: &Uri,
+        headers: &[(HeaderName, HeaderValue)],
+        limit: usize,
+    ) -> Result<Answer, HttpFailure> {
+        let mut pauses = self.policy.pauses();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let exchange = self.follow(method, url, headers, limit);
+            let result = tokio::time::timeout_at(self.connection.deadline, exchange).await;
+            let is_last = attempts >= MAX_ATTEMPTS;
+            let pause = pauses.next_pause();
+            let pause = match result {
+                Err(_) => return Err(HttpFailure::OutOfTime { attempts, is_pause: false }),
+                Ok(Ok(answer)) if self.policy == RetryPolicy::Connections => return Ok(answer),
+                Ok(Ok(answer)) => match requested_pause(&answer, SystemTime::now()) {
+                    None => return Ok(answer),
+                    Some(asked) => {
+                        let wait = asked.unwrap_or(pause);
+                        if is_last || wait > LONGEST_WAIT || Instant::now() + wait >= self.connection.deadline {
+                            if !is_rate_limited(&answer) {
+                                return Ok(answer);
+                            }
+                            let until = asked.and_then(|asked| Timestamp::now().checked_add(asked).ok());
+                            return Err(HttpFailure::RateLimited { until });
+                        }
+                        wait
+                    }
+                },
+                Ok(Err(FollowFailure::Connection(problem))) if is_last => {
+                    return Err(HttpFailure::Unreachable { attempts, problem });
+                }
+                Ok(Err(FollowFailure::Connection(problem))) => {
+                    tracing::debug!(attempts, %problem, "repeating a request to a provider");
+                    pause
+                }
+                Ok(Err(FollowFailure::Final(failure))) => return Err(failure),
+            };
+            let pause = tokio::time::sleep(pause);
+            if tokio::time::timeout_at(self.connection.deadline, pause).await.is_err() {
+                return Err(HttpFailure::OutOfTime { attempts, is_pause: true });
+            }
+        }
+    }
+
+    async fn follow(
+        &self,
+        method: &Method,
+        url: &Uri,
+        headers: &[(HeaderName, HeaderValue)],
+        limit: usize,
+    ) -> Result<Answer, FollowFailure> {
+        let refused = |problem: String| FollowFailure::Final(HttpFailure::Refused(problem));
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.exchange(method, &url, headers).await?;
+            let status = response.status();
+            if !status.is_redirection() || !response.headers().contains_key(LOCATION) {
+                let headers = response.headers().clone();
+                let body = read(response.into_body(), limit).await?;
+                return Ok(Answer { url, status, headers, body });
+            }
+            if *method != Method::GET {
+                return Err(refused(format!("the server redirects a {method} request")));
+            }
+            let location = header_text(response.headers(), &LOCATION).and_then(|location| join(&url, location));
+            let next =
+                location.ok_or_else(|| refused("the server redirects to an address that is not valid".into()))?;
+            self.check_way(&next, "redirects").map_err(refused)?;
+            if url.scheme() == Some(&Scheme::HTTPS) && next.scheme() == Some(&Scheme::HTTP) {
+                return Err(refused(format!("the server redirects from https to plain http, {}", shown(&next))));
+            }
+            url = next;
+        }
+        Err(refused(format!("the server redirects more than {MAX_REDIRECTS} times")))
+    }
+
+    /// Refuses an address that the server chose and that the credentials are not for.
+    fn check_way(&self, next: &Uri, how: &str) -> Result<(), String> {
+        let has_credentials = self.auth.is_some() || self.connection.tls.identity.is_some();
+        match has_credentials && !is_same_server(next, &self.home) {
+            true => Err(format!(
+                "the server {how} to {}, and the credentials are for {} only",
+                shown(next),
+                shown(&self.home)
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The address of the next page, which has to be at the same server.
+    pub(crate) fn page_address(&self, at: &Uri, link: &str) -> Result<Uri, String> {
+        let next = join(at, link).ok_or_else(|| "the next page of the list has no valid address".to_owned())?;
+        match is_same_server(&next, &self.home) {
+            true => Ok(next),
+            false => Err(format!("the next page of the list is at another server, {}", shown(&next))),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: &Method,
+        url: &Uri,
+        headers: &[(HeaderName, HeaderValue)],
+    ) -> Result<http::Response<Incoming>, FollowFailure> {
+        let refused = |problem: String| FollowFailure::Final(HttpFailure::Refused(problem));
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = url.clone();
+        let all = request.headers_mut();
+        all.extend(headers.iter().cloned());
+        if let Ok(agent) = HeaderValue::from_str(&self.connection.user_agent) {
+            all.insert(USER_AGENT, agent);
+        }
+        let is_home = is_same_server(url, &self.home);
+        if let Some(auth) = self.auth.as_ref().filter(|_| is_home) {
+            all.insert(auth.name.clone(), auth.value.clone());
+        }
+        let elsewhere;
+        let client = match is_home {
+            true => &self.client,
+            false => {
+                elsewhere = client(&self.connection, url, false).map_err(refused)?;
+                &elsewhere
+            }
+        };
+        client.request(request).await.map_err(|error| explain(&error))
+    }
+
+    /// Removes the credentials from a text that the server may have had a part in.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        match &self.auth {
+            None => text.to_owned(),
+            Some(auth) => {
+                let mut redacted = text.replace(auth.secret.expose_secret(), "[redacted]");
+                // Basic credentials travel encoded.
+                let value = auth.value.to_str().unwrap_or_default();
+                let encoded = value.split_once(' ').map_or(value, |(_, encoded)| encoded);
+                if auth.name == AUTHORIZATION && !encoded.is_empty() {
+                    redacted = redacted.replace(encoded, "[redacted]");
+                }
+                redacted
+            }
+        }
+    }
+}
+
+/// `Accept: TYPE`.
+pub(crate) fn accept(media_type: &'static str) -> (HeaderName, HeaderValue) {
+    (ACCEPT, HeaderValue::from_static(media_type))
+}
+
+/// Parses the address of a server.
+///
+/// # Errors
+/// It is not an address of http or https, or holds a user name: credentials belong into a Secret.
+pub(crate) fn address(url: &str) -> Result<Uri, String> {
+    let parsed = url.parse::<Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+    let uri = parsed.ok_or_else(|| "spec.url is not a valid address of http or https".to_owned())?;
+    match uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        true => Err("spec.url holds a user name; use spec.secretRef for credentials".to_owned()),
+        false => Ok(uri),
+    }
+}
+
+/// A text of a server for an error: on one line, and cut.
+pub(crate) fn shown_text(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_MESSAGE).collect();
+    line.trim().to_owned()
+}
+
+impl HttpFailure {
+    /// The failure with the request before it: `GET https://…: why`.
+    pub(crate) fn of_request(self, method: &Method, url: &Uri) -> ProviderError {
+        let request = format!("{method} {url}");
+        match self {
+            HttpFailure::OutOfTime { .. } => ProviderError::new(format!("{request}: {OUT_OF_TIME}")),
+            HttpFailure::Unreachable { attempts, problem } => {
+                ProviderError::new(format!("{request} giving up after {attempts} attempt(s): {problem}"))
+            }
+            HttpFailure::TooLarge { limit } => ProviderError::new(format!(
+                "response body exceeds the maximum allowed size of {limit} bytes: {request}"
+            )),
+            HttpFailure::RateLimited { until } => {
+                let until_text = until.map(|until| format!(" until {}", whole_seconds(until))).unwrap_or_default();
+                ProviderError::new(format!("{request}: the rate limit is exceeded{until_text}")).retry_at(until)
+            }
+            HttpFailure::Refused(problem) => ProviderError::new(format!("{request}: {problem}")),
+        }
+    }
+}
+
+pub(crate) fn whole_seconds(moment: Timestamp) -> Timestamp {
+    Timestamp::from_second(moment.as_second()).unwrap_or(moment)
+}
+
+enum FollowFailure {
+    /// May pass.
+    Connection(String),
+    Final(HttpFailure),
+}
+
+fn client(connection: &Connection, server: &Uri, with_identity: bool) -> Result<WebClient, String> {
+    let trust = match &connection.tls.authorities {
+        None => ServerTrust::System,
+        Some(pem) => match tls::certificates(pem) {
+            none if none.is_empty() => return Err("'ca.crt' holds no certificate in PEM".to_owned()),
+            all => ServerTrust::Certificates(all),
+        },
+    };
+    let identity = connection.tls.identity.as_ref().filter(|_| with_identity);
+    let identity = identity.map(|(certificate, key)| (certificate.as_slice(), key.expose_secret().as_bytes()));
+    let tls = tls::client_config(trust, identity).map_err(|error| error.to_string())?;
+    let connector = Connector::new(connection.proxy.proxy_for(server)).map_err(|error| error.to_string())?;
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector);
+    Ok(Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector))
+}
+
+async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, FollowFailure> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame
+            .map_err(|error| FollowFailure::Connection(format!("the answer broke off ({})", innermost(&error))))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > limit {
+            return Err(FollowFailure::Final(HttpFailure::TooLarge { limit }));
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Bytes::from(bytes))
+}
+
+/// Returns None where an answer is final, and otherwise the pause that the server asks for, if it says one.
+fn requested_pause(answer: &Answer, now: SystemTime) -> Option<Option<Duration>> {
+    let is_passing = answer.status.is_server_error() && answer.status != StatusCode::NOT_IMPLEMENTED;
+    if !is_passing && !is_rate_limited(answer) {
+        return None;
+    }
+    let asked = retry_after(&answer.headers, now).or_else(|| {
+        let reset = number(&answer.headers, "x-ratelimit-reset").or_else(|| number(&answer.headers, "ratelimit-reset"));
+        let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The second in which it is reset is not over at its beginning.
+        reset.map(|reset| Duration::from_secs(reset + 1).saturating_sub(since_epoch))
+    });
+    Some(asked)
+}
+
+/// 429, and the 403 by which GitHub says the same.
+fn is_rate_limited(answer: &Answer) -> bool {
+    let headers = &answer.headers;
+    match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::FORBIDDEN => {
+            number(headers, "x-ratelimit-remaining") == Some(0) || retry_after(headers, SystemTime::now()).is_some()
+        }
+        _ => false,
+    }
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|number| *number < u64::MAX)
+}
+
+fn explain(error: &hyper_util::client::legacy::Error) -> FollowFailure {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let mut last = String::new();
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            let problem = format!("no trusted connection: {error}");
+            return FollowFailure::Final(HttpFailure::Refused(problem));
+        }
+        last = error.to_string();
+        // An io::Error names the source of what it holds, and so hides it.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = held.map(|held| held as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    FollowFailure::Connection(last)
+}

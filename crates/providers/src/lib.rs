@@ -1,0 +1,97 @@
+//! What ResourceSetInputProviders export, and when they do.
+//!
+//! [`export`] asks the service that the settings of a provider name and returns its inputs: static ones, branches, tags and
+//! requests of Git hosts, tags of registries, the answer of an HTTP service, artifacts of the cluster. [`Schedule`] says
+//! when a provider may run.
+//!
+//! ```text
+//! settings     the spec and its rules        credentials   what Secrets hold      filter    which results, how many
+//! http         one server, bounded           git           lists and their pages
+//! github, gitlab, azure_devops               github_app    tokens of apps
+//! registry, service, artifacts               export        default values, skipped requests, the revision
+//! cron, schedule                             when
+//! ```
+//! Kubernetes is not known here: the caller reads the spec, the Secrets and the artifacts, and writes the status. Credentials
+//! go to the server of `spec.url` only, and no error holds them. Every answer, page and pause has a bound.
+#![warn(missing_docs)]
+
+mod artifacts;
+mod azure_devops;
+mod credentials;
+mod cron;
+mod error;
+mod export;
+mod filter;
+mod git;
+mod github;
+mod github_app;
+mod gitlab;
+mod http;
+mod registry;
+mod schedule;
+mod service;
+mod settings;
+
+use flux_operator_oci::Credentials;
+use serde_json::{Map, Value};
+
+pub use artifacts::ArtifactInput;
+pub use credentials::{SecretData, TlsFiles};
+pub use error::ProviderError;
+pub use export::Export;
+pub use github_app::TokenCache;
+pub use http::Connection;
+pub use schedule::{NextRun, NextTrigger, Schedule, ScheduleEntry};
+pub use settings::{Filter, ProviderType, Settings};
+
+#[cfg(test)]
+mod tests;
+
+/// Everything beside the settings that an export is made of.
+#[derive(Clone, Copy)]
+pub struct Sources<'s> {
+    /// Text that the id of a Static provider is made of: its UID, or its name where there is no cluster.
+    pub identity: &'s str,
+    /// The Secret of `spec.secretRef`, for Git hosts and services.
+    pub secret: Option<&'s SecretData>,
+    /// Pull secrets, for registries.
+    pub registry_credentials: &'s Credentials,
+    /// The artifacts that the selectors match, for ExternalArtifact.
+    pub artifacts: &'s [ArtifactInput],
+    /// The inputs of the export before, for skipped requests.
+    pub exported: &'s [Map<String, Value>],
+    /// How servers are reached.
+    pub connection: &'s Connection,
+    /// Tokens of GitHub Apps.
+    pub tokens: &'s TokenCache,
+}
+
+/// Returns what a provider exports now.
+///
+/// # Errors
+/// The service cannot be reached, refuses, or gives an answer that is not what its type promises. What was exported before
+/// stays valid then.
+pub async fn export(settings: &Settings, sources: &Sources<'_>) -> Result<Export, ProviderError> {
+    settings.validate()?;
+    let Sources { identity, secret, connection, .. } = sources;
+    match settings.provider_type {
+        ProviderType::Static => {
+            let id = Value::String(git::checksum(identity));
+            export::finish(settings, vec![Map::from_iter([("id".to_owned(), id)])], true)
+        }
+        ProviderType::ExternalService => {
+            export::finish(settings, service::inputs(settings, *secret, connection).await?, true)
+        }
+        ProviderType::ExternalArtifact => {
+            export::finish(settings, artifacts::inputs(settings, sources.artifacts)?, true)
+        }
+        ProviderType::OciArtifactTag => {
+            let tags = registry::tags(settings, sources.registry_credentials, connection).await?;
+            export::finish(settings, tags, false)
+        }
+        _ => {
+            let found = git::list(settings, *secret, connection, sources.tokens).await?;
+            export::finish(settings, export::skip(found, &settings.skip_labels, sources.exported), false)
+        }
+    }
+}
