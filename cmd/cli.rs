@@ -108,6 +108,7 @@ impl Command {
     /// Those of the words that name objects; usage for a command that asks nothing of an API server.
     pub fn rights(&self, rights: &mut Rights) -> Result<(), CliError> {
         match self {
+            Command::Build(command) => verbs::build::rights(command, rights),
             Command::Get(command) => verbs::get::rights(command, rights)?,
             Command::Tree(command) => verbs::tree::rights(command, rights)?,
             Command::Trace(args) => verbs::trace::rights(args, rights)?,
@@ -136,8 +137,7 @@ impl Command {
             Command::Uninstall(command) => verbs::uninstall::rights(command, rights),
             Command::Export(command) => verbs::export::rights(command, rights)?,
             Command::Migrate(args) => verbs::migrate::rights(args, rights)?,
-            Command::Build(_)
-            | Command::Explain(_)
+            Command::Explain(_)
             | Command::Distribution(_)
             | Command::Artifact(_)
             | Command::Rbac(_)

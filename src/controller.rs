@@ -6,6 +6,7 @@
 //!          drift      follows the objects in its inventory
 //!          fleet      follows every Flux object
 //!          report     keeps the FluxReport
+//!          input_providers   follows the ResourceSetInputProviders of all namespaces; objects is such a loop of any kind
 //! telemetry, server   collect metrics and state from all of them, and serve them
 //! ```
 //! The holder of the lease works; the others wait for it. A run is [`reconcile::run()`](crate::reconcile::run());
@@ -26,13 +27,16 @@ use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
 use crate::fetch::Fetcher;
 use crate::format::backoff::Backoff;
+use crate::format::proxy::ProxyEnvironment;
 use crate::k8s::ObjectId;
 
 mod artifact;
 mod drift;
 mod exposition;
 mod fleet;
+mod input_providers;
 mod instance;
+mod objects;
 mod report;
 mod schedule;
 mod server;
@@ -83,6 +87,8 @@ pub struct ControllerOptions {
     pub interval_jitter: u8,
     /// Interval of the FluxReport without other triggers.
     pub reporting_interval: Duration,
+    /// Proxies of this process, for the services of input providers.
+    pub proxy: ProxyEnvironment,
 }
 
 impl ControllerOptions {
@@ -209,10 +215,15 @@ async fn lead(
     let wires = Wires { run, report: Arc::default(), looked: watch::Sender::new(drift::Look::default()) };
     // Dropping the set stops all parts at once: after a lost lease no work may continue.
     let mut parts = JoinSet::new();
-    parts.spawn(named(
-        "the instance loop",
-        instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone()),
-    ));
+    let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
+    let providers = move || input_providers::run(on.clone(), with.clone(), by.clone(), end.clone());
+    let providers = supervised(shared.clone(), Controller::InputProvider, providers);
+    let instance = instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone());
+    // Both loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
+    let loops = async {
+        tokio::join!(instance, providers);
+    };
+    parts.spawn(named("the loops of instance and input providers", loops));
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the artifact loop", supervised(shared.clone(), Controller::Artifact, artifact)));
@@ -277,6 +288,7 @@ mod tests {
             retry: RetryDelays::default(),
             interval_jitter: 5,
             reporting_interval: Duration::from_secs(300),
+            proxy: ProxyEnvironment::default(),
         };
         let telemetry = Arc::new(Telemetry::new("1.2.3", "linux/amd64"));
         Shared { options, telemetry, calm: drift::Calm::default() }

@@ -14,6 +14,7 @@
 //!   run/rollback                 back to the last working build, from kept_builds
 //!   run/ending                   status, events, notifications, and the time of the next run
 //! uninstall                      removes Flux
+//! input_provider                 one run of a ResourceSetInputProvider
 //! ```
 //! Nothing here knows terminals: progress is reported as values, [`interrupt`] ends a run, and the result is an
 //! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
@@ -26,6 +27,7 @@ mod custom_resources;
 mod draft;
 mod fetch;
 pub mod health;
+pub mod input_provider;
 pub mod interrupt;
 mod kept_builds;
 pub mod live_objects;

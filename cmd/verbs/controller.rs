@@ -281,6 +281,7 @@ async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> 
         },
         interval_jitter: args.interval_jitter_percentage,
         reporting_interval: args.reporting_interval.0,
+        proxy: environment::proxy(),
     })
 }
 

@@ -6,6 +6,7 @@ use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod all;
+mod in_process;
 mod instance;
 mod resource;
 

@@ -332,7 +332,7 @@ async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts
         },
         // The author of the instance has agreed by applying it.
         consent: Consent::CustomResources,
-        notifications: notifications(&shared, &instance),
+        notifications: notifications(&shared, Some(&instance)),
         interrupts,
         ..RunOptions::default()
     };
@@ -340,11 +340,13 @@ async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts
     Ok(Done::Ran(outcome))
 }
 
-fn notifications(shared: &Shared, instance: &FluxInstance) -> Option<Notifications> {
+/// Where notifications go; those to an installed notification-controller need the instance that installs it.
+pub(super) fn notifications(shared: &Shared, instance: Option<&FluxInstance>) -> Option<Notifications> {
     let address = match &shared.options.notifications {
         NotificationPolicy::Disabled => return None,
         NotificationPolicy::Address(address) => address.clone(),
         NotificationPolicy::Installed => {
+            let instance = instance?;
             let component = Component::NotificationController.as_str();
             let is_installed =
                 instance.spec.components.as_ref().is_none_or(|chosen| chosen.iter().any(|one| one == component));

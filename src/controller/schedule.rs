@@ -54,10 +54,19 @@ pub(super) enum Ended {
     Done(Option<Duration>),
     /// Failed for a reason that may pass.
     Failed,
+    /// Failed, and will fail again before this time.
+    FailedFor(Duration),
     /// Failed, and will fail again until something is changed.
     Terminal,
     /// Something newer has to be done.
     Superseded,
+}
+
+impl Ended {
+    /// Whether the next run is another attempt after a failure.
+    pub(super) fn is_retried(self) -> bool {
+        matches!(self, Ended::Failed | Ended::FailedFor(_))
+    }
 }
 
 /// When the next run is due. Several requests cause one run.
@@ -96,12 +105,13 @@ impl Schedule {
 
     /// Ends a run; a run requested in the meantime takes precedence. `random` is uniform between 0 and 1.
     pub(super) fn end(&mut self, ended: Ended, now: Instant, random: f64) {
-        if ended != Ended::Failed {
+        if !ended.is_retried() {
             self.retries = Backoff::new(self.delays.shortest, self.delays.longest);
         }
         let next = match ended {
             Ended::Done(interval) => interval.map(|interval| now + self.spread(interval, random)),
             Ended::Failed => Some(now + self.retries.next_pause()),
+            Ended::FailedFor(pause) => Some(now + pause.max(self.retries.next_pause())),
             Ended::Terminal => None,
             Ended::Superseded => Some(now),
         };
@@ -142,6 +152,16 @@ mod tests {
         assert_eq!(schedule.due(), None);
         schedule.end(Ended::Failed, now, 0.5);
         assert_eq!(schedule.due().unwrap() - now, Duration::from_millis(750));
+    }
+
+    #[test]
+    fn a_service_that_says_when_it_answers_again_is_not_asked_before() {
+        let (now, mut schedule) = (Instant::now(), schedule());
+        schedule.end(Ended::FailedFor(Duration::from_secs(1800)), now, 0.5);
+        assert_eq!(schedule.due().unwrap() - now, Duration::from_secs(1800));
+        schedule.begin();
+        schedule.end(Ended::FailedFor(Duration::ZERO), now, 0.5);
+        assert_eq!(schedule.due().unwrap() - now, Duration::from_millis(1500), "the pauses grow all the same");
     }
 
     #[test]

@@ -38,10 +38,12 @@ pub(super) enum Controller {
     Artifact,
     Drift,
     Report,
+    InputProvider,
 }
 
 impl Controller {
-    const ALL: [Controller; 4] = [Controller::Instance, Controller::Artifact, Controller::Drift, Controller::Report];
+    const ALL: [Controller; 5] =
+        [Controller::Instance, Controller::Artifact, Controller::Drift, Controller::Report, Controller::InputProvider];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -49,6 +51,7 @@ impl Controller {
             Controller::Artifact => "fluxinstance_artifact",
             Controller::Drift => "fluxinstance_drift",
             Controller::Report => "fluxreport",
+            Controller::InputProvider => "resourcesetinputprovider",
         }
     }
 
@@ -307,13 +310,13 @@ impl Telemetry {
             Ended::Done(None) => "success",
             Ended::Done(Some(_)) => "requeue_after",
             Ended::Superseded => "requeue",
-            Ended::Failed | Ended::Terminal => "error",
+            Ended::Failed | Ended::FailedFor(_) | Ended::Terminal => "error",
         };
         self.runs.get_or_create(&result_label(controller, result)).inc();
         if result == "error" {
             self.errors.get_or_create(&controller.label()).inc();
         }
-        if ended == Ended::Failed {
+        if ended.is_retried() {
             self.retries.get_or_create(&controller.queue()).inc();
         }
         if ended == Ended::Terminal {
@@ -322,6 +325,11 @@ impl Telemetry {
         let mut state = self.state();
         state.began.remove(&controller);
         state.dump.working.retain(|one| *one != controller.name());
+    }
+
+    /// So many runs of a loop go on at the same time.
+    pub(super) fn active(&self, controller: Controller, workers: usize) {
+        self.active.get_or_create(&controller.label()).set(i64::try_from(workers).unwrap_or(i64::MAX));
     }
 
     pub(super) fn panicked(&self, controller: Controller) {

@@ -104,6 +104,35 @@ const CLUSTER: &[Rule] = &[
         verbs: &["get", "list", "watch", "patch"],
     },
     Rule {
+        why: "Takes input providers into its care with a finalizer, and lets them go.",
+        groups: &[well_known::GROUP],
+        resources: &["resourcesetinputproviders"],
+        names: &[],
+        verbs: &["patch"],
+    },
+    Rule {
+        why: "Writes what input providers export.",
+        groups: &[well_known::GROUP],
+        resources: &["resourcesetinputproviders/status"],
+        names: &[],
+        verbs: &["patch"],
+    },
+    Rule {
+        why: "Asks services with the credentials and certificates that input providers name, and registries with the pull \
+              secrets of a service account. They live in any namespace.",
+        groups: &[""],
+        resources: &["secrets", "serviceaccounts"],
+        names: &[],
+        verbs: &["get"],
+    },
+    Rule {
+        why: "Tells what became of input providers, in their namespaces.",
+        groups: &[""],
+        resources: &["events"],
+        names: &[],
+        verbs: &["create", "patch"],
+    },
+    Rule {
         why: "Counts the nodes for the report.",
         groups: &[""],
         resources: &["nodes"],

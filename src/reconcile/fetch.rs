@@ -142,7 +142,7 @@ async fn with_pull_secret(
 }
 
 /// Decodes the data of a Secret. Values that are not base64 cannot come from an API server and are skipped.
-fn secret_data(secret: &Value) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn secret_data(secret: &Value) -> BTreeMap<String, Vec<u8>> {
     let data = secret.get("data").and_then(Value::as_object).into_iter().flatten();
     data.filter_map(|(key, value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?))).collect()
 }

@@ -89,15 +89,18 @@ impl<K: Reconciled> StatusWriter<K> {
 
     /// Marks success.
     pub fn ready(&mut self, message: &str) {
+        self.ready_because(reason::RECONCILIATION_SUCCEEDED, message);
+    }
+
+    /// Says that the object is ready for another reason than a run that succeeded.
+    pub fn ready_because(&mut self, reason: &str, message: &str) {
         let moment = self.moment();
-        conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_SUCCEEDED, message, moment);
+        conditions::mark_ready(self.status.conditions(), reason, message, moment);
     }
 
     /// Marks a new instance that is suspended.
     pub fn initialized_suspended(&mut self) {
-        let message = "Initialized with reconciliation suspended";
-        let moment = self.moment();
-        conditions::mark_ready(self.status.conditions(), reason::RECONCILIATION_DISABLED, message, moment);
+        self.ready_because(reason::RECONCILIATION_DISABLED, "Initialized with reconciliation suspended");
     }
 
     /// Records that the request at the time of the read was handled.
@@ -280,13 +283,14 @@ pub fn instance_id(instance: &FluxInstance) -> ObjectId {
     instance.id()
 }
 
-/// Whether the instance asks for a forced run that is not complete yet.
+/// Whether an object asks for a forced run that is not complete yet.
 ///
 /// The request is a pair of equal tokens; a failed run leaves it in place.
-pub fn is_forced(instance: &FluxInstance) -> bool {
-    let Some(forced) = instance.annotation(FORCE_AT_ANNOTATION).filter(|token| !token.is_empty()) else { return false };
-    let handled = instance.status.as_ref().and_then(|status| status.last_handled_force_at.as_deref());
-    instance.annotation(REQUESTED_AT_ANNOTATION) == Some(forced) && handled != Some(forced)
+pub fn is_forced<K: Reconciled>(object: &K) -> bool {
+    let Some(forced) = object.annotation(FORCE_AT_ANNOTATION).filter(|token| !token.is_empty()) else { return false };
+    let mut status = object.status().cloned().unwrap_or_default();
+    let handled = status.last_handled_force_at().and_then(|handled| handled.as_deref());
+    object.annotation(REQUESTED_AT_ANNOTATION) == Some(forced) && handled != Some(forced)
 }
 
 fn json_of(status: &impl serde::Serialize) -> Value {

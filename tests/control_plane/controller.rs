@@ -2,6 +2,7 @@
 
 mod artifact;
 mod drift;
+mod input_providers;
 mod leader;
 mod loops;
 pub mod operator;
@@ -20,6 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
         leader::tests(),
         report::tests(),
         rollback::tests(),
+        input_providers::tests(),
     ]
     .concat()
 }

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use flux_operator::api::kinds::INPUT_PROVIDER;
 use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
-use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream};
-use flux_operator_resourceset::{BuildError, BuildErrorKind, Built, InputName, Limits, Options};
+use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream, namespace};
+use flux_operator_resourceset::{BuildError, BuildErrorKind, Built, ExportedInputs, InputName, Limits, Options};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::explain;
 use crate::session::connect::context_namespace;
 use crate::session::manifest_file::read_text;
+use crate::session::read_source::{FromArgs, Source};
 use crate::terminal::output_format::name_line;
 use crate::terminal::{CliError, Exit, Shell, name_of_input};
 
@@ -28,10 +30,11 @@ const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
 ///
 /// The objects are those the operator would apply, in the order they are built:
 /// templates rendered with every input set, without duplicates and objects that
-/// an annotation excludes. Needs no cluster. Inputs come from the manifest, from
-/// a list of input sets in a file, and from providers of the type Static in
-/// another one; the id of such a provider is made of its name here, and of its
-/// UID in a cluster. Annotations such as copyFrom stay as they are.
+/// an annotation excludes. Inputs come from the manifest, from a list of input
+/// sets in a file, and from providers: of the type Static in another file, where
+/// the id is made of the name, and of every type with what they have exported to a
+/// cluster or a dump. Needs a cluster only with --live. Annotations such as
+/// copyFrom stay as they are.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what a ResourceSet stands for\n  \
@@ -40,6 +43,10 @@ const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
     flux-operator build rset -f apps.yaml --inputs-from tenants.yaml\n\n  \
     # With the providers that it names\n  \
     flux-operator build rset -f apps.yaml --inputs-from-provider providers.yaml\n\n  \
+    # With what the providers in the cluster have exported\n  \
+    flux-operator build rset -f apps.yaml --live\n\n  \
+    # With what the providers of a dump have exported\n  \
+    flux-operator build rset -f apps.yaml --from bundle.tar.gz\n\n  \
     # Which template and which inputs made each object\n  \
     flux-operator build rset -f apps.yaml --explain")]
 pub struct Args {
@@ -52,6 +59,13 @@ pub struct Args {
     /// File with ResourceSetInputProviders of the type Static
     #[arg(value_hint = clap::ValueHint::FilePath, long, value_name = "FILE")]
     pub inputs_from_provider: Option<PathBuf>,
+    /// Take the inputs that the providers in the cluster have exported
+    #[arg(long, conflicts_with_all = ["from", "inputs_from_provider"])]
+    pub live: bool,
+    /// Take the inputs that the providers of a dump have exported: a folder, a
+    /// file, or - for stdin
+    #[arg(long, value_name = "DIR|FILE|-", conflicts_with = "inputs_from_provider")]
+    pub from: Option<PathBuf>,
     /// Output: objects or their names
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
     pub output: ObjectFormat,
@@ -82,12 +96,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Some(namespace) => namespace.to_owned(),
         None => context_namespace(shell.global()).unwrap_or_else(|| "default".to_owned()),
     };
-    let files = ManifestFiles {
+    let mut files = ManifestFiles {
         manifest: &manifest,
         inputs: inputs.as_deref(),
         providers: providers.as_deref(),
+        exported: None,
         namespace: &namespace,
     };
+    let exported = match args.live || args.from.is_some() {
+        true => Some(exported(args, &files, shell)?),
+        false => None,
+    };
+    files.exported = exported.as_deref();
     let deadline = Instant::now() + shell.global().timeout.map_or(USUAL_TIMEOUT, |timeout| timeout.0);
     let is_late = || Instant::now() > deadline;
     let options = Options {
@@ -99,6 +119,22 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     tell_warnings(args, &built, shell)?;
     shell.print(&rendered(args, &built, shell)?);
     Ok(Exit::Done)
+}
+
+/// Reads what the providers beside the ResourceSet have exported.
+fn exported(args: &Args, files: &ManifestFiles<'_>, shell: &Shell) -> Result<Vec<ExportedInputs>, CliError> {
+    let namespace = namespace(files).map_err(|error| failed(&error, &args.filename))?;
+    let objects = shell.run(async {
+        let source = Source::open(shell, &FromArgs { from: args.from.clone() }).await?;
+        source.objects(shell, &INPUT_PROVIDER, Some(&namespace)).await
+    })?;
+    let read = objects.iter().map(|object| {
+        let unreadable = |problem: String| {
+            CliError::failed(attempted(&args.filename)).cause(format!("{}: {problem}", ObjectId::of(object)))
+        };
+        ExportedInputs::decode(object).map_err(unreadable)
+    });
+    read.collect()
 }
 
 /// Returns a number below a bound for `randInt`: it is not a secret, so the seed of a hash table is random enough.

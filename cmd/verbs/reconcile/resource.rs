@@ -8,6 +8,7 @@ use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Right, Rights, always, when};
+use crate::flows::run_in_process::InProcessArgs;
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
@@ -28,7 +29,9 @@ use flux_operator::api::kinds::SOURCE_GROUP;
     # Everything that is not suspended, in all namespaces\n  \
     flux-operator reconcile hr --all -A\n\n  \
     # Run the upgrade of a Helm release again although nothing changed\n  \
-    flux-operator -n apps reconcile resource hr/podinfo --force")]
+    flux-operator -n apps reconcile resource hr/podinfo --force\n\n  \
+    # Ask the service of an input provider without an operator in the cluster\n  \
+    flux-operator -n apps reconcile rsip pull-requests --in-process")]
 pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
@@ -42,6 +45,8 @@ pub struct Args {
     #[arg(long)]
     pub reset: bool,
     #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
     pub dry_run: DryRunArgs,
@@ -54,6 +59,10 @@ const FETCHES: &[Right] = &[when("the object has such a source", "patch get list
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = args.resources.resolve()?;
+    if args.in_process.in_process {
+        super::in_process::rights(&wanted, rights);
+        return Ok(());
+    }
     rights.wanted(&wanted, &[always("patch", KIND)]);
     if args.wait.wait {
         rights.wanted(&wanted, FOLLOWS);
@@ -73,6 +82,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.reset && kind.kind != "HelmRelease" {
             return Err(CliError::usage(format!("--reset is for Helm releases, not for {}", kind.plural)));
         }
+    }
+    if args.in_process.in_process {
+        if args.dry_run.dry_run.is_some() {
+            return Err(CliError::usage("--dry-run cannot be used with --in-process for an input provider"));
+        }
+        return super::in_process::run(&args.in_process, args.force, wanted, shell);
     }
     shell.run(async {
         let session = Session::open(shell).await?;

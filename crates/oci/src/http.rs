@@ -21,10 +21,9 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use super::access::{self, Access};
 use super::error::Reason;
-use super::transport::{Connector, header_text, is_same_server, join, retry_after, shown};
+use super::transport::{BoxError, Connector, header_text, is_same_server, join, retry_after, shown};
 use crate::format::error::innermost;
 
-pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 pub(super) type OutgoingBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// The limit of browsers and curl.

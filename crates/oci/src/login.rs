@@ -285,6 +285,21 @@ impl RegistryCredentials {
         parsed.map_or(Ok(RegistryCredentials::Anonymous), |config| config.map(RegistryCredentials::PullSecret))
     }
 
+    /// Merges two pull secrets; the first takes precedence.
+    #[must_use]
+    pub fn and(self, other: RegistryCredentials) -> RegistryCredentials {
+        match (self, other) {
+            (RegistryCredentials::PullSecret(mut first), RegistryCredentials::PullSecret(second)) => {
+                for (registry, entry) in second.auths {
+                    first.auths.entry(registry).or_insert(entry);
+                }
+                RegistryCredentials::PullSecret(first)
+            }
+            (RegistryCredentials::Anonymous, other) => other,
+            (first, _) => first,
+        }
+    }
+
     /// Returns the login for a repository; `None` means anonymous.
     ///
     /// # Errors

@@ -15,11 +15,11 @@ use tokio::io::AsyncWriteExt;
 
 use super::digest::Hasher;
 use super::error::{Reason, registry_message};
-use super::http::{BoxError, ByteCounter, Http, HttpAnswer, MAX_READS, Outgoing, Payload, broken_off};
+use super::http::{ByteCounter, Http, HttpAnswer, MAX_READS, Outgoing, Payload, broken_off};
 use super::link;
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
-use super::transport::{header_text, is_same_server, join, shown};
+use super::transport::{BoxError, header_text, is_same_server, join, shown};
 use super::{Access, Descriptor, Digest, Manifest, MediaType, OciError, Reference, RegistryCredentials, Repository};
 use crate::format::backoff::Backoff;
 use crate::format::whole_file::WholeFile;
@@ -90,7 +90,8 @@ impl Registries {
         let request = self.manifest_request(Method::HEAD, reference)?;
         let answer = self.call(&reference.repository, scopes, request, None).await?;
         if answer.status().is_success()
-            && let Some(digest) = header_text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok())
+            && let Some(digest) =
+                header_text(answer.headers(), &CONTENT_DIGEST).and_then(|text| text.parse::<Digest>().ok())
             && let Some(size) = header_text(answer.headers(), &CONTENT_LENGTH).and_then(|text| text.parse().ok())
             && let Some(media_type) = header_text(answer.headers(), &CONTENT_TYPE)
         {
@@ -297,7 +298,8 @@ impl Registries {
         };
         let answer = self.expect(repository, "the upload", answer, &[StatusCode::ACCEPTED]).await?;
         let protocol = |problem: &str| Reason::Protocol { registry: registry.to_owned(), problem: problem.to_owned() };
-        let location = header_text(answer.headers(), &LOCATION).ok_or_else(|| protocol("an upload without a Location"))?;
+        let location =
+            header_text(answer.headers(), &LOCATION).ok_or_else(|| protocol("an upload without a Location"))?;
         // The upload may have been redirected, so its address is relative to the final URL.
         let location = join(&answer.url, location)
             .ok_or_else(|| protocol("an upload with a Location that is not a valid address"))?;

@@ -21,7 +21,8 @@ use tower::Service;
 use crate::error::Reason;
 pub use crate::link::next_page;
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Any error of a connection or of a body.
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::ProviderError;
 use crate::filter::limit;
 use crate::git::checksum;
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 
 /// An ExternalArtifact as far as it is exported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ArtifactInput {
 
 /// Makes an input set of each artifact, by namespace and name, each once.
 pub(crate) fn inputs(
-    settings: &Settings,
+    settings: &ProviderSettings,
     artifacts: &[ArtifactInput],
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
     let by_name: BTreeMap<(&str, &str), &ArtifactInput> =
@@ -63,7 +63,7 @@ mod tests {
         };
         let one = artifact("flux-system", "two", &[("id", "x"), ("app.io/tier", "web")], "");
         let other = artifact("apps", "one", &[], "1.0@sha256:a");
-        let mut settings = Settings::new(ProviderType::ExternalArtifact, "");
+        let mut settings = ProviderSettings::new(ProviderType::ExternalArtifact, "");
         let exported = inputs(&settings, &[one.clone(), other.clone(), one.clone()]).unwrap();
         assert_eq!(
             json!(exported),

@@ -10,7 +10,7 @@ use crate::filter::ResultFilter;
 use crate::git::{Api, GitResult, PAGE_SIZE, PageGuard, Results, query_value, segment};
 use crate::github::{address_of, api, decoded};
 use crate::http::{Connection, accept, address};
-use crate::settings::Listing;
+use crate::settings::GitListing;
 
 const HOST: &str = "dev.azure.com";
 const API_VERSION: &str = "api-version=7.1";
@@ -65,7 +65,7 @@ impl AzureDevOps {
         for branch in list.value {
             let Some(name) = branch.name.strip_prefix("refs/heads/") else { continue };
             if !results.is_full() && filter.takes(name) {
-                results.push(GitResult::named(Listing::Branches, name, branch.object_id.unwrap_or_default()))?;
+                results.push(GitResult::named(GitListing::Branches, name, branch.object_id.unwrap_or_default()))?;
             }
         }
         Ok(results.finish())
@@ -95,7 +95,7 @@ impl AzureDevOps {
         }
         let tags = iter(tags.finish()).map(|(name, object)| async move {
             let commit = self.tagged_object(&object).await?.unwrap_or(object);
-            Ok(GitResult::named(Listing::Tags, &name, commit))
+            Ok(GitResult::named(GitListing::Tags, &name, commit))
         });
         tags.buffered(CONCURRENT_TAGS).try_collect().await
     }
@@ -119,9 +119,9 @@ impl AzureDevOps {
             guard.count(&skip.to_string(), "page")?;
             let query = format!("searchCriteria.status=active&$top={PAGE_SIZE}&$skip={skip}&{API_VERSION}");
             let url = address_of(&format!("{}/pullrequests?{query}", self.repository))?;
-            let (list, _) = self.api.get::<List<PullRequest>>(&url).await?;
+            let (list, _) = self.api.get::<List<AzurePullRequest>>(&url).await?;
             let count = list.value.len();
-            for result in list.value.into_iter().filter_map(PullRequest::result) {
+            for result in list.value.into_iter().filter_map(AzurePullRequest::result) {
                 if !results.is_full() && filter.takes(&result.branch) && filter.takes_labels(&result.labels) {
                     results.push(result)?;
                 }
@@ -170,13 +170,13 @@ struct TaggedObject {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PullRequest {
+struct AzurePullRequest {
     pull_request_id: Option<u64>,
     source_ref_name: Option<String>,
     last_merge_source_commit: Option<Commit>,
     title: Option<String>,
-    created_by: Option<Identity>,
-    labels: Option<Vec<Label>>,
+    created_by: Option<AzureIdentity>,
+    labels: Option<Vec<AzureLabel>>,
 }
 
 #[derive(Deserialize)]
@@ -187,16 +187,16 @@ struct Commit {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Identity {
+struct AzureIdentity {
     display_name: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Label {
+struct AzureLabel {
     name: Option<String>,
 }
 
-impl PullRequest {
+impl AzurePullRequest {
     /// None where a field is missing: such a request is not complete yet.
     fn result(self) -> Option<GitResult> {
         let source = self.source_ref_name?;

@@ -1,4 +1,4 @@
-//! What the data of Secrets means for a provider. No error repeats a value.
+//! Reads credentials and certificates from the data of Secrets. No error repeats a value.
 
 use std::collections::BTreeMap;
 use std::fmt;

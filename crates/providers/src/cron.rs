@@ -25,7 +25,7 @@ pub(crate) enum Cron {
 pub(crate) struct DayFields {
     of_month: u64,
     of_week: u64,
-    /// One of the two was written as `*` or `?`, so both have to match; otherwise one is enough.
+    /// Whether a star or `?` stands in one of the two, so that both have to match; otherwise one is enough.
     is_open: bool,
 }
 
@@ -196,7 +196,7 @@ fn field(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
     Ok((bits, is_any))
 }
 
-/// One of `*`, `?`, `N`, `N-M`, each with `/STEP` if wanted.
+/// Reads `*`, `?`, `N` or `N-M`, each with `/STEP` if wanted.
 fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
     let mut range_and_step = text.split('/');
     let bounds = range_and_step.next().unwrap_or_default();

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ProviderError;
 use crate::git::GitResult;
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 
 /// Largest export as JSON. A status has no room for more.
 const MAX_EXPORT_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ pub struct Export {
     pub inputs: Vec<Map<String, Value>>,
     /// `sha256:<hex>` of the inputs.
     pub revision: String,
-    /// Settings without effect, as sentences.
+    /// ProviderSettings without effect, as sentences.
     pub warnings: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Export {
 /// # Errors
 /// The inputs are too large for a status.
 pub(crate) fn finish(
-    settings: &Settings,
+    settings: &ProviderSettings,
     found: Vec<Map<String, Value>>,
     is_list: bool,
 ) -> Result<Export, ProviderError> {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn revision(value: Value, is_list: bool) -> String {
-        finish(&Settings::new(ProviderType::ExternalService, ""), sets(value), is_list).unwrap().revision
+        finish(&ProviderSettings::new(ProviderType::ExternalService, ""), sets(value), is_list).unwrap().revision
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn default_values_fill_in_what_is_not_there() {
-        let mut settings = Settings::new(ProviderType::ExternalService, "");
+        let mut settings = ProviderSettings::new(ProviderType::ExternalService, "");
         settings.default_values = json!({"id": "no", "a": {"b": 1.0}, "c": null}).as_object().unwrap().clone();
         let export = finish(&settings, sets(json!([{"id": "1", "a": {"x": 1}}, {"id": "2"}])), true).unwrap();
         assert_eq!(json!(export.inputs), json!([{"id": "1", "a": {"x": 1}}, {"id": "2", "a": {"b": 1}}]));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_export_that_no_status_can_hold_is_refused() {
-        let settings = Settings::new(ProviderType::ExternalService, "");
+        let settings = ProviderSettings::new(ProviderType::ExternalService, "");
         let error = finish(&settings, sets(json!([{"id": "x".repeat(2 << 20)}])), true).unwrap_err().to_string();
         assert!(error.contains("lower spec.filter.limit"), "{error}");
     }

@@ -7,7 +7,7 @@ use flux_operator_gotemplate::Regexp;
 use semver::Version;
 
 use crate::error::ProviderError;
-use crate::settings::{Listing, Settings};
+use crate::settings::{GitListing, ProviderSettings};
 
 /// Most results where the settings say nothing.
 const USUAL_LIMIT: usize = 100;
@@ -30,7 +30,7 @@ impl ResultFilter {
     ///
     /// # Errors
     /// A pattern or a range that cannot be read, and a limit that is too high.
-    pub(crate) fn new(settings: &Settings) -> Result<ResultFilter, String> {
+    pub(crate) fn new(settings: &ProviderSettings) -> Result<ResultFilter, String> {
         let filter = &settings.filter;
         let mut compiled = Vec::new();
         for (name, pattern) in filter.patterns() {
@@ -48,10 +48,10 @@ impl ResultFilter {
             ),
         };
         let at = match settings.provider_type.listing() {
-            Some(Listing::Branches | Listing::Requests) => 0,
+            Some(GitListing::Branches | GitListing::Requests) => 0,
             // Registries list tags too.
-            Some(Listing::Tags) | None => 2,
-            Some(Listing::Environments) => 4,
+            Some(GitListing::Tags) | None => 2,
+            Some(GitListing::Environments) => 4,
         };
         let mut of_type = compiled.into_iter().skip(at);
         Ok(ResultFilter {
@@ -159,7 +159,7 @@ mod tests {
     use crate::settings::{Filter, ProviderType};
 
     fn filter(of_type: ProviderType, filter: Filter) -> Result<ResultFilter, String> {
-        ResultFilter::new(&Settings { filter, ..Settings::new(of_type, "https://x/o/r") })
+        ResultFilter::new(&ProviderSettings { filter, ..ProviderSettings::new(of_type, "https://x/o/r") })
     }
 
     fn tags(of: Filter, names: &[&str]) -> Vec<String> {

@@ -17,7 +17,7 @@ use crate::github::GitHub;
 use crate::github_app::TokenCache;
 use crate::gitlab::GitLab;
 use crate::http::{Answer, Connection, HttpSession, shown_text};
-use crate::settings::{GitHost, Listing, ProviderType, Settings};
+use crate::settings::{GitHost, GitListing, ProviderSettings, ProviderType};
 
 /// Results of one page.
 pub(crate) const PAGE_SIZE: usize = 100;
@@ -43,7 +43,7 @@ pub(crate) fn query_value(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// One result of a Git host.
+/// A result of a Git host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GitResult {
     pub id: String,
@@ -58,10 +58,10 @@ pub(crate) struct GitResult {
 
 impl GitResult {
     /// A branch or a tag; its id is made of its name.
-    pub(crate) fn named(of: Listing, name: &str, sha: String) -> GitResult {
+    pub(crate) fn named(of: GitListing, name: &str, sha: String) -> GitResult {
         let mut result = GitResult { id: checksum(name), sha, ..GitResult::default() };
         match of {
-            Listing::Tags => result.tag = name.to_owned(),
+            GitListing::Tags => result.tag = name.to_owned(),
             _ => result.branch = name.to_owned(),
         }
         result
@@ -128,7 +128,7 @@ impl Results {
     }
 }
 
-/// One request of a list to a host.
+/// The interface of a host, and the headers that it wants to see.
 pub(crate) struct Api {
     pub session: HttpSession,
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -301,7 +301,7 @@ pub(crate) async fn list_branches(
                 break;
             }
             let name = branch.name.clone();
-            results.push(GitResult::named(Listing::Branches, &name, branch.sha()))?;
+            results.push(GitResult::named(GitListing::Branches, &name, branch.sha()))?;
         }
     }
     Ok(results.finish())
@@ -318,7 +318,7 @@ pub(crate) async fn list_tags(api: &Api, first: Uri, filter: &ResultFilter) -> R
         }
     }
     let tags = tags.finish().into_iter();
-    Ok(tags.map(|(name, sha)| GitResult::named(Listing::Tags, &name, sha)).collect())
+    Ok(tags.map(|(name, sha)| GitResult::named(GitListing::Tags, &name, sha)).collect())
 }
 
 /// A Git host and the repository in it.
@@ -331,7 +331,7 @@ pub(crate) enum GitProvider {
 
 /// Lists what a provider of a Git type exports.
 pub(crate) async fn list(
-    settings: &Settings,
+    settings: &ProviderSettings,
     secret: Option<&SecretData>,
     connection: &Connection,
     tokens: &TokenCache,
@@ -343,7 +343,7 @@ pub(crate) async fn list(
 }
 
 async fn provider(
-    settings: &Settings,
+    settings: &ProviderSettings,
     secret: Option<&SecretData>,
     connection: &Connection,
     tokens: &TokenCache,
@@ -363,28 +363,28 @@ async fn provider(
 pub(crate) async fn list_with(
     provider: &GitProvider,
     of_type: ProviderType,
-    settings: &Settings,
+    settings: &ProviderSettings,
 ) -> Result<Vec<GitResult>, ProviderError> {
     let filter = ResultFilter::new(settings)?;
-    let listing = of_type.listing().unwrap_or(Listing::Branches);
+    let listing = of_type.listing().unwrap_or(GitListing::Branches);
     let found = match (provider, listing) {
-        (GitProvider::GitHub(github), Listing::Branches) => github.branches(&filter).await,
-        (GitProvider::GitHub(github), Listing::Tags) => github.tags(&filter).await,
-        (GitProvider::GitHub(github), Listing::Requests) => github.requests(&filter).await,
-        (GitProvider::GitLab(gitlab), Listing::Branches) => {
+        (GitProvider::GitHub(github), GitListing::Branches) => github.branches(&filter).await,
+        (GitProvider::GitHub(github), GitListing::Tags) => github.tags(&filter).await,
+        (GitProvider::GitHub(github), GitListing::Requests) => github.requests(&filter).await,
+        (GitProvider::GitLab(gitlab), GitListing::Branches) => {
             gitlab.branches(&filter, &settings.filter.include_branch).await
         }
-        (GitProvider::GitLab(gitlab), Listing::Tags) => gitlab.tags(&filter).await,
-        (GitProvider::GitLab(gitlab), Listing::Requests) => gitlab.requests(&filter, &settings.filter.labels).await,
-        (GitProvider::GitLab(gitlab), Listing::Environments) => gitlab.environments(&filter).await,
-        (GitProvider::AzureDevOps(azure), Listing::Branches) => azure.branches(&filter).await,
-        (GitProvider::AzureDevOps(azure), Listing::Tags) => azure.tags(&filter).await,
-        (GitProvider::AzureDevOps(azure), Listing::Requests) => azure.requests(&filter).await,
-        (_, Listing::Environments) => Err(ProviderError::new("environments are not supported by this Git host")),
+        (GitProvider::GitLab(gitlab), GitListing::Tags) => gitlab.tags(&filter).await,
+        (GitProvider::GitLab(gitlab), GitListing::Requests) => gitlab.requests(&filter, &settings.filter.labels).await,
+        (GitProvider::GitLab(gitlab), GitListing::Environments) => gitlab.environments(&filter).await,
+        (GitProvider::AzureDevOps(azure), GitListing::Branches) => azure.branches(&filter).await,
+        (GitProvider::AzureDevOps(azure), GitListing::Tags) => azure.tags(&filter).await,
+        (GitProvider::AzureDevOps(azure), GitListing::Requests) => azure.requests(&filter).await,
+        (_, GitListing::Environments) => Err(ProviderError::new("environments are not supported by this Git host")),
     };
     let noun = match (listing, of_type) {
-        (Listing::Requests, ProviderType::GitLabMergeRequest) => "merge requests",
-        (Listing::Requests, _) => "pull requests",
+        (GitListing::Requests, ProviderType::GitLabMergeRequest) => "merge requests",
+        (GitListing::Requests, _) => "pull requests",
         _ => listing.as_str(),
     };
     found.map_err(|error| error.within(&format!("failed to list {}: could not list {noun}", listing.as_str())))
@@ -396,12 +396,12 @@ mod tests {
 
     #[test]
     fn a_result_exports_what_it_has() {
-        let branch = GitResult::named(Listing::Branches, "feat/A_b", "abc".to_owned());
+        let branch = GitResult::named(GitListing::Branches, "feat/A_b", "abc".to_owned());
         assert_eq!(
             Value::Object(branch.fields()),
             serde_json::json!({"id": "220463826", "sha": "abc", "branch": "feat/A_b"})
         );
-        let tag = GitResult::named(Listing::Tags, "v1.0.0", String::new());
+        let tag = GitResult::named(GitListing::Tags, "v1.0.0", String::new());
         assert_eq!(Value::Object(tag.fields()), serde_json::json!({"id": "93520228", "sha": "", "tag": "v1.0.0"}));
     }
 

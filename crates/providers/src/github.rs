@@ -87,7 +87,7 @@ struct PullRequest {
     number: u64,
     title: Option<String>,
     head: Option<Head>,
-    user: Option<User>,
+    user: Option<GitHubUser>,
     labels: Option<Vec<Label>>,
 }
 
@@ -99,7 +99,7 @@ struct Head {
 }
 
 #[derive(Deserialize)]
-struct User {
+struct GitHubUser {
     login: Option<String>,
 }
 

@@ -33,12 +33,12 @@ const SHORTEST_REST: SignedDuration = SignedDuration::from_mins(5);
 pub(crate) struct GitHubApp {
     id: String,
     private_key: SecretString,
-    installation: Installation,
+    installation: InstallationReference,
     /// Address of the interface, where it is not the one of the repository.
     base: Option<String>,
 }
 
-enum Installation {
+enum InstallationReference {
     Id(String),
     Owner(String),
 }
@@ -79,8 +79,8 @@ impl GitHubApp {
         let id = secret.required("githubAppID")?.expose_secret().to_owned();
         let private_key = secret.required("githubAppPrivateKey")?;
         let installation = match (text("githubAppInstallationID"), text("githubAppInstallationOwner")) {
-            (Some(id), None) => Installation::Id(id),
-            (None, Some(owner)) => Installation::Owner(owner),
+            (Some(id), None) => InstallationReference::Id(id),
+            (None, Some(owner)) => InstallationReference::Owner(owner),
             _ => {
                 let name = &secret.name;
                 return Err(format!(
@@ -122,8 +122,8 @@ impl GitHubApp {
         let api = api(&base, connection, Some(statement), github_headers())?;
         let failed = |error: ProviderError| error.within("could not get a token of the GitHub App");
         let installation = match &self.installation {
-            Installation::Id(id) => id.clone(),
-            Installation::Owner(owner) => installation_of(&api, &base, owner).await.map_err(failed)?,
+            InstallationReference::Id(id) => id.clone(),
+            InstallationReference::Owner(owner) => installation_of(&api, &base, owner).await.map_err(failed)?,
         };
         let url = address_of(&format!("{base}/app/installations/{}/access_tokens", segment(&installation)))?;
         let (answer, _) = api.request::<AccessToken>(&Method::POST, &url).await.map_err(|error| failed(error.error))?;
@@ -136,8 +136,8 @@ impl GitHubApp {
 
     fn cache_key(&self, base: &str) -> [u8; 32] {
         let installation = match &self.installation {
-            Installation::Id(id) => format!("id:{id}"),
-            Installation::Owner(owner) => format!("owner:{owner}"),
+            InstallationReference::Id(id) => format!("id:{id}"),
+            InstallationReference::Owner(owner) => format!("owner:{owner}"),
         };
         let mut hash = Sha256::new();
         for part in [base, &self.id, &installation, self.private_key.expose_secret()] {
@@ -237,7 +237,7 @@ mod tests {
             let app = GitHubApp {
                 id: "1".to_owned(),
                 private_key: key.into(),
-                installation: Installation::Id("2".to_owned()),
+                installation: InstallationReference::Id("2".to_owned()),
                 base: None,
             };
             let error = app.statement(Timestamp::UNIX_EPOCH).unwrap_err().to_string();

@@ -130,12 +130,12 @@ struct MergeRequest {
     sha: Option<String>,
     source_branch: Option<String>,
     title: Option<String>,
-    author: Option<User>,
+    author: Option<GitLabUser>,
     labels: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
-struct User {
+struct GitLabUser {
     username: Option<String>,
 }
 
@@ -171,7 +171,7 @@ struct Deployment {
     sha: Option<String>,
     #[serde(rename = "ref")]
     branch: Option<String>,
-    user: Option<User>,
+    user: Option<GitLabUser>,
 }
 
 /// A name as GitLab's `CI_COMMIT_REF_SLUG` has it: in lower case, everything but letters, digits and `-` replaced by `-`,

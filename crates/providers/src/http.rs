@@ -47,7 +47,7 @@ pub struct Connection {
     pub deadline: Instant,
 }
 
-/// What is worth another attempt.
+/// The failures that are worth another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
     /// Failed connections only.

@@ -1,7 +1,7 @@
-//! What ResourceSetInputProviders export, and when they do.
+//! The exports of ResourceSetInputProviders: their inputs, and when they are asked for.
 //!
 //! [`export`] asks the service that the settings of a provider name and returns its inputs: static ones, branches, tags and
-//! requests of Git hosts, tags of registries, the answer of an HTTP service, artifacts of the cluster. [`Schedule`] says
+//! requests of Git hosts, tags of registries, the answer of an HTTP service, artifacts of the cluster. [`ProviderSchedule`] says
 //! when a provider may run.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! registry, service, artifacts               export        default values, skipped requests, the revision
 //! cron, schedule                             when
 //! ```
-//! Kubernetes is not known here: the caller reads the spec, the Secrets and the artifacts, and writes the status. Credentials
+//! Kubernetes is not known here: the caller reads the spec, the Secrets and the artifacts, and writes the status. RegistryCredentials
 //! go to the server of `spec.url` only, and no error holds them. Every answer, page and pause has a bound.
 #![warn(missing_docs)]
 
@@ -32,7 +32,7 @@ mod schedule;
 mod service;
 mod settings;
 
-use flux_operator_oci::Credentials;
+use flux_operator_oci::RegistryCredentials;
 use serde_json::{Map, Value};
 
 pub use artifacts::ArtifactInput;
@@ -41,21 +41,21 @@ pub use error::ProviderError;
 pub use export::Export;
 pub use github_app::TokenCache;
 pub use http::Connection;
-pub use schedule::{NextRun, NextTrigger, Schedule, ScheduleEntry};
-pub use settings::{Filter, ProviderType, Settings};
+pub use schedule::{NextRun, NextTrigger, ProviderSchedule, ScheduleEntry};
+pub use settings::{Filter, ProviderSettings, ProviderType};
 
 #[cfg(test)]
 mod tests;
 
 /// Everything beside the settings that an export is made of.
 #[derive(Clone, Copy)]
-pub struct Sources<'s> {
+pub struct ExportSources<'s> {
     /// Text that the id of a Static provider is made of: its UID, or its name where there is no cluster.
     pub identity: &'s str,
     /// The Secret of `spec.secretRef`, for Git hosts and services.
     pub secret: Option<&'s SecretData>,
     /// Pull secrets, for registries.
-    pub registry_credentials: &'s Credentials,
+    pub registry_credentials: &'s RegistryCredentials,
     /// The artifacts that the selectors match, for ExternalArtifact.
     pub artifacts: &'s [ArtifactInput],
     /// The inputs of the export before, for skipped requests.
@@ -71,9 +71,9 @@ pub struct Sources<'s> {
 /// # Errors
 /// The service cannot be reached, refuses, or gives an answer that is not what its type promises. What was exported before
 /// stays valid then.
-pub async fn export(settings: &Settings, sources: &Sources<'_>) -> Result<Export, ProviderError> {
+pub async fn export(settings: &ProviderSettings, sources: &ExportSources<'_>) -> Result<Export, ProviderError> {
     settings.validate()?;
-    let Sources { identity, secret, connection, .. } = sources;
+    let ExportSources { identity, secret, connection, .. } = sources;
     match settings.provider_type {
         ProviderType::Static => {
             let id = Value::String(git::checksum(identity));

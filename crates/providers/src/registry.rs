@@ -1,6 +1,6 @@
 //! Tags of a repository in an OCI registry.
 
-use flux_operator_oci::{Access, ClientIdentity, Credentials, Digest, OciError, Registries, Repository};
+use flux_operator_oci::{Access, ClientIdentity, Digest, OciError, Registries, RegistryCredentials, Repository};
 use futures::stream::{StreamExt, TryStreamExt, iter};
 use serde_json::{Map, Value};
 
@@ -8,15 +8,15 @@ use crate::error::ProviderError;
 use crate::filter::ResultFilter;
 use crate::git::checksum;
 use crate::http::{Connection, OUT_OF_TIME};
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 
 /// Digests that are asked for at the same time.
 const CONCURRENT_DIGESTS: usize = 8;
 
 /// Lists the tags that a provider exports, each with its digest.
 pub(crate) async fn tags(
-    settings: &Settings,
-    credentials: &Credentials,
+    settings: &ProviderSettings,
+    credentials: &RegistryCredentials,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
     let listed = tokio::time::timeout_at(connection.deadline, list(settings, credentials, connection)).await;
@@ -25,8 +25,8 @@ pub(crate) async fn tags(
 }
 
 async fn list(
-    settings: &Settings,
-    credentials: &Credentials,
+    settings: &ProviderSettings,
+    credentials: &RegistryCredentials,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
     let name = settings.url.strip_prefix("oci://").unwrap_or(&settings.url);
@@ -68,7 +68,7 @@ async fn digest(registries: &Registries, repository: &Repository, tag: &str) -> 
     Ok(resolved.digest)
 }
 
-fn access(settings: &Settings, credentials: &Credentials, connection: &Connection) -> Access {
+fn access(settings: &ProviderSettings, credentials: &RegistryCredentials, connection: &Connection) -> Access {
     let mut access = Access::new(credentials.clone());
     access.proxy = connection.proxy.clone();
     access.user_agent = connection.user_agent.clone();

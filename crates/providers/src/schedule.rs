@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cron::Cron;
 
-/// One of `spec.schedule`, as written.
+/// An entry of `spec.schedule`, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleEntry {
     /// The cron expression.
@@ -27,7 +27,7 @@ pub struct NextTrigger {
 
 /// The schedule of one provider. Without entries it always allows a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Schedule {
+pub struct ProviderSchedule {
     entries: Vec<(ScheduleEntry, Cron)>,
 }
 
@@ -42,12 +42,12 @@ pub enum NextRun {
     At(NextTrigger),
 }
 
-impl Schedule {
+impl ProviderSchedule {
     /// Checks the entries; `timeout` is the longest that a run may take.
     ///
     /// # Errors
     /// An expression or a time zone that is not valid, and a window in which no run has its time.
-    pub fn new(entries: &[ScheduleEntry], timeout: SignedDuration) -> Result<Schedule, String> {
+    pub fn new(entries: &[ScheduleEntry], timeout: SignedDuration) -> Result<ProviderSchedule, String> {
         let entries = entries.iter().enumerate().map(|(index, entry)| {
             let failed = |problem: String| format!("failed to validate schedule[{index}]: {problem}");
             let cron = Cron::parse(&entry.cron, &entry.time_zone).map_err(|problem| {
@@ -65,7 +65,7 @@ impl Schedule {
             }
             Ok((entry.clone(), cron))
         });
-        Ok(Schedule { entries: entries.collect::<Result<_, String>>()? })
+        Ok(ProviderSchedule { entries: entries.collect::<Result<_, String>>()? })
     }
 
     /// Whether a run may begin now, so that it ends within a window.
@@ -121,14 +121,14 @@ mod tests {
         ScheduleEntry { cron: cron.to_owned(), time_zone: zone.to_owned(), window }
     }
 
-    fn schedule(entries: &[(&str, &str)]) -> Schedule {
+    fn schedule(entries: &[(&str, &str)]) -> ProviderSchedule {
         let entries: Vec<_> = entries.iter().map(|(cron, window)| entry(cron, "UTC", window)).collect();
-        Schedule::new(&entries, TIMEOUT).unwrap()
+        ProviderSchedule::new(&entries, TIMEOUT).unwrap()
     }
 
     #[test]
     fn entries_that_are_not_valid_are_named_by_their_index() {
-        let refused = |entries: &[ScheduleEntry]| Schedule::new(entries, TIMEOUT).unwrap_err();
+        let refused = |entries: &[ScheduleEntry]| ProviderSchedule::new(entries, TIMEOUT).unwrap_err();
         assert_eq!(
             refused(&[entry("99 * * * *", "UTC", "0s")]),
             "failed to validate schedule[0]: failed to parse cron spec '99 * * * *' with timezone 'UTC': end of range (99) above maximum (59): 99"
@@ -142,7 +142,7 @@ mod tests {
             "failed to validate schedule[0]: a non-zero window (3m0s) must always be at least twice the timeout (2m0s)"
         );
         assert_eq!(refused(&[entry("@daily", "UTC", "-1m")]), "failed to validate schedule[0]: negative window: -1m0s");
-        assert!(Schedule::new(&[entry("@daily", "UTC", "4m")], TIMEOUT).is_ok());
+        assert!(ProviderSchedule::new(&[entry("@daily", "UTC", "4m")], TIMEOUT).is_ok());
     }
 
     #[test]
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn the_next_trigger_is_the_earliest_of_all_entries() {
         let entries = [entry("0 0 * * *", "UTC", "0s"), entry("0 0 * * *", "Europe/Berlin", "0s")];
-        let next = Schedule::new(&entries, TIMEOUT).unwrap().next(at("2026-11-25T12:00:00Z")).unwrap();
+        let next = ProviderSchedule::new(&entries, TIMEOUT).unwrap().next(at("2026-11-25T12:00:00Z")).unwrap();
         assert_eq!((next.when.to_string().as_str(), &next.entry), ("2026-11-25T23:00:00Z", &entries[1]));
-        assert_eq!(Schedule::default().next(at("2026-11-25T12:00:00Z")), None);
+        assert_eq!(ProviderSchedule::default().next(at("2026-11-25T12:00:00Z")), None);
     }
 
     #[test]

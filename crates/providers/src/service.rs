@@ -10,14 +10,14 @@ use crate::error::ProviderError;
 use crate::export::plain_numbers;
 use crate::filter::limit;
 use crate::http::{Connection, HttpFailure, HttpSession, OUT_OF_TIME, RetryPolicy, accept, address, shown_text};
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 
 /// Largest answer.
 const MAX_BODY_BYTES: usize = 900 << 10;
 
 /// Asks the service for its inputs.
 pub(crate) async fn inputs(
-    settings: &Settings,
+    settings: &ProviderSettings,
     secret: Option<&SecretData>,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
@@ -26,7 +26,7 @@ pub(crate) async fn inputs(
 }
 
 async fn ask(
-    settings: &Settings,
+    settings: &ProviderSettings,
     secret: Option<&SecretData>,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {

@@ -129,17 +129,17 @@ impl ProviderType {
     }
 
     /// The things that a Git host is asked for; None for types that are not served by a Git host.
-    pub(crate) const fn listing(self) -> Option<Listing> {
+    pub(crate) const fn listing(self) -> Option<GitListing> {
         match self {
             Type::GitHubBranch | Type::GitLabBranch | Type::AzureDevOpsBranch | Type::GiteaBranch => {
-                Some(Listing::Branches)
+                Some(GitListing::Branches)
             }
-            Type::GitHubTag | Type::GitLabTag | Type::AzureDevOpsTag | Type::GiteaTag => Some(Listing::Tags),
+            Type::GitHubTag | Type::GitLabTag | Type::AzureDevOpsTag | Type::GiteaTag => Some(GitListing::Tags),
             Type::GitHubPullRequest
             | Type::GitLabMergeRequest
             | Type::AzureDevOpsPullRequest
-            | Type::GiteaPullRequest => Some(Listing::Requests),
-            Type::GitLabEnvironment => Some(Listing::Environments),
+            | Type::GiteaPullRequest => Some(GitListing::Requests),
+            Type::GitLabEnvironment => Some(GitListing::Environments),
             _ => None,
         }
     }
@@ -179,21 +179,21 @@ impl FromStr for ProviderType {
 
 /// A thing that Git hosts list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listing {
+pub(crate) enum GitListing {
     Branches,
     Tags,
     Requests,
     Environments,
 }
 
-impl Listing {
+impl GitListing {
     /// As errors name it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Listing::Branches => "branches",
-            Listing::Tags => "tags",
-            Listing::Requests => "requests",
-            Listing::Environments => "environments",
+            GitListing::Branches => "branches",
+            GitListing::Tags => "tags",
+            GitListing::Requests => "requests",
+            GitListing::Environments => "environments",
         }
     }
 }
@@ -232,7 +232,7 @@ pub struct Filter {
 
 /// The spec of a provider as far as an export needs it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ProviderSettings {
     /// `spec.type`.
     pub provider_type: ProviderType,
     /// `spec.url`.
@@ -247,10 +247,10 @@ pub struct Settings {
     pub default_values: Map<String, Value>,
 }
 
-impl Settings {
-    /// Settings of a type and a URL, with everything else as if it were not written.
-    pub fn new(provider_type: ProviderType, url: impl Into<String>) -> Settings {
-        Settings {
+impl ProviderSettings {
+    /// ProviderSettings of a type and a URL, with everything else as if it were not written.
+    pub fn new(provider_type: ProviderType, url: impl Into<String>) -> ProviderSettings {
+        ProviderSettings {
             provider_type,
             url: url.into(),
             insecure: false,
@@ -318,7 +318,7 @@ impl Settings {
         // Read as the reference reads it, such an entry drops every result at once, and with them what was made of them.
         let missing = self.skip_labels.iter().find(|label| label.starts_with('!'));
         if let Some(label) = missing
-            && of_type.listing() != Some(Listing::Requests)
+            && of_type.listing() != Some(GitListing::Requests)
             && (of_type.listing().is_some() || of_type.is_registry())
         {
             return Err(format!(
@@ -329,13 +329,13 @@ impl Settings {
         Ok(())
     }
 
-    /// Settings that have no effect, as sentences.
+    /// ProviderSettings that have no effect, as sentences.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let of_type = self.provider_type;
         let used: &[&str] = match of_type.listing() {
-            Some(Listing::Branches | Listing::Requests) => &["includeBranch", "excludeBranch"],
-            Some(Listing::Tags) => &["includeTag", "excludeTag"],
-            Some(Listing::Environments) => &["includeEnvironment", "excludeEnvironment"],
+            Some(GitListing::Branches | GitListing::Requests) => &["includeBranch", "excludeBranch"],
+            Some(GitListing::Tags) => &["includeTag", "excludeTag"],
+            Some(GitListing::Environments) => &["includeEnvironment", "excludeEnvironment"],
             None if of_type.is_registry() => &["includeTag", "excludeTag"],
             None => &[],
         };
@@ -344,11 +344,11 @@ impl Settings {
         let mut warnings: Vec<String> = patterns
             .map(|(name, _)| format!("spec.filter.{name} has no effect on a provider of type '{of_type}'"))
             .collect();
-        let lists_tags = of_type.listing() == Some(Listing::Tags) || of_type.is_registry();
+        let lists_tags = of_type.listing() == Some(GitListing::Tags) || of_type.is_registry();
         if !self.filter.semver.is_empty() && !lists_tags {
             warnings.push(format!("spec.filter.semver has no effect on a provider of type '{of_type}'"));
         }
-        if !self.filter.labels.is_empty() && of_type.listing() != Some(Listing::Requests) {
+        if !self.filter.labels.is_empty() && of_type.listing() != Some(GitListing::Requests) {
             warnings.push(format!("spec.filter.labels has no effect on a provider of type '{of_type}'"));
         }
         warnings
@@ -414,15 +414,17 @@ mod tests {
                 "spec.url must start with 'http://' or 'https://' when spec.type is 'ExternalService'",
             ),
         ] {
-            let settings = Settings::new(of_type.parse().unwrap(), url);
+            let settings = ProviderSettings::new(of_type.parse().unwrap(), url);
             assert_eq!(settings.validate(), Err(expected.to_owned()), "{of_type} {url}");
         }
-        let insecure = Settings { insecure: true, ..Settings::new(ProviderType::GitHubTag, "https://x/o/r") };
+        let insecure =
+            ProviderSettings { insecure: true, ..ProviderSettings::new(ProviderType::GitHubTag, "https://x/o/r") };
         assert_eq!(
             insecure.validate().unwrap_err(),
             "spec.insecure can only be set when spec.type is 'ExternalService' or 'OCIArtifactTag'"
         );
-        let insecure = Settings { insecure: true, ..Settings::new(ProviderType::ExternalService, "http://x") };
+        let insecure =
+            ProviderSettings { insecure: true, ..ProviderSettings::new(ProviderType::ExternalService, "http://x") };
         assert_eq!(insecure.validate(), Ok(()));
     }
 
@@ -436,7 +438,7 @@ mod tests {
             "ECRArtifactTag",
             "GARArtifactTag",
         ] {
-            let error = Settings::new(of_type.parse().unwrap(), "oci://x/y").validate().unwrap_err();
+            let error = ProviderSettings::new(of_type.parse().unwrap(), "oci://x/y").validate().unwrap_err();
             assert!(error.contains(of_type) && error.contains("identity"), "{error}");
         }
     }
@@ -445,7 +447,7 @@ mod tests {
     fn skipping_what_has_no_label_is_refused_where_nothing_has_labels() {
         let with = |of_type, label: &str| {
             let labels = vec![label.to_owned()];
-            Settings { skip_labels: labels, ..Settings::new(of_type, "https://x/o/r") }.validate()
+            ProviderSettings { skip_labels: labels, ..ProviderSettings::new(of_type, "https://x/o/r") }.validate()
         };
         assert!(with(ProviderType::GitHubBranch, "!deploy").unwrap_err().contains("every result would be skipped"));
         assert_eq!(with(ProviderType::GitHubBranch, "deploy"), Ok(()));
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn filters_of_other_types_are_warnings() {
-        let mut settings = Settings::new(ProviderType::GitHubBranch, "https://x/o/r");
+        let mut settings = ProviderSettings::new(ProviderType::GitHubBranch, "https://x/o/r");
         settings.filter.include_tag = "v.*".to_owned();
         settings.filter.include_branch = "main".to_owned();
         settings.filter.semver = "1.x".to_owned();

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use flux_operator_core::format::proxy::ProxyEnvironment;
-use flux_operator_oci::Credentials;
+use flux_operator_oci::RegistryCredentials;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::{
-    Connection, Export, ProviderError, ProviderType, SecretData, Settings, Sources, TlsFiles, TokenCache, export,
+    Connection, Export, ExportSources, ProviderError, ProviderSettings, ProviderType, SecretData, TlsFiles, TokenCache,
+    export,
 };
 
 mod fake_server;
@@ -39,14 +40,14 @@ fn sets(value: Value) -> Vec<Map<String, Value>> {
 }
 
 async fn exported_with(
-    settings: &Settings,
+    settings: &ProviderSettings,
     secret: Option<&SecretData>,
     connection: &Connection,
 ) -> Result<Export, ProviderError> {
-    let sources = Sources {
+    let sources = ExportSources {
         identity: "e2970a7f-9c53-4c01-8444-05ac35a95c0c",
         secret,
-        registry_credentials: &Credentials::Anonymous,
+        registry_credentials: &RegistryCredentials::Anonymous,
         artifacts: &[],
         exported: &[],
         connection,
@@ -55,21 +56,21 @@ async fn exported_with(
     export(settings, &sources).await
 }
 
-async fn inputs(settings: &Settings, secret: Option<&SecretData>) -> Value {
+async fn inputs(settings: &ProviderSettings, secret: Option<&SecretData>) -> Value {
     json!(exported_with(settings, secret, &connection()).await.unwrap().inputs)
 }
 
-async fn failure(settings: &Settings, secret: Option<&SecretData>) -> ProviderError {
+async fn failure(settings: &ProviderSettings, secret: Option<&SecretData>) -> ProviderError {
     exported_with(settings, secret, &connection()).await.unwrap_err()
 }
 
-fn settings(of_type: ProviderType, server: &FakeServer, path: &str) -> Settings {
-    Settings::new(of_type, format!("{}{path}", server.address))
+fn settings(of_type: ProviderType, server: &FakeServer, path: &str) -> ProviderSettings {
+    ProviderSettings::new(of_type, format!("{}{path}", server.address))
 }
 
 #[tokio::test]
 async fn a_static_provider_exports_its_default_values_and_an_id_of_its_uid() {
-    let mut settings = Settings::new(ProviderType::Static, "");
+    let mut settings = ProviderSettings::new(ProviderType::Static, "");
     settings.default_values = json!({"id": "mine", "tenant": "a", "gone": null}).as_object().unwrap().clone();
     assert_eq!(inputs(&settings, None).await, json!([{"id": "2782267664", "tenant": "a"}]));
 }

@@ -21,7 +21,7 @@ mod warning;
 
 pub use error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
 pub use inputs::{InputSet, InputSource, MAX_PERMUTATIONS, SourceId, adler32, combine, normalised_name, select};
-pub use manifest::{InputProvider, InputStrategy, ProviderReference, ResourceSet, Step, Templates};
+pub use manifest::{ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, Step, Templates};
 pub use render::{Built, BuiltObject, build};
 pub use selector::LabelSelector;
 pub use warning::{Warning, WarningKind};

@@ -344,3 +344,29 @@ impl InputProvider {
         InputSource { id: self.id.clone(), labels: self.labels.clone(), sets: vec![set] }
     }
 }
+
+/// The inputs that a provider has exported, as its status says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExportedInputs {
+    /// The provider and its sets.
+    pub source: InputSource,
+    /// Whether it has exported at all. Before that nothing is known of its sets.
+    pub is_exported: bool,
+}
+
+impl ExportedInputs {
+    /// Reads a ResourceSetInputProvider of a cluster.
+    ///
+    /// # Errors
+    /// Fields of another type.
+    pub fn decode(document: &Value) -> Result<ExportedInputs, String> {
+        let read = || {
+            let InputProvider { id, labels, .. } = InputProvider::decode(document)?;
+            let status = Fields::of(document, "")?.object("status")?;
+            let sets = input_sets(status.get("exportedInputs"), "status.exportedInputs", &mut Vec::new())?;
+            let is_exported = !status.text("lastExportedRevision")?.is_empty();
+            Ok(ExportedInputs { source: InputSource { id, labels, sets }, is_exported })
+        };
+        read().map_err(|WrongType(text)| text)
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::decode::WrongType;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::inputs::{InputSource, adler32, combine, select};
-use crate::manifest::{InputProvider, ResourceSet, input_sets};
+use crate::manifest::{ExportedInputs, InputProvider, ResourceSet, input_sets};
 use crate::object;
 use crate::render::{Built, build as render};
 use crate::warning::{Warning, WarningKind};
@@ -21,6 +21,8 @@ pub struct ManifestFiles<'f> {
     pub inputs: Option<&'f str>,
     /// ResourceSetInputProviders of the type `Static`.
     pub providers: Option<&'f str>,
+    /// The inputs that the providers of a cluster or a dump have exported.
+    pub exported: Option<&'f [ExportedInputs]>,
     /// Namespace of a manifest without one.
     pub namespace: &'f str,
 }
@@ -33,18 +35,9 @@ pub struct ManifestFiles<'f> {
 /// Any [`BuildErrorKind`], checked in the order of the reference.
 pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
     let mut warnings = Vec::new();
-    let mut set = manifest(files.manifest, &mut warnings)?;
-    if set.id.name.is_empty() {
-        return Err(BuildError::new(BuildErrorKind::Manifest, "ResourceSet name must be set in the manifest"));
-    }
-    if set.id.namespace.is_empty() {
-        set.id.namespace = files.namespace.to_owned();
-    }
-    if set.id.namespace.is_empty() {
-        let text = "ResourceSet namespace must be set either in the manifest or with --namespace";
-        return Err(BuildError::new(BuildErrorKind::Manifest, text));
-    }
-    if !set.inputs_from.is_empty() && files.inputs.is_none() && files.providers.is_none() {
+    let mut set = named_manifest(files, &mut warnings)?;
+    let has_inputs = files.inputs.is_some() || files.providers.is_some() || files.exported.is_some();
+    if !set.inputs_from.is_empty() && !has_inputs {
         let text = "ResourceSet has '.spec.inputsFrom', please provide the inputs with --inputs-from or \
                     --inputs-from-provider";
         return Err(BuildError::new(BuildErrorKind::InputsFile, text));
@@ -65,6 +58,7 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
             .map_err(|error| BuildError::new(error.kind, format!("error filtering providers: {error}")))?;
         sources.extend(selected.into_iter().cloned());
     }
+    sources.extend(exported_sources(files, &set, &mut warnings)?);
     let sources: Vec<&InputSource> = sources.iter().collect();
     let inputs = combine(&sources, &set.strategy, &mut warnings)
         .map_err(|error| BuildError::new(error.kind, format!("error combining inputs: {error}")))?;
@@ -76,6 +70,52 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
     warnings.append(&mut built.warnings);
     built.warnings = warnings;
     Ok(built)
+}
+
+/// Returns the namespace of the ResourceSet, where its providers live.
+///
+/// # Errors
+/// As [`build`], for the manifest.
+pub fn namespace(files: &ManifestFiles<'_>) -> Result<String, BuildError> {
+    named_manifest(files, &mut Vec::new()).map(|set| set.id.namespace)
+}
+
+fn named_manifest(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
+    let mut set = manifest(files.manifest, warnings)?;
+    if set.id.name.is_empty() {
+        return Err(BuildError::new(BuildErrorKind::Manifest, "ResourceSet name must be set in the manifest"));
+    }
+    if set.id.namespace.is_empty() {
+        set.id.namespace = files.namespace.to_owned();
+    }
+    if set.id.namespace.is_empty() {
+        let text = "ResourceSet namespace must be set either in the manifest or with --namespace";
+        return Err(BuildError::new(BuildErrorKind::Manifest, text));
+    }
+    Ok(set)
+}
+
+/// The sets that the providers of the ResourceSet have exported.
+fn exported_sources(
+    files: &ManifestFiles<'_>,
+    set: &ResourceSet,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<InputSource>, BuildError> {
+    let here = files.exported.unwrap_or_default().iter().filter(|one| one.source.id.namespace == set.id.namespace);
+    let here: Vec<&ExportedInputs> = here.collect();
+    let sources: Vec<InputSource> = here.iter().map(|one| one.source.clone()).collect();
+    let references = if files.exported.is_some() { set.inputs_from.as_slice() } else { &[] };
+    let selected = select(&sources, references, warnings)
+        .map_err(|error| BuildError::new(error.kind, format!("error filtering providers: {error}")))?;
+    // The controller waits for such a provider. Without its sets the result would look as if objects were to go.
+    let waits = here.iter().find(|one| !one.is_exported && selected.iter().any(|source| source.id == one.source.id));
+    match waits {
+        Some(one) => {
+            let text = format!("{} has not exported inputs yet", one.source.id);
+            Err(BuildError::new(BuildErrorKind::Combination, text))
+        }
+        None => Ok(selected.into_iter().cloned().collect()),
+    }
 }
 
 /// Writes the objects as the reference prints them: a line `---` before each, and `# step: NAME` before the first of

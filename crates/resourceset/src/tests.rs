@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::offline::{ManifestFiles, build, document_stream};
-use crate::{BuildError, BuildErrorKind, Built, Options, WarningKind, adler32, normalised_name};
+use crate::{BuildError, BuildErrorKind, Built, ExportedInputs, Options, WarningKind, adler32, normalised_name};
 
 fn manifest(spec: &str) -> String {
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
@@ -14,7 +14,10 @@ fn manifest(spec: &str) -> String {
 
 fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, BuildError> {
     let manifest = manifest(spec);
-    build(&ManifestFiles { manifest: &manifest, inputs, providers, namespace: "default" }, &Options::default())
+    build(
+        &ManifestFiles { manifest: &manifest, inputs, providers, exported: None, namespace: "default" },
+        &Options::default(),
+    )
 }
 
 fn kinds(built: &Built) -> Vec<WarningKind> {
@@ -214,4 +217,44 @@ fn json_needs_no_lines_between_documents() {
     let built = built_of(&spec, None, None).expect("built");
     let names: Vec<_> = objects(&built).iter().map(|object| &object["metadata"]["name"]).collect();
     assert_eq!(names, ["a", "b", "c"]);
+}
+
+#[test]
+fn exported_inputs_of_selected_providers_are_used_and_one_that_has_not_exported_is_refused() {
+    let provider = |name: &str, namespace: &str, status: Value| {
+        let document = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+            "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+            "spec": {"type": "GitHubBranch", "url": "https://github.com/o/r"}, "status": status});
+        ExportedInputs::decode(&document).unwrap()
+    };
+    let exported = |ids: &[&str]| {
+        let sets: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        json!({"lastExportedRevision": "sha256:0", "exportedInputs": sets})
+    };
+    let build_with = |providers: &[ExportedInputs], from: &str| {
+        let resource = "resources:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: \"cm-<< inputs.id >>\"}";
+        let manifest = manifest(&format!("inputsFrom: [{from}]\n{resource}"));
+        let files = ManifestFiles {
+            manifest: &manifest,
+            exported: Some(providers),
+            namespace: "default",
+            ..ManifestFiles::default()
+        };
+        build(&files, &Options::default())
+    };
+    let names = |built: &Built| -> Vec<String> {
+        objects(built).iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = [
+        provider("b", "apps", exported(&["2", "3"])),
+        provider("a", "apps", exported(&["1"])),
+        provider("a", "other", exported(&["9"])),
+        provider("c", "apps", json!({})),
+    ];
+    let built = build_with(&all, "{name: b}, {selector: {matchLabels: {app: a}}}").unwrap();
+    assert_eq!(names(&built), ["cm-1", "cm-2", "cm-3"]);
+    let error = build_with(&all, "{selector: {}}").unwrap_err();
+    assert_eq!(error.to_string(), "ResourceSetInputProvider/apps/c has not exported inputs yet");
+    let built = build_with(&[provider("a", "apps", exported(&[]))], "{name: a}").unwrap_err();
+    assert!(built.to_string().contains("id"), "nothing to render with: {built}");
 }

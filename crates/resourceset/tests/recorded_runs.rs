@@ -70,8 +70,13 @@ fn run(case: &Value) -> RunOutcome {
     if is_missing(inputs) || is_missing(providers) {
         return RunOutcome::RefusedByCommand;
     }
-    let files =
-        ManifestFiles { manifest, inputs: inputs.and_then(text_of), providers: providers.and_then(text_of), namespace };
+    let files = ManifestFiles {
+        manifest,
+        inputs: inputs.and_then(text_of),
+        providers: providers.and_then(text_of),
+        exported: None,
+        namespace,
+    };
     let random = |bound: u64| bound / 2;
     let options = Options { now: Some(1_795_000_000), random: Some(&random), ..Options::default() };
     match build(&files, &options) {

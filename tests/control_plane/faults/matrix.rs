@@ -388,6 +388,7 @@ async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), Stri
         retry: RetryDelays { shortest: Duration::from_millis(100), longest: Duration::from_secs(2) },
         interval_jitter: 5,
         reporting_interval: Duration::from_secs(300),
+        proxy: Default::default(),
     };
     let telemetry = Arc::new(Telemetry::new("0.0.0", "linux/amd64"));
     let (stop, stopping) = tokio::sync::watch::channel(false);

@@ -74,6 +74,29 @@ fn inputs_come_from_files() {
 }
 
 #[test]
+fn inputs_come_from_what_the_providers_of_a_dump_have_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("dump.yaml");
+    let provider = |name: &str, status: &str| {
+        format!(
+            "- apiVersion: fluxcd.controlplane.io/v1\n  kind: ResourceSetInputProvider\n  metadata: {{name: {name}, namespace: apps}}\n  \
+             spec: {{type: GitHubBranch, url: 'https://github.com/o/r'}}\n  status: {status}\n"
+        )
+    };
+    let exported = "{lastExportedRevision: 'sha256:0', exportedInputs: [{id: '1', tenant: exported}]}";
+    let items = [provider("p", exported), provider("q", "{}")].concat();
+    fs::write(&dump, format!("apiVersion: v1\nkind: List\nitems:\n{items}")).unwrap();
+    let dump = dump.to_str().unwrap();
+    let manifest = MANIFEST.replace("  resources:", "  inputsFrom:\n  - name: p\n  resources:");
+    let output = build(&manifest, &["--from", dump, "-o", "name"]).exits(0);
+    assert_eq!(output.stdout, "namespace/one\nnamespace/two\nnamespace/exported\n");
+    build(&manifest.replace("name: p", "selector: {}"), &["--from", dump])
+        .exits(1)
+        .stderr_has("ResourceSetInputProvider/apps/q has not exported inputs yet");
+    build(&manifest, &["--from", dump, "--live"]).exits(2);
+}
+
+#[test]
 fn errors_name_the_template_and_the_input_set() {
     let told = build(&MANIFEST.replace("b, tenant: two", "b"), &[]).exits(1);
     assert_eq!(told.stdout, "");

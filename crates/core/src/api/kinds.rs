@@ -178,6 +178,8 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 const RBAC: &str = RBAC_GROUP;
 
 pub const INSTANCE: ResourceType = ResourceType::namespaced(well_known::GROUP, "v1", "FluxInstance", "fluxinstances");
+pub const INPUT_PROVIDER: ResourceType =
+    ResourceType::namespaced(well_known::GROUP, "v1", "ResourceSetInputProvider", "resourcesetinputproviders");
 pub const POD: ResourceType = ResourceType::namespaced("", "v1", "Pod", "pods");
 /// Measurements of metrics-server (<https://kubernetes.io/docs/tasks/debug/debug-cluster/resource-metrics-pipeline/>).
 pub const POD_METRICS: ResourceType = ResourceType::namespaced("metrics.k8s.io", "v1beta1", "PodMetrics", "pods");

@@ -118,4 +118,7 @@ pub mod reason {
     pub const ROLLED_BACK: &str = "RolledBack";
     pub const DRIFT_DETECTED: &str = "DriftDetected";
     pub const DRIFT_CONTESTED: &str = "DriftContested";
+    pub const INVALID_SCHEDULE: &str = "InvalidSchedule";
+    pub const INVALID_SPEC: &str = "InvalidSpec";
+    pub const SKIPPED_DUE_TO_SCHEDULE: &str = "SkippedDueToSchedule";
 }

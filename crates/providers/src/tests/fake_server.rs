@@ -36,14 +36,14 @@ impl Reply {
 }
 
 /// A request as text: `GET /path?query`, then a line for each header, with its name in lower case.
-type Log = Arc<Mutex<Vec<String>>>;
+type RequestLog = Arc<Mutex<Vec<String>>>;
 type Handler = Arc<dyn Fn(&str, &str) -> Reply + Send + Sync>;
 
 /// Ends with the runtime of its test.
 pub struct FakeServer {
     /// `http://127.0.0.1:PORT`
     pub address: String,
-    log: Log,
+    log: RequestLog,
 }
 
 impl FakeServer {
@@ -84,7 +84,7 @@ impl FakeServer {
     async fn serve(tls: Option<TlsAcceptor>, handler: Handler) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let log = Log::default();
+        let log = RequestLog::default();
         let to = log.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -115,7 +115,7 @@ impl FakeServer {
     }
 }
 
-async fn serve_one<I>(stream: I, handler: Handler, log: Log)
+async fn serve_one<I>(stream: I, handler: Handler, log: RequestLog)
 where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
@@ -126,7 +126,7 @@ where
     let _ended = http1::Builder::new().serve_connection(stream, service).with_upgrades().await;
 }
 
-fn answer(mut request: Request<Incoming>, handler: Handler, log: Log) -> Response<Full<Bytes>> {
+fn answer(mut request: Request<Incoming>, handler: Handler, log: RequestLog) -> Response<Full<Bytes>> {
     let path = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
     let headers: String = request
         .headers()

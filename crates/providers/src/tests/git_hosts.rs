@@ -99,10 +99,10 @@ async fn pull_requests_are_filtered_by_branch_and_labels_and_skipped_ones_stay_a
     settings.skip_labels = vec!["hold".to_owned()];
     settings.default_values = json!({"replicas": 1, "author": "nobody"}).as_object().unwrap().clone();
     let connection = connection();
-    let sources = Sources {
+    let sources = ExportSources {
         identity: "",
         secret: None,
-        registry_credentials: &Credentials::Anonymous,
+        registry_credentials: &RegistryCredentials::Anonymous,
         artifacts: &[],
         exported: &sets(json!([{"id": "5", "sha": "old-5", "branch": "feat/five", "replicas": 7}])),
         connection: &connection,
@@ -232,7 +232,7 @@ async fn an_environment_of_gitlab_has_the_commit_of_its_newest_deployment_that_l
     );
 }
 
-async fn azure(server: &FakeServer, settings: &Settings) -> Result<Vec<GitResult>, ProviderError> {
+async fn azure(server: &FakeServer, settings: &ProviderSettings) -> Result<Vec<GitResult>, ProviderError> {
     let credentials = GitCredentials::new(GitHost::AzureDevOps, Some(&secret(TOKEN))).unwrap();
     let path = "org/p/_apis/git/repositories/r";
     let provider = AzureDevOps::at(&server.address, path, credentials, &connection()).unwrap();
@@ -274,7 +274,7 @@ async fn azure_devops_continues_lists_and_looks_into_annotated_tags() {
         }
     })
     .await;
-    let mut settings = Settings::new(ProviderType::AzureDevOpsBranch, "https://dev.azure.com/org/p/_git/r");
+    let mut settings = ProviderSettings::new(ProviderType::AzureDevOpsBranch, "https://dev.azure.com/org/p/_git/r");
     settings.filter.include_branch = "main|b".to_owned();
     let shas =
         |found: Vec<GitResult>| found.into_iter().map(|one| (one.branch + &one.tag, one.sha)).collect::<Vec<_>>();
@@ -294,7 +294,7 @@ async fn azure_devops_continues_lists_and_looks_into_annotated_tags() {
 #[tokio::test]
 async fn azure_devops_is_one_host_and_wants_a_token() {
     let refused = |url: &str, secret: Option<SecretData>| {
-        let settings = Settings::new(ProviderType::AzureDevOpsTag, url);
+        let settings = ProviderSettings::new(ProviderType::AzureDevOpsTag, url);
         async move { failure(&settings, secret.as_ref()).await.to_string() }
     };
     let token = Some(secret(TOKEN));
@@ -354,10 +354,10 @@ async fn a_github_app_signs_for_a_token_of_its_installation_and_uses_it_again() 
         secret(&[("githubAppID", "42"), ("githubAppPrivateKey", &pem), ("githubAppInstallationOwner", owner)])
     };
     let (tokens, connection, app_of_o) = (TokenCache::new(), connection(), app("o"));
-    let sources = Sources {
+    let sources = ExportSources {
         identity: "",
         secret: Some(&app_of_o),
-        registry_credentials: &Credentials::Anonymous,
+        registry_credentials: &RegistryCredentials::Anonymous,
         artifacts: &[],
         exported: &[],
         connection: &connection,

@@ -9,7 +9,7 @@ use super::*;
 
 const TOKEN: &[(&str, &str)] = &[("password", "s3cr3t-t0ken")];
 
-fn branches(server: &FakeServer) -> Settings {
+fn branches(server: &FakeServer) -> ProviderSettings {
     settings(ProviderType::GitHubBranch, server, "/o/r")
 }
 
@@ -92,7 +92,7 @@ async fn credentials_never_go_to_another_server() {
     let error = failure(&branches(&redirecting), Some(&secret(TOKEN))).await.to_string();
     let expected = format!("the server redirects to {}/here, and the credentials are for ", thief.address);
     assert!(error.contains(&expected), "{error}");
-    let service = Settings { insecure: true, ..settings(ProviderType::ExternalService, &redirecting, "/x") };
+    let service = ProviderSettings { insecure: true, ..settings(ProviderType::ExternalService, &redirecting, "/x") };
     let error = failure(&service, Some(&secret(&[("token", "s3cr3t")]))).await.to_string();
     assert!(error.contains(&expected), "{error}");
     assert_eq!(thief.lines(), [""; 0]);
@@ -169,7 +169,7 @@ async fn addresses_and_secrets_that_are_not_valid_make_no_provider() {
             "invalid secret 'apps/auth': key 'password' is missing",
         ),
         (
-            Settings::new(ProviderType::GitHubTag, "https://u:hunter2@git.example/o/r"),
+            ProviderSettings::new(ProviderType::GitHubTag, "https://u:hunter2@git.example/o/r"),
             secret(TOKEN),
             "use spec.secretRef for credentials",
         ),

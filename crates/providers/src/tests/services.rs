@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::ArtifactInput;
 
-fn service(server: &FakeServer) -> Settings {
+fn service(server: &FakeServer) -> ProviderSettings {
     let insecure = server.address.starts_with("http://");
-    Settings { insecure, ..settings(ProviderType::ExternalService, server, "/inputs?env=prod") }
+    ProviderSettings { insecure, ..settings(ProviderType::ExternalService, server, "/inputs?env=prod") }
 }
 
 #[tokio::test]
@@ -73,7 +73,10 @@ async fn the_time_for_an_export_ends_a_wait_for_an_answer_and_for_the_next_attem
             url = settings.url
         )
     );
-    let refused = Settings { insecure: true, ..Settings::new(ProviderType::ExternalService, "http://127.0.0.1:1/x") };
+    let refused = ProviderSettings {
+        insecure: true,
+        ..ProviderSettings::new(ProviderType::ExternalService, "http://127.0.0.1:1/x")
+    };
     assert_eq!(
         exported_with(&refused, None, &short()).await.unwrap_err().to_string(),
         "failed to call ExternalService provider: failed to call external service 'http://127.0.0.1:1/x': context deadline exceeded"
@@ -104,7 +107,7 @@ async fn certificates_vouch_for_the_server_and_are_shown_to_it() {
     let nameless = TlsFiles { identity: None, ..tls.clone() };
     let without = Connection { deadline: Instant::now() + Duration::from_secs(1), ..with(nameless) };
     assert!(exported_with(&settings, None, &without).await.is_err(), "the server wants a certificate");
-    let away = Settings::new(ProviderType::ExternalService, format!("{}/away", server.address));
+    let away = ProviderSettings::new(ProviderType::ExternalService, format!("{}/away", server.address));
     let error = exported_with(&away, None, &with(tls)).await.unwrap_err().to_string();
     assert!(error.contains("the credentials are for"), "a client certificate is a credential: {error}");
     let wrong = TlsFiles { authorities: Some(b"hunter2".to_vec()), identity: None };
@@ -117,17 +120,25 @@ async fn a_proxy_of_the_process_leads_to_the_server() {
     let proxy = FakeServer::start(|_, _| reply(200, json!({"inputs": [{"id": "a"}]}))).await;
     let environment = ProxyEnvironment { http_proxy: Some(proxy.address.clone()), https_proxy: None, no_proxy: None };
     let connection = Connection { proxy: environment, ..connection() };
-    let settings =
-        Settings { insecure: true, ..Settings::new(ProviderType::ExternalService, "http://inputs.example/x") };
+    let settings = ProviderSettings {
+        insecure: true,
+        ..ProviderSettings::new(ProviderType::ExternalService, "http://inputs.example/x")
+    };
     let export = exported_with(&settings, None, &connection).await.unwrap();
     assert_eq!(json!(export.inputs), json!([{"id": "a"}]));
     assert_eq!(proxy.lines(), ["CONNECT inputs.example:80", "GET /x"]);
 }
 
+fn manifest(tag: &str) -> String {
+    json!({"schemaVersion": 2, "annotations": {"tag": tag}}).to_string()
+}
+
+fn digest(tag: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(manifest(tag))))
+}
+
 #[tokio::test]
 async fn tags_of_a_registry_come_with_their_digests() {
-    let manifest = |tag: &str| json!({"schemaVersion": 2, "annotations": {"tag": tag}}).to_string();
-    let digest = |tag: &str| format!("sha256:{}", hex::encode(Sha256::digest(manifest(tag))));
     let server = FakeServer::start(move |path, _| {
         if let Some(tag) = path.strip_prefix("/v2/team/app/manifests/") {
             return reply(200, manifest(tag))
@@ -144,7 +155,7 @@ async fn tags_of_a_registry_come_with_their_digests() {
     })
     .await;
     let host = server.address.replace("http://", "");
-    let mut settings = Settings::new(ProviderType::OciArtifactTag, format!("oci://{host}/team/app"));
+    let mut settings = ProviderSettings::new(ProviderType::OciArtifactTag, format!("oci://{host}/team/app"));
     settings.filter.semver = ">=1.0.0".to_owned();
     let of = |tag: &str| json!({"id": crate::git::checksum(tag), "tag": tag, "digest": digest(tag)});
     assert_eq!(inputs(&settings, None).await, json!([of("1.10.0"), of("1.2.0")]));
@@ -164,16 +175,16 @@ async fn tags_of_a_registry_come_with_their_digests() {
 async fn artifacts_of_the_cluster_are_exported_as_they_are_given() {
     let artifact = ArtifactInput { namespace: "apps".into(), name: "one".into(), ..ArtifactInput::default() };
     let connection = connection();
-    let sources = Sources {
+    let sources = ExportSources {
         identity: "",
         secret: None,
-        registry_credentials: &Credentials::Anonymous,
+        registry_credentials: &RegistryCredentials::Anonymous,
         artifacts: &[artifact],
         exported: &[],
         connection: &connection,
         tokens: &TokenCache::new(),
     };
-    let settings = Settings::new(ProviderType::ExternalArtifact, "");
+    let settings = ProviderSettings::new(ProviderType::ExternalArtifact, "");
     let found = export(&settings, &sources).await.unwrap();
     assert_eq!(
         json!(found.inputs),
