@@ -197,6 +197,9 @@ fn reason_meaning(word: &str) -> Option<&'static str> {
         "NewVersionAvailable" => "a newer version of Flux is known, and the version range does not allow it",
         "RolledBack" => "an upgrade failed, and the revision before it was restored",
         "DriftDetected" => "event: an installed object was changed by another field manager, and corrected",
+        "InvalidSchedule" => "a schedule of the provider cannot be read",
+        "InvalidSpec" => "the spec breaks a rule, so nothing is attempted until it changes",
+        "SkippedDueToSchedule" => "the schedule allows no reconciliation at this time",
         "DriftContested" => "event: another field manager changes the same object again and again",
         _ => causes::find(word)?.title,
     })
