@@ -18,5 +18,6 @@ mod manifests;
 mod needs;
 mod parsers;
 mod prose;
+mod windows;
 
 use test_support::instance_specs;
