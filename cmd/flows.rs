@@ -9,6 +9,7 @@ pub mod inventory;
 pub mod manifest_files;
 pub mod operator;
 pub mod request;
+pub mod resource_set;
 pub mod rights;
 pub mod run_in_process;
 pub mod saved_plan;

@@ -16,14 +16,14 @@ use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
 use flux_operator::k8s::{ObjectId, fields};
-use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
+use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage, find_set_coverage};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::output::next_step::Whereto;
 use crate::session::connect::{cli_error, connect};
 use crate::session::health::{is_without_flux, not_installed};
-use crate::session::target::{Named, Target, Wanted, instance_kind};
+use crate::session::target::{Named, Target, Wanted, instance_kind, resource_set_kind};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Default deadline of a command; `--timeout` overrides it.
@@ -104,10 +104,21 @@ impl<'a> Session<'a> {
         Session { deadline: Deadline::after(self.deadline.length), ..self.clone() }
     }
 
-    /// Determines whether an operator reconciles an instance.
+    /// Whether an operator looks at an instance or a ResourceSet.
     pub async fn operator_coverage(&self, target: &Target) -> Result<OperatorCoverage, CliError> {
-        let look = find_coverage(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
+        let now = jiff::Timestamp::now();
+        let look = async {
+            match *target.kind == *instance_kind() {
+                true => find_coverage(&self.cluster, &target.namespace, &target.name, now).await,
+                false => find_set_coverage(&self.cluster, &target.namespace, now).await,
+            }
+        };
         self.bounded("look for an operator", look).await
+    }
+
+    /// A ResourceSet of the command's namespace.
+    pub fn resource_set(&self, name: &str) -> Target {
+        Target { kind: resource_set_kind(), namespace: self.namespace(), name: name.to_owned() }
     }
 
     /// The namespace of an object that is named without one: the flag, the context's own one, else that of Flux.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lease ─► instance   follows the FluxInstance: runs, retries, intervals, deletion
+//!          resource_set  the same for the ResourceSets of all namespaces
 //!          artifact   looks for a new digest of its artifact
 //!          drift      follows the objects in its inventory
 //!          fleet      follows every Flux object
@@ -36,8 +37,10 @@ mod exposition;
 mod fleet;
 mod input_providers;
 mod instance;
+mod kind_loop;
 mod objects;
 mod report;
+mod resource_set;
 mod schedule;
 mod server;
 mod telemetry;
@@ -89,6 +92,14 @@ pub struct ControllerOptions {
     pub reporting_interval: Duration,
     /// Proxies of this process, for the services of input providers.
     pub proxy: ProxyEnvironment,
+    /// Runs of ResourceSets at a time.
+    pub workers: usize,
+    /// Service account for ResourceSets that name none.
+    pub default_service_account: Option<String>,
+    /// How soon the dependencies of a ResourceSet are checked again.
+    pub requeue_dependency: Duration,
+    /// Label selector of the ConfigMaps and Secrets whose changes make the ResourceSets run that use them.
+    pub watched_configs: String,
 }
 
 impl ControllerOptions {
@@ -130,11 +141,12 @@ struct Wires {
     looked: watch::Sender<drift::Look>,
 }
 
-/// Why the instance has to be reconciled although it did not change.
+/// A run of an object although nobody wrote on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RunRequest {
-    /// An object of the instance was changed; the sentence tells the change and its author.
-    Drift(String),
+struct RunRequest {
+    object: ObjectId,
+    /// Why: a sentence that reads on after "because".
+    why: String,
 }
 
 /// Works as the operator until `stop` is true. After losing the lease it waits for the next one.
@@ -219,11 +231,14 @@ async fn lead(
     let providers = move || input_providers::run(on.clone(), with.clone(), by.clone(), end.clone());
     let providers = supervised(shared.clone(), Controller::InputProvider, providers);
     let instance = instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone());
-    // Both loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
+    let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
+    let sets = move || resource_set::run(on.clone(), with.clone(), by.clone(), end.clone());
+    let sets = supervised(shared.clone(), Controller::ResourceSet, sets);
+    // All loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
     let loops = async {
-        tokio::join!(instance, providers);
+        tokio::join!(instance, providers, sets);
     };
-    parts.spawn(named("the loops of instance and input providers", loops));
+    parts.spawn(named("the loops of instance, ResourceSets and input providers", loops));
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the artifact loop", supervised(shared.clone(), Controller::Artifact, artifact)));
@@ -289,6 +304,10 @@ mod tests {
             interval_jitter: 5,
             reporting_interval: Duration::from_secs(300),
             proxy: ProxyEnvironment::default(),
+            workers: 10,
+            default_service_account: None,
+            requeue_dependency: crate::reconcile::DEPENDENCY_PAUSE,
+            watched_configs: "reconcile.fluxcd.io/watch=Enabled".to_owned(),
         };
         let telemetry = Arc::new(Telemetry::new("1.2.3", "linux/amd64"));
         Shared { options, telemetry, calm: drift::Calm::default() }

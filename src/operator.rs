@@ -4,7 +4,6 @@
 //! rights, manifests     the objects that run the operator, as values and as text; each right with its reason
 //! install, uninstall    a plan first, then the plan carried out
 //! bindings              ClusterRoleBindings of its ServiceAccount, its own and those of others
-//! resource_sets         objects of kinds that this operator does not serve
 //! ```
 //! The running operator is in `controller`.
 
@@ -18,14 +17,12 @@ use crate::reconcile::health::Goal;
 mod bindings;
 mod install;
 mod manifests;
-mod resource_sets;
 mod rights;
 mod uninstall;
 
 pub use crate::reconcile::uninstall::Kept;
 pub use install::{InstallPlan, Installed, install, install_plan};
 pub use manifests::{OperatorParams, manifest_text, manifests};
-pub use resource_sets::{Released, UnservedObject, refuse_if_served, release, unserved_objects};
 pub use rights::rights_of_run;
 pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
 
@@ -37,12 +34,6 @@ const SERVED_WITHIN: Duration = Duration::from_secs(60);
 pub enum OperatorError {
     #[error("the API server refuses {}", join(.0))]
     Refused(Vec<ApplyError>),
-    /// No operator would serve these objects any more.
-    #[error("nobody would serve {}", some(&objects.iter().map(|one| one.object.clone()).collect::<Vec<_>>()))]
-    Unserved { objects: Vec<UnservedObject> },
-    /// An operator that serves ResourceSets is running.
-    #[error("they are served by {}", some(operators))]
-    Served { operators: Vec<ObjectId> },
     #[error("{} exists", some(instances))]
     InstancesExist { instances: Vec<ObjectId> },
     /// Helm would install the operator again, or fail because objects are missing.
@@ -65,7 +56,7 @@ fn some(objects: &[ObjectId]) -> String {
 
 fn settled_text(goal: Goal, objects: &[crate::reconcile::Unhealthy]) -> String {
     let what = match goal {
-        Goal::Healthy => "not ready",
+        Goal::Healthy | Goal::HealthyOrFailed => "not ready",
         Goal::Gone => "still there",
     };
     let objects: Vec<String> = objects.iter().map(|one| format!("{} ({})", one.object, one.detail)).collect();

@@ -15,6 +15,7 @@
 //!   run/ending                   status, events, notifications, and the time of the next run
 //! uninstall                      removes Flux
 //! input_provider                 one run of a ResourceSetInputProvider
+//! resource_set                   the same for a ResourceSet: inputs and templates in place of a distribution
 //! ```
 //! Nothing here knows terminals: progress is reported as values, [`interrupt`] ends a run, and the result is an
 //! [`Outcome`]. A run may be cut off at any write. The inventory in the status names every object before it is created,
@@ -42,6 +43,7 @@ pub mod plan;
 pub(crate) mod prepare;
 pub mod progress;
 mod prune;
+mod resource_set;
 pub(crate) mod run;
 pub mod status;
 pub mod uninstall;
@@ -53,12 +55,16 @@ pub use fetch::{Distributions, artifact_digest};
 pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::Unhealthy;
 pub(crate) use messages::rounded;
-pub use options::{Consent, PlanOptions, RunOptions};
+pub use options::{Consent, DEPENDENCY_PAUSE, PlanOptions, RunOptions};
 pub use outcome::{ApplyError, Failure, Outcome, ReconcileError, fold_errors};
-pub(crate) use ownership::labelled_owner;
 pub use ownership::refuse_second_instance;
 pub use plan::Plan;
 pub use prepare::prepare;
 pub use prune::Held;
+pub use resource_set::{
+    FinalizedResourceSet, PlannedProvider, PlannedSetObject, ProviderInputs, ProviderState, ResourceSetFailure,
+    ResourceSetPlan, RetryPolicy, apply_resource_set, finalize_resource_set, plan_resource_set,
+    plan_written_resource_set, reconcile_resource_set,
+};
 pub use run::{adopt, apply_instance, confirm, execute, run};
 pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};

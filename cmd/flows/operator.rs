@@ -2,10 +2,10 @@
 
 use flux_operator::inspect::next_step::NextStep;
 use flux_operator::k8s::ObjectId;
-use flux_operator::operator::{OperatorError, UnservedObject};
+use flux_operator::operator::OperatorError;
 use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 
-use crate::output::{hints, objects};
+use crate::output::hints;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::{CliError, Exit};
@@ -48,10 +48,6 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
             let told = errors.iter().fold(failed().with_exit(exit), |told, error| told.cause(error.to_string()));
             errors.iter().flat_map(|error| hints::of_cluster(&error.source.reason)).take(1).fold(told, CliError::hint)
         }
-        OperatorError::Unserved { objects } => {
-            let told = objects.iter().fold(failed(), |told, one| told.cause(unserved_text(one)));
-            told.hint("let go of them with `flux-operator uninstall resourcesets`, what they manage stays; or add --ignore-resourcesets")
-        }
         OperatorError::InstancesExist { instances } => {
             let told = instances.iter().fold(failed(), |told, one| told.cause(format!("{one} exists")));
             told.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
@@ -59,9 +55,6 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
         OperatorError::HelmRelease { release, namespace } => {
             failed().caused_by(error).hint(format!("helm uninstall {release} -n {namespace}"))
         }
-        OperatorError::Served { .. } => failed()
-            .caused_by(error)
-            .hint("delete them while it runs: it takes away what they manage, or leaves it, as they say"),
         OperatorError::NotSettled { objects, .. } => {
             let told = failed().with_exit(Exit::Unhealthy);
             let told = objects
@@ -85,24 +78,4 @@ pub fn way_without(session: &Session<'_>, coverage: &OperatorCoverage, purpose: 
 /// Formats how to restart an operator's Deployment.
 pub fn restart(session: &Session<'_>, deployment: &ObjectId) -> String {
     format!("restart it with `{}`", session.whereto().command(&NextStep::Restart(deployment.clone())))
-}
-
-/// Warns of each object that would not be served, and of the way to release it.
-pub fn warn_of_unserved(session: &Session<'_>, unserved: &[UnservedObject], namespace: &str) {
-    for one in unserved {
-        session.shell.warn(&unserved_text(one));
-    }
-    if !unserved.is_empty() {
-        let release = session.command("uninstall resourcesets", namespace);
-        session.shell.hint(&format!("this operator does not serve them; let go of them with `{release}`"));
-    }
-}
-
-/// `ResourceSet/apps/web would not be served: …`. Another operator may serve it now.
-pub fn unserved_text(one: &UnservedObject) -> String {
-    let manages = (one.manages > 0).then(|| format!("it manages {}", objects(one.manages)));
-    let hangs = one.has_finalizer.then(|| "it would hang when it is deleted".to_owned());
-    let facts: Vec<String> = manages.into_iter().chain(hangs).collect();
-    let colon = if facts.is_empty() { "" } else { ": " };
-    format!("{} would not be served{colon}{}", one.object, facts.join(", and "))
 }

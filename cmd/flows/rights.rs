@@ -16,7 +16,7 @@ use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::operator::{OperatorParams, manifests, rights_of_run};
 
 use crate::session::read_source::{Named, named};
-use crate::session::target::{Wanted, instance_kind};
+use crate::session::target::{Wanted, instance_kind, resource_set_kind};
 use crate::terminal::CliError;
 
 /// A row: verbs on resources, both separated by spaces, as in `get list` and `deployments pods/log`.
@@ -91,6 +91,8 @@ pub const LOOKS_AT_OPERATOR: &[Right] = &[
     when("no Deployment has the label of the operator", "get", "deployments"),
 ];
 
+/// Rights to read the inputs of a ResourceSet, without those on its own objects.
+pub const SET_INPUTS: &[Right] = &[when("the set names providers", "get list", "resourcesetinputproviders")];
 /// Rights to explain an object that is not ready.
 pub const EXPLAINS: &[Right] = &[
     always("list", "deployments"),
@@ -184,6 +186,28 @@ impl Rights {
     pub fn instance(&mut self, name: &str, rows: &[Right]) {
         let namespace = self.flux_namespace();
         self.of_kind(&instance_kind().resource_type(), Some(&namespace), &[name], rows);
+    }
+
+    /// Rows about the ResourceSet of a name.
+    pub fn resource_set(&mut self, name: &str, rows: &[Right]) {
+        let namespace = self.flux_namespace();
+        self.of_kind(&resource_set_kind().resource_type(), Some(&namespace), &[name], rows);
+    }
+
+    /// The operator's work on a ResourceSet; the kinds of its objects are in its templates.
+    pub fn run_set_in_process(&mut self) {
+        let namespace = self.flux_namespace();
+        self.in_namespace(&namespace, SET_INPUTS);
+        self.in_namespace(
+            &namespace,
+            &[
+                always("create get update", "leases"),
+                always("patch", "resourcesets/status"),
+                always("create", "events"),
+                when("the set names a service account", "impersonate", "serviceaccounts"),
+            ],
+        );
+        self.everywhere(FINDS_OPERATOR);
     }
 
     /// Rows about the objects of a command line; those that are named by their kind only are listed first.

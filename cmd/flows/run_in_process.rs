@@ -19,8 +19,8 @@ use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
-    self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, RunOptions,
-    Uninstalled, fold_errors,
+    self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, ResourceSetPlan,
+    RunOptions, Uninstalled, fold_errors,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -35,7 +35,7 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::registries;
 use crate::session::registries::SourceArgs;
-use crate::session::target::Target;
+use crate::session::target::{Target, instance_kind};
 use crate::terminal::confirm::{
     Agreement, ConfirmArgs, agree_by_default, can_ask, check_named_context, confirm, protection,
 };
@@ -434,7 +434,9 @@ async fn agree_to_lose(
     for line in lines {
         shell.status(&format!("goes: {line}"));
     }
-    shell.status("What Flux has deployed keeps running.");
+    if *request.target.kind == *instance_kind() {
+        shell.status("What Flux has deployed keeps running.");
+    }
     let question = format!("{question} from {}", request.session.cluster.endpoint);
     let context = request.session.cluster.endpoint.context.as_deref();
     let agreed = shell.interruptible(confirm(shell, confirmation, context, &question, Agreement::Yes)).await;
@@ -513,12 +515,39 @@ async fn make_plan(
     plan: impl AsyncFn(&Cluster, &dyn Distributions, &PlanOptions, &Listener) -> Result<Plan, ReconcileError>,
 ) -> Result<Plan, CliError> {
     let options = args.plan_options();
+    let distributions = session.shell.interruptible(args.open(session.shell)).await?;
+    let work =
+        async |cluster: &Cluster, listener: &Listener| plan(cluster, distributions.as_ref(), &options, listener).await;
+    planned(session, target, mode, work).await
+}
+
+/// Makes the plan of a ResourceSet: of the manifest, or of the one in the cluster.
+pub async fn plan_resource_set(
+    session: &Session<'_>,
+    target: &Target,
+    written: Option<&Value>,
+    options: &RunOptions,
+    mode: ProgressMode,
+) -> Result<ResourceSetPlan, CliError> {
+    let work = async |cluster: &Cluster, listener: &Listener| match written {
+        Some(written) => reconcile::plan_written_resource_set(cluster, written, options, listener).await,
+        None => reconcile::plan_resource_set(cluster, &target.id(), options, listener).await,
+    };
+    planned(session, target, mode, work).await
+}
+
+/// Does work that only reads, with progress, until the deadline or an interrupt.
+async fn planned<T>(
+    session: &Session<'_>,
+    target: &Target,
+    mode: ProgressMode,
+    work: impl AsyncFn(&Cluster, &Listener) -> Result<T, ReconcileError>,
+) -> Result<T, CliError> {
     let request = RunRequest { session, mode, target, verb: "plan", again: "", without: "" };
     let key = request.key();
     let listener = Listener::new(Progress::new(session.shell, mode), &key, session.place(&target.reference()));
     let result = session.shell.interruptible(async {
-        let distributions = args.open(session.shell).await?;
-        let work = async |cluster: &Cluster| plan(cluster, distributions.as_ref(), &options, &listener).await;
+        let work = async |cluster: &Cluster| work(cluster, &listener).await;
         let work = report_retries(&session.cluster, &listener, work);
         let work = timeout_at(session.deadline.instant(), work);
         let whom = session.cluster.endpoint.to_string();
@@ -539,14 +568,20 @@ async fn make_plan(
 
 /// `4 to create, 1 to configure, 27 unchanged, 1 to prune`.
 pub fn plan_counts(plan: &Plan) -> String {
+    step_counts(|step| plan.count(step))
+}
+
+/// The same of any plan, by how many objects get each step.
+pub fn step_counts(count: impl Fn(Step) -> usize) -> String {
     let words = [
         (Step::Create, "to create"),
         (Step::Configure, "to configure"),
+        (Step::Recreate, "to recreate"),
         (Step::Unchanged, "unchanged"),
         (Step::Prune, "to prune"),
         (Step::Skip, "kept from pruning"),
     ];
-    let counts = words.into_iter().map(|(step, word)| (plan.count(step), word)).filter(|(count, _)| *count > 0);
+    let counts = words.into_iter().map(|(step, word)| (count(step), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
     if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") }
 }
@@ -591,7 +626,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         Failure::Call(error) => cli_error(error).exit(),
         Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit()),
         Failure::Artifact(error) => registries::exit_of_fetch(error),
-        Failure::Build(_) | Failure::Prune(_) | Failure::Suspended => Exit::Failed,
+        Failure::Build(_) | Failure::Prune(_) | Failure::ResourceSet(_) | Failure::Suspended => Exit::Failed,
     };
     let mut error = CliError::new(exit, format!("{key} failed"));
     error = error.cause(format!("{}: {}", outcome.reason, outcome.message.trim_end())).object(key);
@@ -666,6 +701,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         | ReconcileError::InstanceGone { .. }
         | ReconcileError::InstanceSuspended { .. }
         | ReconcileError::InstanceUnreadable { .. }
+        | ReconcileError::ResourceSet(_)
         | ReconcileError::Stopped(_) => failed(),
     }
 }

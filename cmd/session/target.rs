@@ -75,6 +75,11 @@ impl Target {
     }
 }
 
+/// The kind of ResourceSets, which the table has, too.
+pub fn resource_set_kind() -> &'static FluxKind {
+    kinds::of(GROUP, "ResourceSet").unwrap_or(&kinds::FLUX_KINDS[0])
+}
+
 /// The table of kinds starts with the FluxInstance; a test checks that.
 pub fn instance_kind() -> &'static FluxKind {
     kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])

@@ -56,6 +56,8 @@ pub const RUNTIME_NAMESPACE: &str = "RUNTIME_NAMESPACE";
 pub const REPORTING_INTERVAL: &str = "REPORTING_INTERVAL";
 /// Default of `controller --override-manager`, with commas between.
 pub const OVERRIDE_MANAGERS: &str = "OVERRIDE_MANAGERS";
+/// Default of `controller --default-service-account`.
+pub const DEFAULT_SERVICE_ACCOUNT: &str = "DEFAULT_SERVICE_ACCOUNT";
 /// Address for a controller's notifications, whatever is installed.
 pub const NOTIFICATION_CONTROLLER_ADDRESS: &str = "NOTIFICATION_CONTROLLER_ADDRESS";
 /// If set, a controller sends no notifications.

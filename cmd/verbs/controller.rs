@@ -37,7 +37,8 @@ const SERVICE: &str = "Service";
     # On this machine, against the current context, to see what it does\n  \
     RUNTIME_NAMESPACE=flux-system flux-operator controller --log-encoding console")]
 pub struct Args {
-    /// Requests of one reconciliation in flight at a time
+    /// Requests of one reconciliation in flight at a time, and ResourceSets that
+    /// are reconciled at a time
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrent: u16,
     /// How often the FluxReport is written when nothing changes
@@ -46,6 +47,17 @@ pub struct Args {
     /// Field manager whose fields are taken over in addition to the usual ones, repeatable
     #[arg(long, value_name = "NAME", env = environment::OVERRIDE_MANAGERS, value_delimiter = ',')]
     pub override_manager: Vec<String>,
+    /// Service account for ResourceSets that name none: with its rights in the
+    /// namespace of the set their objects are applied
+    #[arg(long, value_name = "NAME", env = environment::DEFAULT_SERVICE_ACCOUNT)]
+    pub default_service_account: Option<String>,
+    /// How soon the dependencies of a ResourceSet are checked again
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    pub requeue_dependency: DurationArg,
+    /// Labels of ConfigMaps and Secrets whose changes make the ResourceSets run
+    /// that use them
+    #[arg(long, value_name = "SELECTOR", default_value = "reconcile.fluxcd.io/watch=Enabled")]
+    pub watch_configs_label_selector: String,
     /// Pause after a failure; it doubles with each further one
     #[arg(long, value_name = "DURATION", default_value = "750ms")]
     pub min_retry_delay: DurationArg,
@@ -101,13 +113,7 @@ pub struct Unserved {
     #[arg(long, hide = true)]
     storage_path: Option<String>,
     #[arg(long, hide = true)]
-    requeue_dependency: Option<String>,
-    #[arg(long, hide = true)]
-    default_service_account: Option<String>,
-    #[arg(long, hide = true)]
     default_workload_identity_service_account: Option<String>,
-    #[arg(long, hide = true)]
-    watch_configs_label_selector: Option<String>,
     #[arg(long, hide = true)]
     web_server_port: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
@@ -126,24 +132,21 @@ impl Unserved {
     fn refuse(&self) -> Result<(), CliError> {
         const DISTRIBUTION: &str =
             "the distribution is part of the program; another one is named by spec.distribution.artifact";
-        const RESOURCE_SETS: &str = "ResourceSets and their input providers are not served";
+        const IDENTITIES: &str = "identities of clouds are not used";
         const WEB: &str = "there is no web interface";
         let given = [
             ("--storage-path", &self.storage_path, DISTRIBUTION),
-            ("--requeue-dependency", &self.requeue_dependency, RESOURCE_SETS),
-            ("--default-service-account", &self.default_service_account, RESOURCE_SETS),
             (
                 "--default-workload-identity-service-account",
                 &self.default_workload_identity_service_account,
-                RESOURCE_SETS,
+                IDENTITIES,
             ),
-            ("--watch-configs-label-selector", &self.watch_configs_label_selector, RESOURCE_SETS),
             ("--web-server-port", &self.web_server_port, WEB),
             ("--web-server-only", &self.web_server_only, WEB),
             ("--web-config", &self.web_config, WEB),
             ("--web-config-secret-name", &self.web_config_secret_name, WEB),
-            ("--token-cache-max-size", &self.token_cache_max_size, RESOURCE_SETS),
-            ("--token-cache-max-duration", &self.token_cache_max_duration, RESOURCE_SETS),
+            ("--token-cache-max-size", &self.token_cache_max_size, IDENTITIES),
+            ("--token-cache-max-duration", &self.token_cache_max_duration, IDENTITIES),
         ];
         match given.iter().find(|(_, value, _)| value.is_some()) {
             Some((flag, _, why)) => Err(CliError::new(Exit::Usage, format!("{flag} has no meaning for this operator"))
@@ -282,6 +285,10 @@ async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> 
         interval_jitter: args.interval_jitter_percentage,
         reporting_interval: args.reporting_interval.0,
         proxy: environment::proxy(),
+        workers: usize::from(args.concurrent),
+        default_service_account: args.default_service_account.clone().filter(|account| !account.is_empty()),
+        requeue_dependency: args.requeue_dependency.0,
+        watched_configs: args.watch_configs_label_selector.clone(),
     })
 }
 

@@ -17,7 +17,7 @@ use tokio::time::timeout_at;
 use crate::args::WaitArgs;
 use crate::args::instance::InstanceArgs;
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::{VERSION, operator_error, required_image, warn_of_unserved};
+use crate::flows::operator::{VERSION, operator_error, required_image};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FLUX, KIND, Right, Rights, always, under, when};
 use crate::flows::run_in_process::{DistributionArgs, Listener, agree_to_store, read_unless_second};
 use crate::session::Session;
@@ -70,9 +70,6 @@ pub struct Args {
     /// Argument for the operator, repeatable: --operator-arg=--log-level=debug
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = OPERATOR)]
     pub operator_arg: Vec<String>,
-    /// Replace an operator that serves ResourceSets although some exist
-    #[arg(long, help_heading = OPERATOR)]
-    pub ignore_resourcesets: bool,
 
     /// File or https:// address with a FluxInstance to apply; - reads standard
     /// input
@@ -184,9 +181,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.dry_run {
             shell.print(&listing(&plan));
         }
-        if let Some(refusal) = plan.refusal(args.ignore_resourcesets) {
-            return Err(operator_error(&session, &refusal, "install", &key));
-        }
         if args.dry_run {
             let more = if wanted.is_some() { ", then apply the instance" } else { "" };
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
@@ -291,7 +285,7 @@ async fn carry_out(session: &Session<'_>, args: &Args, plan: InstallPlan, key: &
     let ready_by = args.wait.wait.then(|| session.deadline.instant());
     let mut plan = Some(plan);
     let result = report_retries(&session.cluster, &listener, async |cluster| match plan.take() {
-        Some(plan) => install(cluster, plan, args.ignore_resourcesets, ready_by, &listener).await,
+        Some(plan) => install(cluster, plan, ready_by, &listener).await,
         None => Ok(Installed::default()),
     });
     let result = bounded(session, &format!("install {key}"), result).await;
@@ -351,7 +345,6 @@ fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
     for (service, port, name) in &plan.closed_ports {
         session.shell.warn(&format!("{service} loses port {port} ({name}): this operator serves nothing there"));
     }
-    warn_of_unserved(session, &plan.unserved, namespace);
 }
 
 /// Formats a line per object, without unchanged ones.
@@ -377,6 +370,7 @@ fn listing(plan: &InstallPlan) -> String {
 fn word(plan: &InstallPlan, one: &PlannedObject) -> Option<&'static str> {
     match one.step {
         _ if plan.recreates.contains(&one.object) => Some("recreate "),
+        Step::Recreate => Some("recreate "),
         Step::Create => Some("create   "),
         Step::Configure => Some("configure"),
         Step::Unchanged | Step::Prune | Step::Skip => None,

@@ -6,6 +6,7 @@ use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
+mod resourceset;
 mod view;
 
 /// Show what an apply would change
@@ -13,15 +14,20 @@ mod view;
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
     Instance(instance::Args),
+    #[command(name = "resourceset", visible_alias = "rset")]
+    ResourceSet(resourceset::Args),
 }
 
 pub fn rights(command: &Command, rights: &mut Rights) {
-    let Command::Instance(args) = command;
-    instance::rights(args, rights);
+    match command {
+        Command::Instance(args) => instance::rights(args, rights),
+        Command::ResourceSet(args) => resourceset::rights(args, rights),
+    }
 }
 
 pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
+        Command::ResourceSet(args) => resourceset::run(args, shell),
     }
 }

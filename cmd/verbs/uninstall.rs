@@ -7,7 +7,6 @@ use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
 mod operator;
-mod resourcesets;
 
 /// Uninstall Flux or the operator
 #[derive(Subcommand, Debug)]
@@ -15,14 +14,12 @@ mod resourcesets;
 pub enum Command {
     Instance(instance::Args),
     Operator(operator::Args),
-    Resourcesets(resourcesets::Args),
 }
 
 pub fn rights(command: &Command, rights: &mut Rights) {
     match command {
         Command::Instance(args) => instance::rights(args, rights),
         Command::Operator(args) => operator::rights(args, rights),
-        Command::Resourcesets(args) => resourcesets::rights(args, rights),
     }
 }
 
@@ -30,6 +27,5 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     match command {
         Command::Instance(args) => instance::run(args, shell),
         Command::Operator(args) => operator::run(args, shell),
-        Command::Resourcesets(args) => resourcesets::run(args, shell),
     }
 }

@@ -44,10 +44,11 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
             },
         }
         last = Instant::now();
-        shared.telemetry.began(Controller::Artifact);
+        let id = shared.options.instance();
+        shared.telemetry.began(Controller::Artifact, &id);
         let succeeded = look(&cluster, &shared, &instance, &mut asked).await;
         let ended = if succeeded { Ended::Done(Some(interval)) } else { Ended::Failed };
-        shared.telemetry.ended(Controller::Artifact, ended, last.elapsed());
+        shared.telemetry.ended(Controller::Artifact, &id, ended, last.elapsed());
         if succeeded {
             (retries, retry) = (fresh(), None);
         } else {

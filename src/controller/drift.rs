@@ -16,15 +16,14 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::{RunRequest, Shared, Wires, until};
-use crate::api::FluxInstance;
 use crate::api::takeover;
-use crate::api::well_known::{INSTANCE_NAME, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, reason};
+use crate::api::well_known::{INSTANCE_NAME, reason};
+use crate::api::{FluxInstance, InventoryOwner, OwnerKind};
 use crate::cluster::events::Event;
 use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, fields, managed_fields};
 use crate::reconcile::announce::Announcer;
-use crate::reconcile::labelled_owner;
 
 /// After this many corrections within [`CONTEST_WINDOW`] an object is contested, and correcting it at once would not
 /// help.
@@ -223,7 +222,7 @@ fn named_change(entry: &Value) -> Option<ForeignChange> {
 /// Describes an object that lost our labels. The field manager may be our own, because another operator uses the same
 /// name.
 fn owner_change_text(id: &ObjectId, live: &Value) -> String {
-    match labelled_owner(live) {
+    match InventoryOwner::labelled(live, OwnerKind::FluxInstance) {
         Some(owner) => format!("{id} was taken over by {owner}: its owner labels were changed"),
         None => format!("{id} lost the labels that say whose it is"),
     }
@@ -300,7 +299,7 @@ impl<'a> Watch<'a> {
                 continue;
             }
             let owner =
-                format!("{OWNER_NAME_LABEL}={INSTANCE_NAME},{OWNER_NAMESPACE_LABEL}={}", self.shared.options.namespace);
+                InventoryOwner::new(OwnerKind::FluxInstance, &self.shared.options.namespace, INSTANCE_NAME).selector();
             let options = ListOptions { metadata_only: true, ..ListOptions::labelled(owner) };
             let (resource, namespace) = place.clone();
             let mut follower = Follower::new(self.cluster, resource, namespace.as_deref(), options, None).patient();
@@ -438,7 +437,7 @@ impl<'a> Watch<'a> {
         }
         self.tell(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
         // A full queue already contains a request.
-        let _asked = self.wires.run.try_send(RunRequest::Drift(what));
+        let _asked = self.wires.run.try_send(RunRequest { object: self.shared.options.instance(), why: what });
     }
 
     async fn tell(&mut self, instance: &FluxInstance, reason: &'static str, message: &str) {

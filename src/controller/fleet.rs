@@ -18,7 +18,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::{Shared, Wires};
-use crate::api::crd;
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
 use crate::cluster::watch::{Change, Follower};
@@ -82,8 +81,8 @@ type Metric = (&'static str, &'static str, &'static [&'static str]);
 
 const METRICS: [Metric; 3] = [
     ("flux_resource_info", "The current status of a Flux resource reconciliation", &MORE_LABELS),
-    ("flux_resourceset_info", "The current status of a ResourceSet", &["resources", "revision"]),
-    ("flux_resourcesetinputprovider_info", "The current status of a ResourceSetInputProvider", &["url"]),
+    ("flux_resourceset_info", "The current status of a Flux Operator ResourceSet", &["resources", "revision"]),
+    ("flux_resourcesetinputprovider_info", "The current status of a Flux Operator ResourceSetInputProvider", &["url"]),
 ];
 
 /// Returns the metric of a kind. The instance has its own, which does not depend on a list.
@@ -218,11 +217,6 @@ impl Fleet {
         }
     }
 
-    /// Returns the number of objects of a kind.
-    fn count(&self, kind: &'static FluxKind) -> usize {
-        self.kinds().get(kind.kind).map_or(0, |objects| objects.kept.len())
-    }
-
     /// Returns the counts of every installed kind.
     pub(super) fn stats(&self) -> Vec<StatsRow> {
         let kinds = self.kinds();
@@ -316,7 +310,6 @@ async fn follow(
     let fresh = || Backoff::new(PAUSES[0], PAUSES[1]);
     let mut pauses = fresh();
     let mut tries = 0;
-    let mut is_warned = false;
     loop {
         definitions = definitions.resubscribe();
         let begun = Instant::now();
@@ -326,7 +319,7 @@ async fn follow(
                 if fleet.end_list(kind, end.resource.api_version()) {
                     wires.report.notify_one();
                 }
-                follow_from(&cluster, fleet, kind, end, &mut is_warned).await;
+                follow_from(&cluster, fleet, kind, end).await;
                 if begun.elapsed() >= LONG_LIFE {
                     pauses = fresh();
                 }
@@ -363,8 +356,7 @@ async fn list(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind) -> Resu
 }
 
 /// Ends when the kind has to be listed again.
-async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, end: ListEnd, is_warned: &mut bool) {
-    warn_if_not_served(fleet, kind, is_warned);
+async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, end: ListEnd) {
     let Some(version) = end.resource_version else { return };
     let options = ListOptions::default();
     let mut following = Follower::new(cluster, end.resource, None, options, Some(version)).patient();
@@ -374,25 +366,7 @@ async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, 
             Change::Gone(object) => fleet.remove(kind, &FluxObject::of(&object)),
             Change::All(_) => {}
         }
-        warn_if_not_served(fleet, kind, is_warned);
     }
-}
-
-/// Warns once that objects of a kind are stored and counted but not reconciled, because they have no condition that
-/// would show it.
-fn warn_if_not_served(fleet: &Fleet, kind: &'static FluxKind, is_warned: &mut bool) {
-    if *is_warned || !crd::NOT_SERVED.contains(&kind.kind) {
-        return;
-    }
-    let count = fleet.count(kind);
-    if count == 0 {
-        return;
-    }
-    *is_warned = true;
-    tracing::warn!(
-        "this operator does not serve {}: {count} stored, none of them is reconciled unless another operator does it",
-        kind.kind
-    );
 }
 
 #[cfg(test)]

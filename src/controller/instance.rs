@@ -1,32 +1,28 @@
-//! The loop around the FluxInstance: turns triggers into runs, one at a time.
-//!
-//! ```text
-//! watch ─┬─ created, generation or annotations changed ─► due now; ends a running wait for health
-//! drift ─┘                                                    │
-//! timer ── interval, retry ─────────────────────────────► run ┴► status, events; the next due time
-//! ```
+//! The FluxInstance of the operator's namespace: one object for the loop of its kind.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
-use tracing::Instrument;
 
-use super::schedule::{Ended, Schedule, Trigger};
+use super::kind_loop::{self, LoopScope, Worker};
+use super::schedule::Ended;
 use super::telemetry::Controller;
-use super::{LAST_WORDS, NotificationPolicy, RunRequest, Shared, Wires, drift, stopped, until};
+use super::{NotificationPolicy, RunRequest, Shared, Wires, drift};
 use crate::api::well_known::{FINALIZER, INSTANCE_NAME};
 use crate::api::{Component, FluxInstance, kinds};
-use crate::cluster::watch::{Change, Follower};
 use crate::cluster::{Cluster, ListOptions};
+use crate::k8s::ObjectId;
 use crate::reconcile::announce::{NotificationTarget, Notifications};
-use crate::reconcile::interrupt::{self, Interrupt, Interrupts};
+use crate::reconcile::interrupt::{Interrupt, Interrupts};
 use crate::reconcile::progress::{Action, Progress, Update};
 use crate::reconcile::{
-    self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RunOptions, UninstallOptions, Uninstalled,
+    self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RetryPolicy, RunOptions, UninstallOptions,
+    Uninstalled,
 };
 
 /// A full check is made at least once in this many runs, whatever the watches say.
@@ -45,35 +41,6 @@ enum Done {
 /// The end of a piece of work.
 type Worked = Result<Done, ReconcileError>;
 
-/// The running task, if any; dropping this stops it.
-#[derive(Default)]
-struct Work {
-    tasks: JoinSet<Worked>,
-    interrupt: Option<watch::Sender<Option<Interrupt>>>,
-    begun: Option<Instant>,
-    span: Option<tracing::Span>,
-}
-
-impl Work {
-    fn is_idle(&self) -> bool {
-        self.tasks.is_empty()
-    }
-
-    fn interrupt(&self, interrupt: Interrupt) {
-        if let Some(sender) = &self.interrupt {
-            sender.send_replace(Some(interrupt));
-        }
-    }
-
-    /// Completes with the running task; never completes without one.
-    async fn ended(&mut self) -> Result<Worked, JoinError> {
-        match self.tasks.join_next().await {
-            Some(ended) => ended,
-            None => std::future::pending().await,
-        }
-    }
-}
-
 pub(super) async fn run(
     cluster: Cluster,
     shared: Arc<Shared>,
@@ -81,219 +48,158 @@ pub(super) async fn run(
     requests: mpsc::Receiver<RunRequest>,
     stop: watch::Receiver<bool>,
 ) {
-    let begin = |interrupts, is_quiet| reconcile(cluster.clone(), shared.clone(), interrupts, is_quiet);
+    let (on, with) = (cluster.clone(), shared.clone());
+    let begin = move |interrupts, is_quiet| -> BoxFuture<'static, Worked> {
+        Box::pin(reconcile(on.clone(), with.clone(), interrupts, is_quiet))
+    };
     follow(&cluster, &shared, &wires, requests, stop, begin).await;
 }
 
 /// Follows the instance. `begin` starts a piece of work. It gets the interrupts, and whether nothing has changed since
 /// the last full run.
-async fn follow<F: Future<Output = Worked> + Send + 'static>(
+async fn follow(
     cluster: &Cluster,
-    shared: &Shared,
+    shared: &Arc<Shared>,
     wires: &Wires,
-    mut requests: mpsc::Receiver<RunRequest>,
-    mut stop: watch::Receiver<bool>,
-    begin: impl FnMut(Interrupts, bool) -> F,
+    requests: mpsc::Receiver<RunRequest>,
+    stop: watch::Receiver<bool>,
+    begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
 ) {
-    let options = &shared.options;
-    let mut instances =
-        Follower::new(cluster, kinds::INSTANCE, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None)
-            .patient();
-    let mut state = Loop {
-        begin,
-        shared,
-        wires,
-        schedule: Schedule::new(options.retry, options.interval_jitter),
-        work: Work::default(),
-        seen: None,
-        asked: true,
-        confirmed: 0,
+    let scope = LoopScope {
+        controller: Controller::Instance,
+        kind: kinds::INSTANCE,
+        namespace: Some(shared.options.namespace.clone()),
+        options: ListOptions::named(INSTANCE_NAME),
+        workers: 1,
     };
-    loop {
-        tokio::select! {
-            biased;
-            () = stopped(&mut stop) => return state.stop().await,
-            ended = state.work.ended() => state.ended(ended),
-            change = instances.next() => match change {
-                Ok(Change::All(objects)) => state.see(objects.into_iter().next()),
-                Ok(Change::Set(object)) => state.see(Some(object)),
-                Ok(Change::Gone(_)) => state.see(None),
-                Err(error) => tracing::error!("cannot follow the instance: {}", error.sentence()),
-            },
-            Some(request) = requests.recv() => state.ask(request),
-            () = until(state.schedule.due()), if state.work.is_idle() => state.begin(),
-        }
-    }
+    let worker = InstanceWorker { shared: shared.clone(), wires: wires.clone(), begin, confirmed: Arc::default() };
+    kind_loop::follow(cluster, shared, scope, requests, stop, worker).await;
 }
 
-struct Loop<'a, B> {
+struct InstanceWorker<B> {
+    shared: Arc<Shared>,
+    wires: Wires,
     begin: B,
-    shared: &'a Shared,
-    wires: &'a Wires,
-    schedule: Schedule,
-    work: Work,
-    seen: Option<Trigger>,
-    /// The next run was requested, so it checks everything.
-    asked: bool,
     /// Number of runs since the last full one.
-    confirmed: u32,
+    confirmed: Arc<AtomicU32>,
 }
 
-impl<F: Future<Output = Worked> + Send + 'static, B: FnMut(Interrupts, bool) -> F> Loop<'_, B> {
-    fn see(&mut self, object: Option<Value>) {
-        let instance = object.as_ref().and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
+impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>> Worker for InstanceWorker<B> {
+    fn saw(&mut self, _: &ObjectId, object: Option<&Value>) {
+        let instance = object.and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
         self.shared.telemetry.instance(instance.as_deref());
         self.wires.looked.send_replace(drift::Look { instance });
-        let trigger = object.as_ref().map(Trigger::of);
-        if trigger == self.seen {
-            return;
-        }
-        let is_gone = trigger.is_none();
-        self.seen = trigger;
-        if is_gone {
-            self.schedule.forget();
-            return;
-        }
-        self.wanted();
     }
 
-    fn ask(&mut self, request: RunRequest) {
-        let RunRequest::Drift(what) = request;
-        tracing::info!("reconciling because {what}");
-        if self.seen.is_some() {
-            self.wanted();
-        }
-    }
-
-    /// Makes a run due at once. A run that only waits for health is interrupted.
-    fn wanted(&mut self) {
-        self.asked = true;
-        self.schedule.ask(Instant::now());
-        self.shared.telemetry.asked(Controller::Instance);
-        self.work.interrupt(Interrupt::Superseded(self.shared.options.instance().to_string()));
-    }
-
-    fn begin(&mut self) {
-        let is_quiet = !self.asked && self.confirmed + 1 < FULL_LOOK_EVERY && self.shared.calm.is_calm();
-        self.schedule.begin();
-        self.asked = false;
-        let (sender, interrupts) = interrupt::channel();
-        self.work.interrupt = Some(sender);
-        self.work.begun = Some(Instant::now());
-        self.shared.telemetry.began(Controller::Instance);
+    fn begin(&mut self, _: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, Ended> {
+        let is_due = self.confirmed.load(Ordering::Relaxed) + 1 >= FULL_LOOK_EVERY;
+        let is_quiet = !is_asked && !is_due && self.shared.calm.is_calm();
         self.shared.calm.work(true);
-        let id = self.shared.options.instance();
-        let span = tracing::info_span!(
-            "reconcile",
-            controller = "fluxinstance",
-            controllerGroup = id.group,
-            controllerKind = id.kind,
-            namespace = id.namespace,
-            name = id.name,
-            reconcileID = crate::cluster::lease::unique_identity("").trim_start_matches('_'),
-        );
+        let (shared, wires, confirmed) = (self.shared.clone(), self.wires.clone(), self.confirmed.clone());
+        let begun = Instant::now();
         let work = (self.begin)(interrupts, is_quiet);
-        self.work.span = Some(span.clone());
-        self.work.tasks.spawn(work.instrument(span));
+        Box::pin(async move {
+            let worked = work.await;
+            if !matches!(worked, Ok(Done::Confirmed(_))) {
+                // The report shows the result of the run.
+                wires.report.notify_one();
+            }
+            match worked {
+                Err(error) => refused(&error),
+                Ok(done) => concluded(&shared, done, begun, &confirmed),
+            }
+        })
     }
 
-    fn ended(&mut self, ended: Result<Worked, JoinError>) {
-        let now = Instant::now();
-        let begun = self.work.begun.take().unwrap_or(now);
-        self.work.interrupt = None;
+    fn ended(&mut self, _: &ObjectId, _: Ended, due: Option<Instant>) {
         self.shared.calm.work(false);
-        let span = self.work.span.take();
-        let _within = span.as_ref().map(tracing::Span::enter);
-        if !matches!(ended, Ok(Ok(Done::Confirmed(_)))) {
-            // The report shows the result of the run.
-            self.wires.report.notify_one();
-        }
-        let next = match ended {
-            Err(panic) => {
-                self.shared.telemetry.panicked(Controller::Instance);
-                tracing::error!("the reconciliation panicked, which is a bug: {panic}");
-                Ended::Failed
-            }
-            Ok(Err(error)) => self.refused(&error),
-            Ok(Ok(done)) => self.done(done, begun),
-        };
-        self.asked |= !matches!(next, Ended::Done(_));
-        self.shared.telemetry.ended(Controller::Instance, next, now - begun);
-        let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
-        self.schedule.end(next, now, random);
-        self.shared.telemetry.next_run(self.schedule.due());
+        self.shared.telemetry.next_run(due);
     }
+}
 
-    fn done(&mut self, done: Done, begun: Instant) -> Ended {
-        match done {
-            Done::Nothing => Ended::Done(None),
-            Done::Confirmed(outcome) => {
-                self.confirmed += 1;
-                Ended::Done(outcome.next)
+/// Writes the end of a piece of work to the log, and says when the next one is due.
+fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32) -> Ended {
+    match done {
+        Done::Nothing => Ended::Done(None),
+        Done::Confirmed(outcome) => {
+            confirmed.fetch_add(1, Ordering::Relaxed);
+            Ended::Done(outcome.next)
+        }
+        Done::Ran(outcome) => {
+            shared.telemetry.ran(&outcome);
+            if outcome.failure.is_none() {
+                confirmed.store(0, Ordering::Relaxed);
+                shared.calm.looked(begun);
             }
-            Done::Ran(outcome) => {
-                self.shared.telemetry.ran(&outcome);
-                match &outcome.failure {
-                    None => {
-                        self.confirmed = 0;
-                        self.shared.calm.looked(begun);
-                        tracing::info!(revision = outcome.revision, "{}", outcome.message);
-                        Ended::Done(outcome.next)
-                    }
-                    Some(Failure::Suspended) => {
-                        tracing::error!(error = "can't reconcile instance", "{}", outcome.message);
-                        Ended::Terminal
-                    }
-                    Some(Failure::Build(_)) => {
-                        tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
-                        Ended::Terminal
-                    }
-                    Some(Failure::Interrupted(Interrupt::Superseded(_))) => {
-                        tracing::info!("{}", outcome.message);
-                        Ended::Superseded
-                    }
-                    Some(Failure::Interrupted(Interrupt::Stop(_))) => Ended::Terminal,
-                    Some(Failure::RolledBack { .. }) => {
-                        tracing::error!(error = outcome.message, "rolled back");
-                        Ended::Done(outcome.next)
-                    }
-                    Some(_) => {
-                        tracing::error!(error = outcome.message, "Reconciler error");
-                        Ended::Failed
-                    }
-                }
-            }
-            Done::Uninstalled(done) if done.is_complete() => {
-                let (deleted, kept) = (done.deleted.len(), done.kept.len());
-                tracing::info!(deleted, kept, "Uninstallation completed in {:?}", done.duration);
-                Ended::Done(None)
-            }
-            Done::Uninstalled(done) => {
-                let left = done.remaining.len() + done.errors.len() + done.held.len();
-                tracing::error!(left, "the uninstallation is not complete; it goes on");
-                Ended::Failed
-            }
+            log_outcome(&outcome)
+        }
+        Done::Uninstalled(done) if done.is_complete() => {
+            let (deleted, kept) = (done.deleted.len(), done.kept.len());
+            tracing::info!(deleted, kept, "Uninstallation completed in {:?}", done.duration);
+            Ended::Done(None)
+        }
+        Done::Uninstalled(done) => {
+            let left = done.remaining.len() + done.errors.len() + done.held.len();
+            tracing::error!(left, "the uninstallation is not complete; it goes on");
+            Ended::Failed
         }
     }
+}
 
-    /// Handles a run that could not even write its status.
-    fn refused(&self, error: &ReconcileError) -> Ended {
-        match error {
-            // The watch reports the next change.
-            ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => Ended::Terminal,
-            ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => Ended::Superseded,
-            error => {
-                tracing::error!(error = error.to_string(), "Reconciler error");
+/// Writes the outcome of a run to the log, and says when the next one is due.
+pub(super) fn log_outcome(outcome: &Outcome) -> Ended {
+    match &outcome.failure {
+        None => {
+            tracing::info!(revision = outcome.revision, "{}", outcome.message);
+            Ended::Done(outcome.next)
+        }
+        Some(Failure::Suspended) => {
+            tracing::error!(error = "can't reconcile instance", "{}", outcome.message);
+            Ended::Terminal
+        }
+        Some(Failure::Build(_)) => {
+            tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
+            Ended::Terminal
+        }
+        Some(Failure::ResourceSet(failure)) => match failure.retry {
+            RetryPolicy::Never => {
+                tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
+                Ended::Terminal
+            }
+            RetryPolicy::Backoff => {
+                tracing::error!(error = outcome.message, "Reconciler error");
                 Ended::Failed
             }
+            RetryPolicy::After(pause) => {
+                tracing::info!("{}", outcome.message);
+                Ended::Done(Some(pause))
+            }
+        },
+        Some(Failure::Interrupted(Interrupt::Superseded(_))) => {
+            tracing::info!("{}", outcome.message);
+            Ended::Superseded
+        }
+        Some(Failure::Interrupted(Interrupt::Stop(_))) => Ended::Terminal,
+        Some(Failure::RolledBack { .. }) => {
+            tracing::error!(error = outcome.message, "rolled back");
+            Ended::Done(outcome.next)
+        }
+        Some(_) => {
+            tracing::error!(error = outcome.message, "Reconciler error");
+            Ended::Failed
         }
     }
+}
 
-    /// Stops the running work gracefully, within a limit.
-    async fn stop(&mut self) {
-        self.work.interrupt(Interrupt::Stop("the operator shuts down".to_owned()));
-        if !self.work.is_idle() && tokio::time::timeout(LAST_WORDS, self.work.ended()).await.is_err() {
-            tracing::warn!("the run did not end in time; the next operator completes it");
+/// Writes to the log why a run could not even record its end, and says when the next one is due.
+pub(super) fn refused(error: &ReconcileError) -> Ended {
+    match error {
+        // The watch reports the next change.
+        ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => Ended::Terminal,
+        ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => Ended::Superseded,
+        error => {
+            tracing::error!(error = error.to_string(), "Reconciler error");
+            Ended::Failed
         }
     }
 }
@@ -362,7 +268,7 @@ pub(super) fn notifications(shared: &Shared, instance: Option<&FluxInstance>) ->
 }
 
 /// Writes the progress of a run to the log.
-struct Log;
+pub(super) struct Log;
 
 impl Progress for Log {
     fn report(&self, update: Update) {
@@ -424,6 +330,7 @@ mod tests {
             changes: vec![],
             warnings: vec![],
             migrated: vec![],
+            sources: Default::default(),
             duration: Duration::from_secs(1),
             next,
         }
@@ -431,7 +338,7 @@ mod tests {
 
     /// Follows the instance for a while, with the test's own work.
     async fn followed(
-        shared: &Shared,
+        shared: &Arc<Shared>,
         time: Duration,
         begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
     ) {
@@ -445,7 +352,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_panics_is_counted_and_tried_again_and_those_after_it_work() {
-        let shared = shared();
+        let shared = Arc::new(shared());
         let begun = Mutex::new(vec![]);
         followed(&shared, Duration::from_secs(60), |_, _| {
             begun.lock().unwrap().push(Instant::now());

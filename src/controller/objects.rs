@@ -97,23 +97,23 @@ impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> Object
     fn set(&mut self, id: ObjectId, trigger: Trigger) {
         let (now, jitter) = (Instant::now(), self.kind.jitter);
         let retry = self.shared.options.retry;
-        let object = self.known.entry(id).or_insert_with(|| {
+        let object = self.known.entry(id.clone()).or_insert_with(|| {
             let mut schedule = Schedule::new(retry, jitter);
             schedule.ask(now);
-            self.shared.telemetry.asked(self.kind.controller);
+            self.shared.telemetry.asked(self.kind.controller, &id);
             FollowedObject { trigger: trigger.clone(), schedule, is_running: false }
         });
         if object.trigger != trigger {
             object.trigger = trigger;
             object.schedule.ask(now);
-            self.shared.telemetry.asked(self.kind.controller);
+            self.shared.telemetry.asked(self.kind.controller, &id);
         }
     }
 
     fn ask(&mut self, id: &ObjectId) {
         if let Some(object) = self.known.get_mut(id) {
             object.schedule.ask(Instant::now());
-            self.shared.telemetry.asked(self.kind.controller);
+            self.shared.telemetry.asked(self.kind.controller, id);
         }
     }
 
@@ -136,7 +136,7 @@ impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> Object
         object.schedule.begin();
         object.is_running = true;
         let (id, controller) = (id.clone(), self.kind.controller);
-        self.shared.telemetry.began(controller);
+        self.shared.telemetry.began(controller, &id);
         let span = tracing::info_span!(
             "reconcile",
             controller = controller.name(),
@@ -149,7 +149,6 @@ impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> Object
         let work = (self.run)(id.clone());
         let task = self.tasks.spawn(work.instrument(span));
         self.running.insert(task.id(), (id, now));
-        self.shared.telemetry.active(controller, self.tasks.len());
     }
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
@@ -163,8 +162,7 @@ impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> Object
         };
         let Some((id, begun)) = self.running.remove(&task) else { return };
         let now = Instant::now();
-        self.shared.telemetry.ended(self.kind.controller, next, now - begun);
-        self.shared.telemetry.active(self.kind.controller, self.tasks.len());
+        self.shared.telemetry.ended(self.kind.controller, &id, next, now - begun);
         // The object may be gone by now, or another one of its name.
         if let Some(object) = self.known.get_mut(&id) {
             object.is_running = false;

@@ -32,6 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(3600);
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     let Some(resource) = kinds::find("FluxReport").map(|kind| kind.resource_type()) else { return };
     let options = &shared.options;
+    let id = report_id(&shared);
     let mut reports =
         Follower::new(&cluster, resource, Some(&options.namespace), ListOptions::named(INSTANCE_NAME), None).patient();
     let fresh = || Backoff::new(options.retry.shortest, options.retry.longest);
@@ -50,7 +51,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     continue;
                 }
                 let begun = Instant::now();
-                shared.telemetry.began(Controller::Report);
+                shared.telemetry.began(Controller::Report, &id);
                 let is_old = looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
                 // Reset both regardless of the result: a failed report is retried anyway.
                 let has_changed = shared.telemetry.fleet.take_change() | std::mem::take(&mut is_asked);
@@ -75,10 +76,10 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                         Ended::Failed
                     }
                 };
-                shared.telemetry.ended(Controller::Report, ended, begun.elapsed());
+                shared.telemetry.ended(Controller::Report, &id, ended, begun.elapsed());
             }
             () = wires.report.notified() => {
-                shared.telemetry.asked(Controller::Report);
+                shared.telemetry.asked(Controller::Report, &id);
                 (due, is_asked) = (soon(due), true);
             }
             change = reports.next() => {
@@ -98,12 +99,16 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 // After its definition was deleted and restored there is no report, and nothing else would trigger one.
                 let was_defined = std::mem::replace(&mut is_defined, reports.is_served());
                 if (is_defined && !was_defined) || annotations(&before) != annotations(&seen) {
-                    shared.telemetry.asked(Controller::Report);
+                    shared.telemetry.asked(Controller::Report, &id);
                     (due, is_asked) = (soon(due), true);
                 }
             }
         }
     }
+}
+
+fn report_id(shared: &Shared) -> ObjectId {
+    ObjectId { kind: "FluxReport".to_owned(), ..shared.options.instance() }
 }
 
 fn soon(due: Option<Instant>) -> Option<Instant> {
@@ -155,7 +160,7 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
 
 /// Confirms that the report is still correct.
 async fn confirm(cluster: &Cluster, shared: &Shared, generation: Value, begun: Instant) -> Result<(), ClusterError> {
-    let id = ObjectId { kind: "FluxReport".to_owned(), ..shared.options.instance() };
+    let id = report_id(shared);
     let message = format!("Reporting finished in {}", rounded(begun.elapsed()));
     tracing::debug!(controller = "fluxreport", "{message}");
     // The column LASTUPDATED shows this time.

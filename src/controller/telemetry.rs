@@ -27,6 +27,7 @@ use crate::api::FluxInstance;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
 use crate::inspect::redact::plain_address;
+use crate::k8s::ObjectId;
 use crate::reconcile::Outcome;
 
 type Labels = Vec<(&'static str, String)>;
@@ -35,6 +36,7 @@ type Labels = Vec<(&'static str, String)>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Controller {
     Instance,
+    ResourceSet,
     Artifact,
     Drift,
     Report,
@@ -42,12 +44,19 @@ pub(super) enum Controller {
 }
 
 impl Controller {
-    const ALL: [Controller; 5] =
-        [Controller::Instance, Controller::Artifact, Controller::Drift, Controller::Report, Controller::InputProvider];
+    const ALL: [Controller; 6] = [
+        Controller::Instance,
+        Controller::ResourceSet,
+        Controller::Artifact,
+        Controller::Drift,
+        Controller::Report,
+        Controller::InputProvider,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Controller::Instance => "fluxinstance",
+            Controller::ResourceSet => "resourceset",
             Controller::Artifact => "fluxinstance_artifact",
             Controller::Drift => "fluxinstance_drift",
             Controller::Report => "fluxreport",
@@ -88,10 +97,13 @@ struct State {
     next_run: Option<Instant>,
     /// The field managers in the drift metric.
     managers: BTreeSet<String>,
-    /// For each loop, the time of a request that has not started yet, and the time when it started.
-    asked: BTreeMap<Controller, Instant>,
-    began: BTreeMap<Controller, Instant>,
+    /// Since when runs of an object are asked for and not begun, and since when they are at work.
+    asked: BTreeMap<RunKey, Instant>,
+    began: BTreeMap<RunKey, Instant>,
 }
+
+/// A loop and one of its objects.
+type RunKey = (Controller, ObjectId);
 
 /// Limit for distinct field managers in the drift metric.
 const NAMED_MANAGERS: usize = 50;
@@ -199,7 +211,7 @@ impl Telemetry {
         );
         registry.register(
             "workqueue_unfinished_work_seconds",
-            "How long the run that goes on takes already",
+            "How long the runs that go on take already, all together",
             self.unfinished.clone(),
         );
         registry.register(
@@ -234,9 +246,10 @@ impl Telemetry {
     pub fn metrics(&self) -> String {
         let began = self.state().began.clone();
         for controller in Controller::ALL {
-            let seconds = began.get(&controller).map_or(0.0, |began| began.elapsed().as_secs_f64());
-            self.unfinished.get_or_create(&controller.queue()).set(seconds);
-            self.longest.get_or_create(&controller.queue()).set(seconds);
+            let of_loop = began.iter().filter(|((of, _), _)| *of == controller);
+            let seconds: Vec<f64> = of_loop.map(|(_, began)| began.elapsed().as_secs_f64()).collect();
+            self.unfinished.get_or_create(&controller.queue()).set(seconds.iter().fold(0.0, |sum, one| sum + one));
+            self.longest.get_or_create(&controller.queue()).set(seconds.into_iter().fold(0.0, f64::max));
         }
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -275,35 +288,42 @@ impl Telemetry {
         }
     }
 
-    pub(super) fn asked(&self, controller: Controller) {
-        self.depth.get_or_create(&controller.queue()).set(1);
+    /// Counts the runs of a loop among those that wait or are at work.
+    fn count(runs: &BTreeMap<RunKey, Instant>, controller: Controller) -> i64 {
+        let count = runs.keys().filter(|(of, _)| *of == controller).count();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn asked(&self, controller: Controller, object: &ObjectId) {
+        let mut state = self.state();
         // A run that is already due is not counted again.
-        if let Entry::Vacant(first) = self.state().asked.entry(controller) {
+        if let Entry::Vacant(first) = state.asked.entry((controller, object.clone())) {
             first.insert(Instant::now());
             self.adds.get_or_create(&controller.queue()).inc();
         }
+        self.depth.get_or_create(&controller.queue()).set(Self::count(&state.asked, controller));
     }
 
-    pub(super) fn began(&self, controller: Controller) {
-        self.depth.get_or_create(&controller.queue()).set(0);
-        self.active.get_or_create(&controller.label()).set(1);
+    pub(super) fn began(&self, controller: Controller, object: &ObjectId) {
         let name = controller.name();
+        let key = (controller, object.clone());
         let mut state = self.state();
         let now = Instant::now();
-        state.began.insert(controller, now);
         // A run that its interval made due is requested and started at once.
-        let asked = state.asked.remove(&controller).unwrap_or_else(|| {
+        let asked = state.asked.remove(&key).unwrap_or_else(|| {
             self.adds.get_or_create(&controller.queue()).inc();
             now
         });
+        state.began.insert(key, now);
+        self.depth.get_or_create(&controller.queue()).set(Self::count(&state.asked, controller));
+        self.active.get_or_create(&controller.label()).set(Self::count(&state.began, controller));
         self.queue_time.get_or_create(&controller.queue()).observe((now - asked).as_secs_f64());
         *state.dump.runs.entry(name).or_default() += 1;
         state.dump.working.retain(|one| *one != name);
         state.dump.working.push(name);
     }
 
-    pub(super) fn ended(&self, controller: Controller, ended: Ended, took: Duration) {
-        self.active.get_or_create(&controller.label()).set(0);
+    pub(super) fn ended(&self, controller: Controller, object: &ObjectId, ended: Ended, took: Duration) {
         self.time.get_or_create(&controller.label()).observe(took.as_secs_f64());
         self.work_time.get_or_create(&controller.queue()).observe(took.as_secs_f64());
         let result = match ended {
@@ -323,13 +343,12 @@ impl Telemetry {
             self.terminal_errors.get_or_create(&controller.label()).inc();
         }
         let mut state = self.state();
-        state.began.remove(&controller);
-        state.dump.working.retain(|one| *one != controller.name());
-    }
-
-    /// So many runs of a loop go on at the same time.
-    pub(super) fn active(&self, controller: Controller, workers: usize) {
-        self.active.get_or_create(&controller.label()).set(i64::try_from(workers).unwrap_or(i64::MAX));
+        state.began.remove(&(controller, object.clone()));
+        let active = Self::count(&state.began, controller);
+        self.active.get_or_create(&controller.label()).set(active);
+        if active == 0 {
+            state.dump.working.retain(|one| *one != controller.name());
+        }
     }
 
     pub(super) fn panicked(&self, controller: Controller) {
@@ -503,9 +522,9 @@ mod tests {
     fn every_run_was_added_to_its_queue_once_whatever_made_it_due() {
         let telemetry = Telemetry::new("1", "linux/amd64");
         let run = |requests: usize| {
-            (0..requests).for_each(|_| telemetry.asked(Controller::Report));
-            telemetry.began(Controller::Report);
-            telemetry.ended(Controller::Report, Ended::Done(None), Duration::ZERO);
+            (0..requests).for_each(|_| telemetry.asked(Controller::Report, &ObjectId::default()));
+            telemetry.began(Controller::Report, &ObjectId::default());
+            telemetry.ended(Controller::Report, &ObjectId::default(), Ended::Done(None), Duration::ZERO);
         };
         run(0);
         run(1);
@@ -523,14 +542,14 @@ mod tests {
     #[test]
     fn runs_are_counted_under_the_names_that_dashboards_draw() {
         let telemetry = Telemetry::new("1", "linux/amd64");
-        telemetry.asked(Controller::Instance);
-        telemetry.began(Controller::Instance);
+        telemetry.asked(Controller::Instance, &ObjectId::default());
+        telemetry.began(Controller::Instance, &ObjectId::default());
         assert_eq!(telemetry.dump().working, ["fluxinstance"]);
         std::thread::sleep(Duration::from_millis(5));
         let unfinished = telemetry.metrics();
         let unfinished = line(&unfinished, "workqueue_unfinished_work_seconds{name=\"fluxinstance\"");
         assert_ne!(unfinished.rsplit(' ').next(), Some("0.0"), "{unfinished}");
-        telemetry.ended(Controller::Instance, Ended::Failed, Duration::from_millis(300));
+        telemetry.ended(Controller::Instance, &ObjectId::default(), Ended::Failed, Duration::from_millis(300));
         let metrics = telemetry.metrics();
         for (start, value) in [
             ("controller_runtime_reconcile_total{controller=\"fluxinstance\",result=\"error\"}", "1"),

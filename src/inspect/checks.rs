@@ -13,7 +13,6 @@ use super::read::snapshot::Snapshot;
 use super::upgrade::{self, Argument, Target};
 use super::why::{CauseGroup, Overview, overview};
 use super::{components, operator, trace, version};
-use crate::api::crd;
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind, INSTANCE};
 use crate::api::lease::Holder;
 use crate::api::operator::OperatorState;
@@ -532,7 +531,6 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             }
         }
     }
-    not_served(snapshot, options.namespace, &mut group);
     if let Some(running) = version::operator_version(snapshot) {
         let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
         // Another operator counts its versions for itself.
@@ -551,27 +549,6 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
         }
     }
     group
-}
-
-/// Objects that only the reference operator reconciles: without it they hang when they are deleted.
-fn not_served(snapshot: &Snapshot, namespace: &str, group: &mut Group) {
-    const NAMED: usize = 5;
-    if operator::deployment(snapshot, namespace).is_some_and(|deployment| !runs_this_program(deployment)) {
-        return;
-    }
-    let defined = snapshot.list(&CRD, None);
-    for kind in crd::NOT_SERVED.iter().filter_map(|kind| kinds::of(well_known::GROUP, kind)) {
-        if !defined.iter().any(|crd| fields::text(crd, "/spec/names/kind") == kind.kind) {
-            continue;
-        }
-        let objects = snapshot.list(&kind.resource_type(), None);
-        let names: Vec<String> = objects.iter().take(NAMED).map(|object| ObjectId::of(object).to_string()).collect();
-        if let Some(more) = objects.len().checked_sub(names.len()).filter(|_| !names.is_empty()) {
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let message = format!("nobody serves {}{more}", names.join(", "));
-            group.warn(kind.plural, message, NextStep::ReleaseResourceSets);
-        }
-    }
 }
 
 fn components_group(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
@@ -866,39 +843,6 @@ mod tests {
             operator_deployment(1),
         ]);
         assert_eq!(find(&check(&snapshot, OPTIONS), "source-controller").verdict, Verdict::Fail);
-    }
-
-    #[test]
-    fn objects_that_nobody_serves_are_named_unless_their_operator_is_there() {
-        let set = |name: &str| {
-            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
-            "metadata": {"name": name, "namespace": "apps"}})
-        };
-        let definition = crd::resource_set();
-        let mut theirs = operator_deployment(1);
-        theirs["spec"]["template"] =
-            json!({"spec": {"containers": [{"name": "manager", "args": ["--log-level=info"]}]}});
-        let mut ours = theirs.clone();
-        ours["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["controller"]);
-        let objects = [definition, set("a"), set("b")];
-        let found = |with: Option<Value>| {
-            let snapshot = Snapshot::of_dump(objects.iter().cloned().chain(with));
-            let options = CheckOptions {
-                pre: false,
-                namespace: "fs",
-                client: "0.1.0",
-                now: "2026-01-01T00:00:00Z".parse().unwrap(),
-                to: None,
-                distribution: None,
-            };
-            let report = check(&snapshot, options);
-            let group = report.groups.into_iter().find(|group| group.name == "operator").unwrap();
-            group.checks.into_iter().find(|check| check.name == "resourcesets").map(|check| check.message)
-        };
-        let named = Some("nobody serves ResourceSet/apps/a, ResourceSet/apps/b".to_owned());
-        assert_eq!(found(None), named);
-        assert_eq!(found(Some(ours)), named);
-        assert_eq!(found(Some(theirs)), None);
     }
 
     #[test]

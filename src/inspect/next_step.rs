@@ -34,8 +34,6 @@ pub enum NextStep {
         name: String,
         secret: SecretKind,
     },
-    /// Release ResourceSets that no operator serves.
-    ReleaseResourceSets,
     ListVersions,
     ListImages,
     CheckRights,

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 
 use super::bindings::{admin_bindings, is_own};
 use super::manifests::{OperatorParams, manifests, obsolete};
-use super::resource_sets::{UnservedObject, unserved_objects};
 use super::{Kept, OperatorError};
 use crate::api::operator::{is_operator, runs_this_program};
 use crate::cluster::{Cluster, ClusterError, Propagation};
@@ -24,7 +23,7 @@ use crate::reconcile::apply::{self, Applied};
 use crate::reconcile::health::{self, Goal, Waited};
 use crate::reconcile::interrupt::{Hear, never};
 use crate::reconcile::live_objects::LiveObjects;
-use crate::reconcile::plan::{self, ApplyStage, PlannedObject, Step};
+use crate::reconcile::plan::{self, ApplyStage, Comparison, PlannedObject, Recreation, Step};
 use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
 
 /// Number of concurrent requests.
@@ -49,9 +48,7 @@ pub struct InstallPlan {
     pub admin_bindings: Vec<ObjectId>,
     /// Ports of the replaced operator's Service that are removed: number and name.
     pub closed_ports: Vec<(ObjectId, i64, String)>,
-    /// Objects that no operator would serve.
-    pub unserved: Vec<UnservedObject>,
-    /// Whether the replaced operator serves them.
+    /// Whether the operator of another program is replaced.
     pub replaces_another: bool,
     /// The Helm release of the current operator.
     pub helm_release: Option<String>,
@@ -69,12 +66,6 @@ impl InstallPlan {
     pub fn is_admin_binding(&self, id: &ObjectId) -> bool {
         self.live.get(id).is_some_and(|live| fields::text(live, "/roleRef/name") == "cluster-admin")
     }
-
-    /// Returns why the plan cannot be carried out: objects would not be served any more, unless that is to be ignored.
-    pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
-        let is_refused = self.replaces_another && !self.unserved.is_empty() && !ignore_unserved;
-        is_refused.then(|| OperatorError::Unserved { objects: self.unserved.clone() })
-    }
 }
 
 /// The result of an installation.
@@ -91,11 +82,8 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     let mut desired = manifests(params);
     let leftovers = obsolete(params);
     let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).chain(leftovers.iter().cloned()).collect();
-    let (live, unserved, mut admin_bindings) = futures::try_join!(
-        LiveObjects::take(cluster, &ids, CONCURRENCY),
-        unserved_objects(cluster, None),
-        admin_bindings(cluster, &params.namespace)
-    )?;
+    let (live, mut admin_bindings) =
+        futures::try_join!(LiveObjects::take(cluster, &ids, CONCURRENCY), admin_bindings(cluster, &params.namespace))?;
     let deployment = ids.iter().find(|id| id.kind == "Deployment").cloned().unwrap_or_default();
     let present = live.get(&deployment);
 
@@ -123,7 +111,13 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
         live.get(&id).is_some_and(|there| is_leaving(&id) || !can_become(there, object))
     };
     let (anew, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
-    let planned = plan::objects(cluster, &live, changeable, &taken_over(), &BTreeSet::new(), CONCURRENCY).await;
+    let comparison = Comparison {
+        extra_managers: &taken_over(),
+        trusted: &BTreeSet::new(),
+        concurrency: CONCURRENCY,
+        recreation: Recreation::Never,
+    };
+    let planned = plan::objects(cluster, &live, changeable, comparison).await;
     let mut objects = planned.map_err(OperatorError::Refused)?;
     let recreates = anew.iter().map(ObjectId::of).collect();
     objects.extend(anew.into_iter().map(created));
@@ -138,7 +132,6 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
         keeps,
         admin_bindings,
         closed_ports,
-        unserved,
         replaces_another: present.is_some_and(|present| is_operator(present) && !runs_this_program(present)),
         helm_release: present.and_then(|present| fields::annotation(present, HELM_RELEASE)).map(str::to_owned),
         live,
@@ -149,18 +142,13 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
 /// Carries a plan out and waits until `ready_by` for a ready pod; `None` does not wait.
 ///
 /// # Errors
-/// Objects would not be served any more, unless that is `ignored`; the API server refuses an object; the operator does
-/// not become ready in time.
+/// The API server refuses an object; the operator does not become ready in time.
 pub async fn install(
     cluster: &Cluster,
     mut plan: InstallPlan,
-    ignore_unserved: bool,
     ready_by: Option<Instant>,
     progress: &dyn Progress,
 ) -> Result<Installed, OperatorError> {
-    if let Some(refusal) = plan.refusal(ignore_unserved) {
-        return Err(refusal);
-    }
     let (interrupts, extra_managers) = (never(), taken_over());
     let context = RunContext {
         cluster,

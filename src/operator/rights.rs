@@ -33,11 +33,49 @@ struct Rule {
 /// Cluster-wide rights.
 const CLUSTER: &[Rule] = &[
     Rule {
-        why: "Finds instances of other namespaces before one is installed, and objects of kinds that nobody serves.",
+        why: "Finds instances of other namespaces before one is installed, and follows ResourceSets and their providers everywhere.",
         groups: &[well_known::GROUP],
         resources: OWN_KINDS,
         names: &[],
         verbs: READ,
+    },
+    Rule {
+        why: "Takes ResourceSets and their providers of all namespaces into its care with a finalizer.",
+        groups: &[well_known::GROUP],
+        resources: &["resourcesets", "resourcesetinputproviders"],
+        names: &[],
+        verbs: &["patch", "update"],
+    },
+    Rule {
+        why: "Says what became of them.",
+        groups: &[well_known::GROUP],
+        resources: &["resourcesets/status", "resourcesetinputproviders/status"],
+        names: &[],
+        verbs: &["patch", "update"],
+    },
+    Rule {
+        why: "Applies what a ResourceSet stands for with the rights of the service account that it names, and looks whether that is \
+              still there. A ResourceSet without one is applied with the rights listed here, which take no part of an \
+              application: give it a service account, or bind the operator to what it shall apply.",
+        groups: &[""],
+        resources: &["serviceaccounts"],
+        names: &[],
+        verbs: &["get", "impersonate"],
+    },
+    Rule {
+        why: "Sees changes of the ConfigMaps and Secrets that ResourceSets use, where these are labelled so. Only their metadata is \
+              asked for, which no rule can say.",
+        groups: &[""],
+        resources: &["configmaps", "secrets"],
+        names: &[],
+        verbs: &["list", "watch"],
+    },
+    Rule {
+        why: "Tells what it does, in the namespaces of its objects.",
+        groups: &[""],
+        resources: &["events"],
+        names: &[],
+        verbs: &["create", "patch"],
     },
     Rule {
         why: "Installs, upgrades and removes the definitions of Flux; which there are depends on the version of Flux.",

@@ -12,9 +12,7 @@ use tokio::time::Instant;
 use super::bindings::{admin_bindings, is_own};
 use super::install::{CONCURRENCY, HELM_RELEASE, remove, wait_for};
 use super::manifests::{OperatorParams, manifests, obsolete};
-use super::resource_sets::{UnservedObject, unserved_objects};
 use super::{Kept, OperatorError};
-use crate::api::crd;
 use crate::api::kinds::{self, FluxKind, INSTANCE, LEASE};
 use crate::api::well_known::{GROUP, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
@@ -26,6 +24,8 @@ use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::progress::{Action, Progress, Stage, Update};
 
 const DEFINITION: &str = "CustomResourceDefinition";
+/// Kinds of which an operator looks after the objects of every namespace.
+const OF_SETS: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
 
 /// The planned deletions of an uninstallation.
 #[derive(Debug, Serialize)]
@@ -36,8 +36,8 @@ pub struct OperatorUninstallPlan {
     pub keeps: Vec<Kept>,
     /// Instances that the operator reconciles; they must be removed first.
     pub instances: Vec<ObjectId>,
-    /// Objects whose finalizer would never be cleared.
-    pub unserved: Vec<UnservedObject>,
+    /// ResourceSets and their providers, of any namespace: they stay, and hang when they are deleted before an operator is back.
+    pub resource_sets: Vec<ObjectId>,
     /// The operator's Helm release.
     pub helm_release: Option<String>,
     #[serde(skip)]
@@ -48,20 +48,17 @@ pub struct OperatorUninstallPlan {
 
 impl OperatorUninstallPlan {
     /// Returns why the plan cannot be carried out.
-    pub fn refusal(&self, ignore_unserved: bool) -> Option<OperatorError> {
+    pub fn refusal(&self) -> Option<OperatorError> {
         if !self.instances.is_empty() {
             return Some(OperatorError::InstancesExist { instances: self.instances.clone() });
         }
-        self.refusal_beside_instances(ignore_unserved)
+        self.refusal_beside_instances()
     }
 
     /// Like [`Self::refusal`], if the instances are removed first.
-    pub fn refusal_beside_instances(&self, ignore_unserved: bool) -> Option<OperatorError> {
-        if let Some(release) = self.helm_release.clone() {
-            return Some(OperatorError::HelmRelease { release, namespace: self.namespace.clone() });
-        }
-        let hangs = !ignore_unserved && self.unserved.iter().any(|one| one.has_finalizer);
-        hangs.then(|| OperatorError::Unserved { objects: self.unserved.clone() })
+    pub fn refusal_beside_instances(&self) -> Option<OperatorError> {
+        let release = self.helm_release.clone()?;
+        Some(OperatorError::HelmRelease { release, namespace: self.namespace.clone() })
     }
 }
 
@@ -85,9 +82,9 @@ pub async fn uninstall_operator_plan(
         DEFINITION => 2,
         _ => 1,
     });
-    let (live, unserved, admin_bindings) = futures::try_join!(
+    let (live, resource_sets, admin_bindings) = futures::try_join!(
         LiveObjects::take(cluster, &ids, CONCURRENCY),
-        unserved_objects(cluster, None),
+        resource_sets(cluster),
         admin_bindings(cluster, namespace)
     )?;
     let all_instances = list_ids(cluster, &INSTANCE).await?;
@@ -103,7 +100,7 @@ pub async fn uninstall_operator_plan(
         let reason = match id.kind.as_str() {
             "Namespace" => Some("it may contain other resources".to_owned()),
             DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
-            DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &unserved).await?,
+            DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &resource_sets).await?,
             "Lease" => None,
             _ if is_own(there, namespace) => None,
             kind if kind.ends_with("RoleBinding") => Some("it binds others than the operator".to_owned()),
@@ -128,10 +125,19 @@ pub async fn uninstall_operator_plan(
         deletes,
         keeps,
         instances,
-        unserved,
+        resource_sets,
         helm_release,
         live,
     })
+}
+
+/// Returns the ResourceSets and input providers of all namespaces.
+async fn resource_sets(cluster: &Cluster) -> Result<Vec<ObjectId>, ClusterError> {
+    let mut found = vec![];
+    for kind in OF_SETS.iter().filter_map(|kind| kinds::of(GROUP, kind)) {
+        found.extend(list_ids(cluster, &kind.resource_type()).await?);
+    }
+    Ok(found)
 }
 
 async fn list_ids(cluster: &Cluster, kind: &ResourceType) -> Result<Vec<ObjectId>, ClusterError> {
@@ -145,11 +151,11 @@ async fn why_definition_stays(
     definition: &Value,
     namespace: &str,
     instances_elsewhere: &[ObjectId],
-    unserved: &[UnservedObject],
+    resource_sets: &[ObjectId],
 ) -> Result<Option<String>, ClusterError> {
     let kind = fields::text(definition, "/spec/names/kind");
-    if crd::NOT_SERVED.contains(&kind) {
-        let stored = unserved.iter().filter(|one| one.object.kind == kind).count();
+    if OF_SETS.contains(&kind) {
+        let stored = resource_sets.iter().filter(|id| id.kind == kind).count();
         return Ok((stored > 0).then(|| format!("{stored} {kind} would go with it")));
     }
     let elsewhere = match kinds::of(GROUP, kind).map(FluxKind::resource_type) {
@@ -163,17 +169,14 @@ async fn why_definition_stays(
 /// Removes the operator as planned; waits until `deadline` for the end of its pods and of the definitions.
 ///
 /// # Errors
-/// An instance exists; the operator belongs to a Helm release; objects would keep a finalizer that no operator clears,
-/// unless that is `ignored`; an object still exists at the deadline; the API server does not answer. The next run
-/// continues from there.
+/// An instance is there; it belongs to a Helm release; something is still there at the deadline; the API server cannot be asked. The next run goes on from there.
 pub async fn uninstall_operator(
     cluster: &Cluster,
     mut plan: OperatorUninstallPlan,
-    ignore_unserved: bool,
     deadline: Instant,
     progress: &dyn Progress,
 ) -> Result<Vec<ObjectId>, OperatorError> {
-    if let Some(refusal) = plan.refusal(ignore_unserved) {
+    if let Some(refusal) = plan.refusal() {
         return Err(refusal);
     }
     let interrupts = never();

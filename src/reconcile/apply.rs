@@ -10,15 +10,17 @@ use super::context::RunContext;
 use super::interrupt::{Hear, Interrupt, interrupted, requested_stop};
 use super::live_objects::LiveObjects;
 use super::outcome::ApplyError;
-use super::plan::{self, Decision, PlannedObject, Step};
+use super::plan::{self, Decision, PlannedObject, Recreation, Step};
 use super::progress::{Action, Change, Update};
 use crate::api::takeover;
 use crate::api::well_known::RECONCILER_FIELD_MANAGER;
-use crate::cluster::{Cluster, WriteOptions};
+use crate::cluster::{Cluster, ClusterError, Propagation, WriteOptions};
 use crate::format::backoff::Backoff;
 
 /// Limit for a newly defined kind to be served.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// How long an object that is made anew may take to go.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// Limit for answers to requests in flight after a run was stopped.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
@@ -87,7 +89,7 @@ async fn apply(
     live: Option<Value>,
     extra_managers: &[String],
 ) -> Result<(Action, Value), ApplyError> {
-    let failed = |source| ApplyError { object: planned.object.clone(), phase: "apply", source };
+    let failed = |source| ApplyError::new(&planned.desired, "apply", source);
     let (step, live) = match planned.deferred {
         false => (planned.step, live),
         true => {
@@ -98,6 +100,13 @@ async fn apply(
     if let (Step::Unchanged, Some(live)) = (step, &live) {
         return Ok((Action::Unchanged, live.clone()));
     }
+    let live = match (step, live) {
+        (Step::Recreate, live) => {
+            delete_and_wait(cluster, planned, live).await.map_err(failed)?;
+            None
+        }
+        (_, live) => live,
+    };
     if let Some(live) = live {
         // A conflict means that someone wrote in between, or that this patch succeeded and its answer was lost.
         let take_over = |live: Value| async move {
@@ -110,7 +119,22 @@ async fn apply(
     }
     let applied =
         cluster.apply(&planned.desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER)).await.map_err(failed)?;
-    Ok((if step == Step::Create { Action::Created } else { Action::Configured }, applied))
+    Ok((if matches!(step, Step::Create | Step::Recreate) { Action::Created } else { Action::Configured }, applied))
+}
+
+/// Deletes an object that is made anew, and waits until it is gone.
+async fn delete_and_wait(cluster: &Cluster, planned: &PlannedObject, live: Option<Value>) -> Result<(), ClusterError> {
+    if let Some(live) = live {
+        let delete = |live: Value| async move { cluster.delete_exactly(&live, Propagation::Background).await };
+        cluster.retry_on_conflict(&planned.object, live, delete).await?;
+    }
+    let deadline = tokio::time::Instant::now() + GONE_WITHIN;
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
+    // An object that is still there at the deadline makes the apply fail with the words of the API server.
+    while cluster.read(&planned.object).await?.is_some() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(backoff.next_pause()).await;
+    }
+    Ok(())
 }
 
 /// Compares an object whose kind or namespace was created in an earlier stage, which the server needs time to notice.
@@ -123,7 +147,7 @@ async fn decide_when_served(
     let deadline = tokio::time::Instant::now() + SERVED_WITHIN;
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
-        match plan::decide(cluster, &planned.desired, live, extra_managers).await {
+        match plan::decide(cluster, &planned.desired, live, extra_managers, Recreation::Never).await {
             Err(error) if error.source.is_absent() && tokio::time::Instant::now() < deadline => {
                 tokio::time::sleep(backoff.next_pause()).await;
             }

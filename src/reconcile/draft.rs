@@ -15,12 +15,12 @@ use super::live_objects::LiveObjects;
 use super::options::PlanOptions;
 use super::outcome::{Failure, ReconcileError, Stop};
 use super::ownership;
-use super::plan::{self, Plan, PlannedInstance};
+use super::plan::{self, Comparison, Plan, PlannedInstance, Recreation};
 use super::progress::{Progress, Stage, Update};
 use super::status::instance_id;
 use crate::api::manifest::Manifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
-use crate::api::{CheckedInstance, FluxInstance, InventoryEntry};
+use crate::api::{CheckedInstance, FluxInstance, InventoryEntry, InventoryOwner, OwnerKind};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::distribution::Distribution;
@@ -253,6 +253,12 @@ fn build_checked(
     Ok(built)
 }
 
+/// Returns the owner of what an instance installs.
+pub(super) fn owner_of(instance: &FluxInstance) -> InventoryOwner {
+    let id = instance_id(instance);
+    InventoryOwner::new(OwnerKind::FluxInstance, id.namespace, id.name)
+}
+
 /// Returns the objects of an inventory, and the entries that cannot be parsed, which are kept as they are.
 pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
     let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
@@ -319,10 +325,16 @@ pub(super) async fn make_plan(
     options: &PlanOptions,
 ) -> Result<Plan, Stop> {
     let id = instance_id(instance);
+    let owner = owner_of(instance);
     let seen = built.objects.iter().filter_map(|object| live.get(&ObjectId::of(object)));
-    ownership::refuse_foreign_objects(cluster, &id, seen).await?;
-    let objects =
-        plan::objects(cluster, live, built.objects, &options.extra_managers, of_distribution, options.concurrency);
+    ownership::refuse_foreign_objects(cluster, &owner, seen).await?;
+    let comparison = Comparison {
+        extra_managers: &options.extra_managers,
+        trusted: of_distribution,
+        concurrency: options.concurrency,
+        recreation: Recreation::Never,
+    };
+    let objects = plan::objects(cluster, live, built.objects, comparison);
     let objects = objects.await.map_err(Failure::Apply)?;
     for object in &objects {
         if let Some(seen) = &object.live {
@@ -331,7 +343,7 @@ pub(super) async fn make_plan(
     }
     let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.clone()).collect();
     let (owned, unreadable) = read_inventory(instance);
-    let prune = plan::prune(cluster, live, plan::stale(&owned, &keys), &id).await?;
+    let prune = plan::prune(cluster, live, plan::stale(&owned, &keys), &owner).await?;
     if let Some((object, definition)) = plan::needed_definition(&objects, &prune) {
         let (object, definition) = (object.to_string(), definition.to_string());
         return Err(Failure::Build(BuildError::DefinitionNeeded { object, definition }).into());

@@ -15,12 +15,14 @@ use super::progress::{Progress, Update};
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
 use crate::cluster::watch::{Change, Follower};
-use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble;
 use crate::k8s::{ObjectId, fields};
 
+/// How often objects are read that may not be watched.
+const POLL_EVERY: Duration = Duration::from_secs(2);
 const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of a wait.
@@ -40,6 +42,8 @@ pub enum Waited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     Healthy,
+    /// As `Healthy`, but the first object that will not recover ends the wait.
+    HealthyOrFailed,
     Gone,
 }
 
@@ -108,7 +112,7 @@ async fn retry_deletion(cluster: &Cluster, definitions: impl Iterator<Item = &Ob
 
 fn health(live: Option<&Value>) -> Health {
     match live {
-        Some(live) => kstatus::compute(live),
+        Some(live) => kstatus::compute_for_flux(live),
         None => Health { status: Status::NotFound, message: "Resource not found".into() },
     }
 }
@@ -128,7 +132,7 @@ struct Wait {
 impl Wait {
     fn is_reached(&self, state: &State) -> bool {
         match self.goal {
-            Goal::Healthy => state.health.is_current(),
+            Goal::Healthy | Goal::HealthyOrFailed => state.health.is_current(),
             Goal::Gone => state.health.status == Status::NotFound,
         }
     }
@@ -172,7 +176,9 @@ impl Wait {
             };
             let namespace = Some(first.namespace.as_str()).filter(|namespace| !namespace.is_empty());
             let resource = cluster.resource(&first).await?;
-            changes.push(stream(first.clone(), Follower::new(cluster, resource, namespace, selector, None)));
+            let follower = Follower::new(cluster, resource, namespace, selector, None);
+            let ids = ids.into_iter().cloned().collect();
+            changes.push(stream_or_poll(cluster.clone(), first.clone(), follower, ids));
         }
         for namespace in pod_namespaces {
             let follower = Follower::new(cluster, kinds::POD, Some(namespace), ListOptions::default(), None);
@@ -240,7 +246,7 @@ impl Wait {
         let pods = &self.pods;
         for (key, state) in &mut self.states {
             let reached = match goal {
-                Goal::Healthy => state.health.is_current(),
+                Goal::Healthy | Goal::HealthyOrFailed => state.health.is_current(),
                 Goal::Gone => state.health.status == Status::NotFound,
             };
             let now = match reached {
@@ -268,7 +274,12 @@ impl Wait {
         if left.peek().is_none() {
             return Some(Waited::Reached);
         }
-        let hopeless = goal == Goal::Healthy && left.all(|state| state.health.status == Status::Failed);
+        let has_failed = |state: &State| state.health.status == Status::Failed;
+        let hopeless = match goal {
+            Goal::Healthy => left.all(has_failed),
+            Goal::HealthyOrFailed => left.any(has_failed),
+            Goal::Gone => false,
+        };
         hopeless.then(|| self.unhealthy(live_objects, false))
     }
 
@@ -305,6 +316,40 @@ fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -
 /// Whether a collection contains the pods behind Deployments.
 fn is_pods(of: &ObjectId) -> bool {
     of.kind == "Pod" && of.name.is_empty()
+}
+
+/// Follows objects by a watch, or where that is not allowed by reading each of them again and again: a service account needs no
+/// more than to get what it applies.
+fn stream_or_poll(
+    cluster: Cluster,
+    of: ObjectId,
+    follower: Follower,
+    ids: Vec<ObjectId>,
+) -> BoxStream<'static, (ObjectId, Result<Change, ClusterError>)> {
+    let polled_of = of.clone();
+    let polled = futures::stream::unfold((cluster, ids, false), |(cluster, ids, is_later)| async move {
+        if is_later {
+            tokio::time::sleep(POLL_EVERY).await;
+        }
+        let mut items = vec![];
+        for id in &ids {
+            match cluster.read(id).await {
+                Ok(live) => items.extend(live),
+                Err(error) => return Some((Err(error), (cluster, ids, true))),
+            }
+        }
+        Some((Ok(Change::All(items)), (cluster, ids, true)))
+    });
+    let polled = polled.map(move |change| (polled_of.clone(), change));
+    let mut polled = Some(polled.boxed());
+    stream(of, follower)
+        .flat_map(move |(of, change)| match change {
+            Err(error) if error.category() == Category::Denied => {
+                polled.take().unwrap_or_else(|| futures::stream::empty().boxed())
+            }
+            change => futures::stream::iter([(of, change)]).boxed(),
+        })
+        .boxed()
 }
 
 /// The stream ends after a failure.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde_json::Value;
 
+use crate::api::InventoryOwner;
 use crate::api::well_known::PART_OF_LABEL;
-use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::{ObjectId, fields, storage_version};
 
 /// The known live objects of a run. Applied objects replace listed ones, so the state stays current during the run.
@@ -50,6 +51,36 @@ async fn items(cluster: &Cluster, collection: &Collection, ids: &[&ObjectId]) ->
     let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
     let list = cluster.list_all(&resource, namespace, &selector(collection, ids)).await?;
     Ok(list.map(|list| list.items).unwrap_or_default())
+}
+
+/// The objects of one collection of a ResourceSet, as far as they are known.
+enum OwnedItems {
+    Listed(Vec<Value>),
+    /// They have to be asked for by name.
+    Unlisted(Vec<ObjectId>),
+}
+
+async fn owned_items(
+    cluster: &Cluster,
+    collection: &Collection,
+    ids: &[&ObjectId],
+    selector: &ListOptions,
+) -> Result<OwnedItems, ClusterError> {
+    let by_name = || Ok(OwnedItems::Unlisted(ids.iter().map(|id| (*id).clone()).collect()));
+    let Some(first) = ids.first() else { return Ok(OwnedItems::Listed(vec![])) };
+    if ids.len() == 1 {
+        return by_name();
+    }
+    let resource = match cluster.resource(first).await {
+        Err(error) if error.is_api_missing() => return Ok(OwnedItems::Listed(vec![])),
+        resource => resource?,
+    };
+    let namespace = Some(collection.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    match cluster.list_all(&resource, namespace, selector).await {
+        Ok(list) => Ok(OwnedItems::Listed(list.map(|list| list.items).unwrap_or_default())),
+        Err(error) if error.category() == Category::Denied => by_name(),
+        Err(error) => Err(error),
+    }
 }
 
 impl LiveObjects {
@@ -118,6 +149,58 @@ impl LiveObjects {
         self.live.extend(more.live);
         self.absent.extend(more.absent);
         Ok(())
+    }
+
+    /// Reads objects of a ResourceSet of which nothing is known yet: with one list for each kind and namespace by the labels of the
+    /// owner, because strangers may be many there. Whoever may not list is asked for each object by its name instead.
+    ///
+    /// An object that the labels do not find stays unknown, not absent.
+    pub async fn add_of<'i>(
+        &mut self,
+        cluster: &Cluster,
+        owner: &InventoryOwner,
+        ids: impl IntoIterator<Item = &'i ObjectId>,
+        concurrency: usize,
+    ) -> Result<(), ClusterError> {
+        let is_known = |id: &&ObjectId| self.live.contains_key(*id) || self.absent.contains(*id);
+        let mut collections: BTreeMap<Collection, Vec<&ObjectId>> = BTreeMap::new();
+        for id in ids.into_iter().filter(|id| !is_known(id)) {
+            let collection =
+                Collection { group: id.group.clone(), kind: id.kind.clone(), namespace: id.namespace.clone() };
+            collections.entry(collection).or_default().push(id);
+        }
+        let selector = ListOptions::labelled(owner.selector());
+        let selector = &selector;
+        let mut jobs = vec![];
+        for (collection, ids) in &collections {
+            jobs.push(async move { owned_items(cluster, collection, ids, selector).await }.boxed());
+        }
+        let lists: Vec<OwnedItems> =
+            futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
+        let mut unlisted: Vec<ObjectId> = vec![];
+        for list in lists {
+            match list {
+                OwnedItems::Listed(items) => items.into_iter().for_each(|item| self.set(item)),
+                OwnedItems::Unlisted(ids) => unlisted.extend(ids),
+            }
+        }
+        let jobs: Vec<_> = unlisted
+            .iter()
+            .map(|id| async move { Ok::<_, ClusterError>((id, cluster.read(id).await?)) }.boxed())
+            .collect();
+        let found: Vec<_> = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1)).try_collect().await?;
+        for (id, live) in found {
+            match live {
+                Some(live) => self.set(live),
+                None => drop(self.absent.insert(id.clone())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns every object that was seen.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        self.live.values()
     }
 
     /// Returns a live object, if it was seen.

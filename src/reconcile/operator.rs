@@ -9,6 +9,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::outcome::ReconcileError;
 use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
 use crate::api::lease::{Holder, LeaseRecord};
 use crate::api::operator::{OperatorState, desired_replicas, has_ready_pod, is_operator, ready_replicas};
@@ -103,6 +104,35 @@ pub async fn find_coverage(
         Ok(operators) => Ok(coverage_of(&operators, namespace, name)),
         Err(error) if error.category() == Category::Denied => Ok(OperatorCoverage::Unknown(error.reason.to_string())),
         Err(error) => Err(error),
+    }
+}
+
+/// Says whether an operator looks at a ResourceSet: a running one does so in every namespace.
+///
+/// # Errors
+/// As [`find_coverage`].
+pub async fn find_set_coverage(
+    cluster: &Cluster,
+    namespace: &str,
+    now: Timestamp,
+) -> Result<OperatorCoverage, ClusterError> {
+    Ok(match find_coverage(cluster, namespace, INSTANCE_NAME, now).await? {
+        OperatorCoverage::OtherNamespace(operator) => OperatorCoverage::Watched(operator),
+        coverage => coverage,
+    })
+}
+
+/// Refuses to work on a ResourceSet beside a running operator, or one that could go on at any moment.
+///
+/// # Errors
+/// [`ReconcileError::OperatorAlive`] and [`ReconcileError::OperatorSilent`]; the API server cannot be asked.
+pub(super) async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(), ReconcileError> {
+    match find_set_coverage(cluster, namespace, Timestamp::now()).await? {
+        OperatorCoverage::Watched(operator) => Err(ReconcileError::OperatorAlive { operator: operator.state }),
+        OperatorCoverage::NotRunning(operator) if matches!(operator.standing, Standing::Silent(_)) => {
+            Err(ReconcileError::OperatorSilent { operator: Box::new(operator) })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::announce::Notifications;
 use super::interrupt::{self, Interrupts};
 use crate::cluster::lease::LeaseOptions;
 use crate::k8s::ObjectId;
+
+/// How soon the dependencies of a ResourceSet are checked again, unless somebody says otherwise.
+pub const DEPENDENCY_PAUSE: Duration = Duration::from_secs(5);
 
 /// Options of a plan.
 #[derive(Clone, Debug)]
@@ -60,6 +63,10 @@ pub struct RunOptions {
     /// The latest end of waiting; it also ends after the instance's `reconcileTimeout`.
     pub health_deadline: Option<Instant>,
     pub notifications: Option<Notifications>,
+    /// Service account for ResourceSets that name none.
+    pub default_service_account: Option<String>,
+    /// How soon the dependencies of a ResourceSet are checked again.
+    pub requeue_dependency: Duration,
     pub interrupts: Interrupts,
 }
 
@@ -82,6 +89,8 @@ impl Default for RunOptions {
             agreed: None,
             health_deadline: None,
             notifications: None,
+            default_service_account: None,
+            requeue_dependency: DEPENDENCY_PAUSE,
             interrupts: interrupt::never(),
         }
     }

@@ -1,12 +1,18 @@
 //! The result of a run: ready, or the reason why not, in the words of the status.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 
 use super::custom_resources::CustomResources;
 use super::interrupt::Interrupt;
 use super::messages::{self, Unhealthy};
 use super::operator::Operator;
 use super::progress::Change;
+use super::resource_set::{ResourceSetFailure, RetryPolicy};
 use crate::api::well_known::reason;
 use crate::build::BuildError;
 use crate::cluster::ClusterError;
@@ -67,6 +73,8 @@ pub enum ReconcileError {
     Artifact(#[from] FetchError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error(transparent)]
+    ResourceSet(ResourceSetFailure),
     #[error("the API server refuses {}", list_errors(.0))]
     Refused(Vec<ApplyError>),
     #[error(transparent)]
@@ -139,9 +147,45 @@ pub struct ApplyError {
     pub source: ClusterError,
 }
 
+impl ApplyError {
+    /// The error about a manifest. The API server repeats values that it cannot read, which must not happen for a Secret.
+    pub(super) fn new(desired: &Value, phase: &'static str, mut source: ClusterError) -> Self {
+        let object = ObjectId::of(desired);
+        if object.kind == "Secret"
+            && object.group.is_empty()
+            && let Some(answer) = &mut source.answer
+        {
+            answer.message = without_secret_values(&answer.message, desired);
+        }
+        ApplyError { object, phase, source }
+    }
+}
+
+/// Masks the values of a Secret in a text, and whatever the API server says it got instead of what it expected.
+fn without_secret_values(text: &str, secret: &Value) -> String {
+    const MASK: &str = "***";
+    let mut text = text.to_owned();
+    if let Some(at) = text.find(", got ") {
+        text.truncate(at);
+        text.push_str(", got another value");
+    }
+    for member in ["data", "stringData"] {
+        for value in secret.get(member).and_then(Value::as_object).into_iter().flatten().map(|(_, value)| value) {
+            let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let decoded = STANDARD.decode(&written).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            for secret in [Some(written), decoded].into_iter().flatten().filter(|secret| !secret.trim().is_empty()) {
+                text = text.replace(&secret, MASK);
+            }
+        }
+    }
+    text
+}
+
 /// Why the instance is not ready after a run.
 #[derive(Debug)]
 pub enum Failure {
+    /// Why a ResourceSet is not ready, where that is none of the following.
+    ResourceSet(ResourceSetFailure),
     /// The distribution could not be fetched.
     Artifact(FetchError),
     Build(BuildError),
@@ -182,6 +226,12 @@ impl From<Failure> for Stop {
     }
 }
 
+impl From<ResourceSetFailure> for Stop {
+    fn from(failure: ResourceSetFailure) -> Self {
+        Stop::Failed(Failure::ResourceSet(failure))
+    }
+}
+
 impl From<ClusterError> for Stop {
     fn from(error: ClusterError) -> Self {
         Stop::Failed(Failure::Call(error))
@@ -197,6 +247,7 @@ impl From<ReconcileError> for Stop {
                 Stop::Failed(Failure::Artifact(error))
             }
             ReconcileError::Build(error) => Stop::Failed(Failure::Build(error)),
+            ReconcileError::ResourceSet(failure) => failure.into(),
             ReconcileError::NotEstablished { objects } => Stop::Failed(Failure::Unhealthy { timed_out: true, objects }),
             other => Stop::Abort(other),
         }
@@ -222,6 +273,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Custom resource definitions whose objects were migrated.
     pub migrated: Vec<String>,
+    /// ConfigMaps and Secrets that a ResourceSet has read, as `Kind/namespace/name`: a change of one is a reason to run again.
+    pub sources: BTreeSet<String>,
     pub duration: Duration,
     /// Time until the next run without any change; `None` waits for a change of the instance.
     pub next: Option<Duration>,
@@ -240,6 +293,11 @@ pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) 
         // The restored revision is reconciled as usual; the failed one is not tried again before it changes.
         None | Some(Failure::RolledBack { .. }) => interval,
         Some(Failure::Interrupted(Interrupt::Superseded(_))) => Some(Duration::ZERO),
+        Some(Failure::ResourceSet(failure)) => match failure.retry {
+            RetryPolicy::Never => None,
+            RetryPolicy::Backoff => Some(FIRST_RETRY),
+            RetryPolicy::After(pause) => Some(pause),
+        },
         // The same spec fails in the same way, and the caller that stopped a run knows when the next one is due.
         Some(Failure::Build(_) | Failure::Suspended | Failure::Interrupted(Interrupt::Stop(_))) => None,
         Some(_) => Some(FIRST_RETRY),
@@ -272,11 +330,14 @@ pub(super) fn explain(failure: &Failure, instance: &ObjectId) -> (&'static str, 
             (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {instance} stopped: {why}"))
         }
         Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
+        Failure::ResourceSet(failure) => (failure.reason, failure.message.clone()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::oci::{OciError, Reason};
 
@@ -294,5 +355,19 @@ mod tests {
             "fetch failed: cannot get the distribution from oci://ghcr.io/a/b:v1: \
              cannot resolve oci://ghcr.io/a/b:v1: oci://ghcr.io/a/b:v1 not found"
         );
+    }
+
+    #[test]
+    fn a_refused_secret_is_told_without_its_values() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"},
+            "data": {"token": "aHVudGVyMg=="}, "stringData": {"pin": "4711"}});
+        let text = "Secret \"a\" is invalid: data: Invalid value: \"hunter2\": must not be aHVudGVyMg== or 4711";
+        assert_eq!(
+            without_secret_values(text, &secret),
+            "Secret \"a\" is invalid: data: Invalid value: \"***\": must not be *** or ***"
+        );
+        let typed = "failed to create typed patch object: .data.all: expected string, got &value.valueUnstructured{Value:\"x\"}";
+        let told = without_secret_values(typed, &json!({"data": {"all": {"b": "x"}}}));
+        assert_eq!(told, "failed to create typed patch object: .data.all: expected string, got another value");
     }
 }

@@ -6,21 +6,9 @@ use serde_json::Value;
 
 use super::outcome::ReconcileError;
 use super::status::instance_id;
-use crate::api::FluxInstance;
-use crate::api::well_known::{GROUP, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, VERSION};
+use crate::api::{FluxInstance, InventoryOwner};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
-
-/// Returns the instance in an object's owner labels.
-pub(crate) fn labelled_owner(live: &Value) -> Option<ObjectId> {
-    let labels = live.pointer("/metadata/labels")?;
-    let text = |key: &str| labels.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    Some(instance_named(text(OWNER_NAMESPACE_LABEL)?, text(OWNER_NAME_LABEL)?))
-}
-
-fn instance_named(namespace: String, name: String) -> ObjectId {
-    ObjectId { group: GROUP.into(), version: VERSION.into(), kind: "FluxInstance".into(), namespace, name }
-}
 
 /// Refuses to change objects with the labels of another instance, if that instance exists. Labels of a deleted instance
 /// do not matter, so that an installation can move to another namespace.
@@ -29,18 +17,18 @@ fn instance_named(namespace: String, name: String) -> ObjectId {
 /// [`ReconcileError::OwnedByOther`], and any failure of the requests.
 pub(super) async fn refuse_foreign_objects(
     cluster: &Cluster,
-    instance: &ObjectId,
+    owner: &InventoryOwner,
     live: impl IntoIterator<Item = &Value>,
 ) -> Result<(), ReconcileError> {
-    let mut owned: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
+    let mut owned: BTreeMap<InventoryOwner, Vec<ObjectId>> = BTreeMap::new();
     for object in live {
-        if let Some(owner) = labelled_owner(object).filter(|owner| owner != instance) {
-            owned.entry(owner).or_default().push(ObjectId::of(object));
+        if let Some(other) = InventoryOwner::labelled(object, owner.kind).filter(|other| other != owner) {
+            owned.entry(other).or_default().push(ObjectId::of(object));
         }
     }
-    for (owner, objects) in owned {
-        if cluster.read(&owner).await?.is_some() {
-            return Err(ReconcileError::OwnedByOther { instance: instance.clone(), owner, objects });
+    for (other, objects) in owned {
+        if cluster.read(&other.id()).await?.is_some() {
+            return Err(ReconcileError::OwnedByOther { instance: owner.id(), owner: other.id(), objects });
         }
     }
     Ok(())

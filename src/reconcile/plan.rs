@@ -13,10 +13,10 @@ use super::live_objects::LiveObjects;
 use super::no_change_proof;
 use super::outcome::ApplyError;
 use super::ownership;
-use crate::api::ComponentImage;
 use crate::api::takeover;
-use crate::api::well_known::{DISABLED, OWNER_NAME_LABEL, OWNER_NAMESPACE_LABEL, PRUNE, RECONCILER_FIELD_MANAGER};
-use crate::cluster::{Cluster, ClusterError, WriteOptions};
+use crate::api::well_known::{ENABLED, FORCE_ANNOTATION, RECONCILER_FIELD_MANAGER};
+use crate::api::{ComponentImage, InventoryOwner, OwnerKind};
+use crate::cluster::{Category, Cluster, ClusterError, WriteOptions};
 use crate::format::version_range::parse_version_lenient;
 use crate::k8s::managed_fields::{self, FieldOwner};
 use crate::k8s::{ObjectId, diff};
@@ -27,6 +27,8 @@ use crate::k8s::{ObjectId, diff};
 pub enum Step {
     Create,
     Configure,
+    /// Deleted and created, because a field of it cannot be changed.
+    Recreate,
     Unchanged,
     Prune,
     /// It would be pruned, but is protected.
@@ -60,6 +62,13 @@ pub struct PlannedObject {
     /// The server's result for diffs; not part of a saved plan.
     #[serde(skip)]
     pub result: Option<Value>,
+}
+
+impl PlannedObject {
+    /// An object that cannot be compared yet: its namespace or its kind is not there.
+    pub(super) fn not_comparable(desired: Value) -> Self {
+        Decision::deferred(Step::Create, None).about(ObjectId::of(&desired), desired)
+    }
 }
 
 /// An object that is no longer built.
@@ -249,6 +258,43 @@ impl Decision {
     }
 }
 
+/// When an object whose fields cannot be changed is deleted and made anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recreation {
+    #[default]
+    Never,
+    /// Where an annotation or label of the object asks for it.
+    WhereAsked,
+    Always,
+}
+
+impl Recreation {
+    fn is_allowed(self, desired: &Value, live: &Value) -> bool {
+        let asks = |object: &Value| {
+            let value = |map: &str| object.get("metadata")?.get(map)?.get(FORCE_ANNOTATION)?.as_str();
+            ["annotations", "labels"].into_iter().filter_map(value).any(|value| value.eq_ignore_ascii_case(ENABLED))
+        };
+        match self {
+            Recreation::Never => false,
+            Recreation::WhereAsked => asks(desired) || asks(live),
+            Recreation::Always => true,
+        }
+    }
+}
+
+/// How manifests are compared with the cluster.
+#[derive(Clone, Copy)]
+pub struct Comparison<'a> {
+    /// Field managers to take over besides the usual ones.
+    pub extra_managers: &'a [String],
+    /// Objects that need no dry run where they do not exist yet: there is nothing to compare, and their manifests are known to be
+    /// valid.
+    pub trusted: &'a BTreeSet<ObjectId>,
+    /// Requests at a time.
+    pub concurrency: usize,
+    pub recreation: Recreation,
+}
+
 /// Compares a manifest with the cluster.
 ///
 /// # Errors
@@ -258,6 +304,7 @@ pub async fn decide(
     desired: &Value,
     known: Option<&Value>,
     extra_managers: &[String],
+    recreation: Recreation,
 ) -> Result<Decision, ApplyError> {
     if let Some(live) = known
         && no_change_proof::holds(desired, live, extra_managers)
@@ -265,9 +312,22 @@ pub async fn decide(
         return Ok(Decision::new(Step::Unchanged, None));
     }
     let object = ObjectId::of(desired);
-    let failed = |source| ApplyError { object: object.clone(), phase: "dry-run", source };
-    let result =
-        cluster.apply(desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER).dry_run()).await.map_err(failed)?;
+    let failed = |source| ApplyError::new(desired, "dry-run", source);
+    let result = match cluster.apply(desired, WriteOptions::forced(RECONCILER_FIELD_MANAGER).dry_run()).await {
+        Err(error) if recreation != Recreation::Never && is_about_immutable_field(&error) => {
+            let live = match known {
+                Some(live) => Some(live.clone()),
+                None => cluster.read(&object).await.map_err(failed)?,
+            };
+            let Some(live) = live.filter(|live| recreation.is_allowed(desired, live)) else {
+                return Err(failed(error));
+            };
+            // A running object is not deleted for one that could not be created.
+            cluster.would_create(desired, RECONCILER_FIELD_MANAGER).await.map_err(failed)?;
+            return Ok(Decision::new(Step::Recreate, Some(live)));
+        }
+        result => result.map_err(failed)?,
+    };
     if result.pointer("/metadata/resourceVersion").is_none() {
         return Ok(Decision { result: Some(result), ..Decision::new(Step::Create, None) });
     }
@@ -284,9 +344,7 @@ pub async fn decide(
     Ok(Decision { changes, takes_over, result: Some(result), ..Decision::new(step, Some(live)) })
 }
 
-/// Compares all manifests with the cluster, `concurrency` at a time; the result has the order of `desired`.
-///
-/// `trusted` objects that do not exist yet need no dry run: there is nothing to compare, and their manifests are valid.
+/// Compares all manifests with the cluster; the result is in the order of `desired`.
 ///
 /// # Errors
 /// Every manifest that the server refuses, in apply order.
@@ -294,10 +352,9 @@ pub async fn objects(
     cluster: &Cluster,
     live_objects: &LiveObjects,
     desired: Vec<Value>,
-    extra_managers: &[String],
-    trusted: &BTreeSet<ObjectId>,
-    concurrency: usize,
+    comparison: Comparison<'_>,
 ) -> Result<Vec<PlannedObject>, Vec<ApplyError>> {
+    let Comparison { extra_managers, trusted, concurrency, recreation } = comparison;
     let ids: Vec<ObjectId> = desired.iter().map(ObjectId::of).collect();
     let new_namespaces: BTreeSet<&str> = ids
         .iter()
@@ -331,7 +388,7 @@ pub async fn objects(
                 if homeless || definition == Some(Step::Create) {
                     return (index, Ok(Decision::deferred(Step::Create, None)));
                 }
-                let decided = decide(cluster, manifest, known, extra_managers).await;
+                let decided = decide(cluster, manifest, known, extra_managers, recreation).await;
                 let decided = match decided {
                     // The old definition may not know a field that the new one allows.
                     Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
@@ -360,6 +417,15 @@ pub async fn objects(
     Ok(ids.into_iter().zip(desired).zip(decisions.into_values()).map(about).collect())
 }
 
+/// Reports whether the API server refuses a manifest because a field of the live object cannot be changed. Other refusals are
+/// about the manifest, which an object that is made anew would break as well.
+fn is_about_immutable_field(error: &ClusterError) -> bool {
+    let message = error.answer.as_ref().map(|answer| answer.message.as_str()).unwrap_or_default();
+    ["is immutable", "immutable field", "may not be changed", "updates to statefulset spec for fields other than"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
 /// Returns group and kind that a custom resource definition defines, with its name.
 fn defines(object: &Value) -> Option<((&str, &str), &str)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
@@ -372,24 +438,30 @@ pub async fn prune(
     cluster: &Cluster,
     live_objects: &mut LiveObjects,
     stale: Vec<ObjectId>,
-    instance: &ObjectId,
+    owner: &InventoryOwner,
 ) -> Result<Vec<PlannedPrune>, ClusterError> {
-    let owner = (instance.name.as_str(), instance.namespace.as_str());
     let mut planned = vec![];
     for id in stale {
         let id = live_objects.stored_version(&id);
         // An object that does not exist needs no pruning.
         let Some(live) = live_objects.find(cluster, &id).await? else { continue };
-        let reason = protection(&live, owner);
+        let reason = owner.protection(&live);
         let step = if reason.is_some() { Step::Skip } else { Step::Prune };
         planned.push(PlannedPrune { object: id, step, reason, seen: fingerprint(&live), custom_resources: None, live });
     }
     if planned.iter().any(takes_custom_resources) {
-        let elsewhere = ownership::definitions_of_others(cluster, instance).await?;
+        let elsewhere = match owner.kind {
+            OwnerKind::FluxInstance => ownership::definitions_of_others(cluster, &owner.id()).await?,
+            // The labels say whose a definition is; the rights to look at instances need not be there.
+            OwnerKind::ResourceSet => BTreeMap::new(),
+        };
         for one in planned.iter_mut().filter(|one| takes_custom_resources(one)) {
             match elsewhere.get(&one.object.name) {
                 Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
-                None => one.custom_resources = count_custom_resources(cluster, &one.live).await?,
+                None => match count_custom_resources(cluster, &one.live).await {
+                    Err(error) if owner.kind == OwnerKind::ResourceSet && error.category() == Category::Denied => {}
+                    counted => one.custom_resources = counted?,
+                },
             }
         }
     }
@@ -413,25 +485,6 @@ pub fn needed_definition<'a>(
         prune.iter().find(is_its).map(|one| &one.object)
     };
     objects.iter().find_map(|one| Some((&one.object, goes(&one.object)?)))
-}
-
-/// Returns why the instance `owner` (name, namespace) must not delete an object, or `None` if it may.
-pub fn protection(live: &Value, (name, namespace): (&str, &str)) -> Option<String> {
-    if live.get("kind").is_some_and(|kind| kind == "Namespace") {
-        return Some("it may contain other resources".to_owned());
-    }
-    let value = |map: &str, key: &str| live.get("metadata")?.get(map)?.get(key)?.as_str().map(str::to_owned);
-    for (label, wanted) in [(OWNER_NAME_LABEL, name), (OWNER_NAMESPACE_LABEL, namespace)] {
-        if value("labels", label).as_deref() != Some(wanted) {
-            return Some(format!("its label {label} is not {wanted}"));
-        }
-    }
-    for map in ["labels", "annotations"] {
-        if value(map, PRUNE).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED)) {
-            return Some(format!("{PRUNE} is {DISABLED}"));
-        }
-    }
-    None
 }
 
 /// Returns the API versions that changed definitions stop serving.
@@ -493,7 +546,8 @@ pub fn stale(old: &[ObjectId], built: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
     stale
 }
 
-fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
+/// Returns the place of an object in the order in which objects are applied.
+pub(super) fn order(id: &ObjectId) -> crate::build::order::SortKey<'_> {
     crate::build::order::SortKey::new(&id.group, &id.kind, &id.namespace, &id.name)
 }
 

@@ -22,7 +22,7 @@ const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 /// The API server refuses, or the definition is not accepted.
 pub async fn prepare(cluster: &Cluster, namespace: &str, progress: &dyn Progress) -> Result<(), ReconcileError> {
     make_namespace(cluster, namespace, progress).await?;
-    make_definition(cluster, progress).await
+    make_definition(cluster, crd::flux_instance(), progress).await
 }
 
 /// Creates the namespace if it is missing, and returns it in that case.
@@ -41,9 +41,12 @@ pub(super) async fn make_namespace(
     make(cluster, &object, progress).await.map(Some)
 }
 
-/// Creates the FluxInstance definition if it is missing, and waits until it is served.
-pub(super) async fn make_definition(cluster: &Cluster, progress: &dyn Progress) -> Result<(), ReconcileError> {
-    let definition = crd::flux_instance();
+/// Creates a definition when it is missing, and waits until it is served.
+pub(super) async fn make_definition(
+    cluster: &Cluster,
+    definition: Value,
+    progress: &dyn Progress,
+) -> Result<(), ReconcileError> {
     let id = ObjectId::of(&definition);
     let live = match cluster.read(&id).await? {
         Some(live) => live,

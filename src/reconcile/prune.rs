@@ -9,7 +9,7 @@
 use futures::{FutureExt, StreamExt};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use super::context::RunContext;
 use super::custom_resources::{list_custom_resources, resource_of};
@@ -17,9 +17,11 @@ use super::health::{self, Goal, Waited};
 use super::interrupt::{Hear, Interrupt, requested_stop};
 use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
-use super::plan::{self, PlannedPrune, Step};
+use super::plan::{PlannedPrune, Step};
 use super::progress::{Action, Change, Stage, Update};
+use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP};
 use crate::api::well_known::{FINALIZER, FLUX_FINALIZER, RECONCILER_FIELD_MANAGER};
+use crate::api::{InventoryOwner, OwnerKind};
 use crate::cluster::{Cluster, ClusterError, Propagation, WriteOptions};
 use crate::k8s::{ObjectId, fields};
 
@@ -34,8 +36,8 @@ pub struct Held {
 /// Options of a removal.
 #[derive(Clone, Copy)]
 pub(super) struct RemovalOptions<'a> {
-    /// Name and namespace of the instance whose labels an object must have to be deleted.
-    pub owner: (&'a str, &'a str),
+    /// The owner whose labels an object must carry to be deleted.
+    pub owner: &'a InventoryOwner,
     /// Whether everything is removed: then each part is a stage of its own, and objects with foreign finalizers are
     /// deleted anyway.
     pub uninstalls: bool,
@@ -123,6 +125,40 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
+/// Deletes what a ResourceSet no longer stands for, given in the order of deletion. Kustomizations and HelmReleases go first and
+/// are waited for: while they are there, their controllers remove what they have deployed.
+///
+/// # Errors
+/// The API server cannot be asked; what could not be deleted is in the result.
+pub(super) async fn collect(
+    context: RunContext<'_>,
+    live: &mut LiveObjects,
+    planned: &[PlannedPrune],
+    owner: &InventoryOwner,
+    patience: Duration,
+) -> Result<Removed, ClusterError> {
+    let deadline = Instant::now() + patience;
+    let options = RemovalOptions { owner, uninstalls: true, deadline };
+    let deploys = |one: &&PlannedPrune| [KUSTOMIZE_GROUP, HELM_GROUP].contains(&one.object.group.as_str());
+    let (deploying, others): (Vec<&PlannedPrune>, Vec<&PlannedPrune>) = planned.iter().partition(deploys);
+    let mut removed = Removed::default();
+    let deleted = delete_all(context, live, &deploying, options, Propagation::Background, &mut removed).await;
+    if removed.interrupt.is_none() {
+        wait_until_gone(context, deleted, deadline, &mut removed).await?;
+        if !removed.remaining.is_empty() {
+            let left = std::mem::take(&mut removed.remaining);
+            let names: Vec<String> = left.into_iter().map(|one| one.object).collect();
+            tracing::warn!("still there after {patience:?}: {}", names.join(", "));
+            // They were deleted, and go when their controllers let them.
+            removed.left.clear();
+        }
+    }
+    if removed.interrupt.is_none() {
+        delete_all(context, live, &others, options, Propagation::Background, &mut removed).await;
+    }
+    Ok(removed)
+}
+
 /// A regular run has one stage for everything.
 fn begin_stage(context: RunContext<'_>, options: RemovalOptions<'_>, stage: Stage, objects: usize) {
     if options.uninstalls {
@@ -199,13 +235,16 @@ async fn delete(
     cluster: &Cluster,
     planned: &PlannedPrune,
     live: Option<Value>,
-    owner: (&str, &str),
+    owner: &InventoryOwner,
     propagation: Propagation,
 ) -> Result<Action, ClusterError> {
     if planned.step == Step::Skip {
         return Ok(Action::Skipped);
     }
     let id = &planned.object;
+    // Workloads that an instance has deployed outlive it. An object of a set goes with everything it has deployed: the controllers of
+    // Flux see to that.
+    let keeps_workloads = owner.kind == OwnerKind::FluxInstance;
     let live = match live {
         Some(live) => live,
         None => match cluster.read(id).await? {
@@ -214,18 +253,20 @@ async fn delete(
         },
     };
     let delete = |live: Value| async move {
-        if plan::protection(&live, owner).is_some() {
+        if owner.protection(&live).is_some() {
             return Ok(Action::Skipped);
         }
         // An object that is already being deleted is not deleted again, because that would change nothing.
         if !fields::is_being_deleted(&live) {
-            cluster.delete_exactly(&suspended(cluster, &live).await?, propagation).await?;
+            let live = if keeps_workloads { suspended(cluster, &live).await? } else { live };
+            cluster.delete_exactly(&live, propagation).await?;
         }
         Ok(Action::Deleted)
     };
     let Some(action) = cluster.retry_on_conflict(id, live, delete).await? else { return Ok(Action::Deleted) };
     // Its controller may not run any more; a running one clears the finalizer too.
     if action == Action::Deleted
+        && keeps_workloads
         && is_of_flux(id)
         && let Some(now) = cluster.read(id).await?
     {

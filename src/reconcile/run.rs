@@ -25,7 +25,7 @@ use super::progress::{Action, Change, Progress, Silent, Stage, Update};
 use super::status::{IN_PROGRESS, StatusWriter, instance_id};
 use crate::api::manifest::{self, Manifest, NamespaceChoice};
 use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATION, condition};
-use crate::api::{FluxInstance, InventoryEntry, conditions};
+use crate::api::{FluxInstance, InventoryEntry, Reconciled, conditions, crd};
 use crate::build::{Build, WarningReason};
 use crate::cluster::Cluster;
 use crate::k8s::{ObjectId, fields};
@@ -98,14 +98,14 @@ fn confirmed_revision(instance: &FluxInstance) -> Option<String> {
     status.last_applied_revision.clone().filter(|_| is_settled)
 }
 
-/// Marks an instance as managed: adds the finalizer and its first conditions.
+/// Marks an object as managed: adds the finalizer and its first conditions.
 ///
 /// # Errors
-/// The instance was deleted or replaced, or the API server refuses.
-pub async fn adopt(cluster: &Cluster, instance: &FluxInstance) -> Result<(), ReconcileError> {
-    let mut writer = StatusWriter::open(instance);
+/// The object is gone or another one, or the API server refuses.
+pub async fn adopt<K: Reconciled>(cluster: &Cluster, object: &K) -> Result<(), ReconcileError> {
+    let mut writer = StatusWriter::open(object);
     writer.add_finalizer(cluster, FINALIZER).await?;
-    if instance.is_suspended() {
+    if object.is_suspended() {
         writer.initialized_suspended();
     } else {
         writer.progressing(IN_PROGRESS);
@@ -240,7 +240,7 @@ async fn check_plan(
         return Err(ReconcileError::Moved { objects: moved });
     }
     let seen = plan.objects.iter().filter_map(|one| objects.get(&one.object));
-    ownership::refuse_foreign_objects(cluster, &id, seen).await?;
+    ownership::refuse_foreign_objects(cluster, &draft::owner_of(&instance), seen).await?;
     Ok(Checked { instance, live, objects, operator })
 }
 
@@ -257,9 +257,9 @@ fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOpti
     Ok(operator.is_some())
 }
 
-/// The write to the instance before the work begins, once it is certain that the run is not refused.
-enum Unstored<'a> {
-    /// The instance as its author wrote it.
+/// The write to the object before the work begins, once it is certain that the run is not refused.
+pub(super) enum Unstored<'a> {
+    /// The object as its author wrote it.
     Written {
         written: &'a Value,
         /// The stored instance, if it exists.
@@ -268,6 +268,39 @@ enum Unstored<'a> {
     },
     /// A patch that records the request for this run.
     Request(&'a Value),
+}
+
+impl Unstored<'_> {
+    /// Writes it and returns the object as it is then; the definition of its kind is made where the object is new.
+    pub(super) async fn store(
+        &self,
+        cluster: &Cluster,
+        id: &ObjectId,
+        definition: fn() -> Value,
+        progress: &dyn Progress,
+    ) -> Result<Value, Stop> {
+        match self {
+            Unstored::Request(patch) => {
+                let stored = cluster.merge_patch(id, None, patch, CLI_FIELD_MANAGER).await?;
+                progress.report(Update::RequestStored { object: id.to_string() });
+                Ok(stored)
+            }
+            Unstored::Written { written, live, force_conflicts } => {
+                if live.is_none() {
+                    make_definition(cluster, definition(), progress).await?;
+                }
+                let stored = draft::apply_written(cluster, written, *force_conflicts, false).await?;
+                let version = fields::resource_version(&stored);
+                let action = match live {
+                    None => Action::Created,
+                    Some(live) if fields::resource_version(live) == version => Action::Unchanged,
+                    Some(_) => Action::Configured,
+                };
+                progress.report(Update::InstanceStored { object: id.to_string(), action });
+                Ok(stored)
+            }
+        }
+    }
 }
 
 /// A run: its inputs and its results so far.
@@ -376,30 +409,9 @@ impl<'a> Run<'a> {
 
     /// Does the pending write to the instance.
     async fn store_instance(&mut self) -> Result<(), Stop> {
-        let stored = match &self.unstored {
-            None => return Ok(()),
-            Some(Unstored::Request(patch)) => {
-                let id = instance_id(&self.instance);
-                let stored = self.cluster.merge_patch(&id, None, patch, CLI_FIELD_MANAGER).await?;
-                self.progress.report(Update::RequestStored { object: id.to_string() });
-                stored
-            }
-            Some(Unstored::Written { written, live, force_conflicts }) => {
-                if live.is_none() {
-                    make_definition(self.cluster, self.progress).await?;
-                }
-                let stored = draft::apply_written(self.cluster, written, *force_conflicts, false).await?;
-                let version = fields::resource_version(&stored);
-                let action = match live {
-                    None => Action::Created,
-                    Some(live) if fields::resource_version(live) == version => Action::Unchanged,
-                    Some(_) => Action::Configured,
-                };
-                let object = instance_id(&self.instance).to_string();
-                self.progress.report(Update::InstanceStored { object, action });
-                stored
-            }
-        };
+        let Some(unstored) = &self.unstored else { return Ok(()) };
+        let id = instance_id(&self.instance);
+        let stored = unstored.store(self.cluster, &id, crd::flux_instance, self.progress).await?;
         self.unstored = None;
         let stored = draft::checked_instance(stored)?;
         let read = &self.instance;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::context::RunContext;
 use super::custom_resources::list_custom_resources;
-use super::draft::read_inventory;
+use super::draft::{owner_of, read_inventory};
 use super::interrupt::{self, Interrupt, Interrupts};
 use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
@@ -150,7 +150,7 @@ async fn prepare_uninstall(
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
     let mut keep = |object: ObjectId, reason: &str| keeps.push(Kept { object, reason: reason.to_owned() });
-    for one in plan::prune(cluster, &mut live, stale, &id).await? {
+    for one in plan::prune(cluster, &mut live, stale, &owner_of(instance)).await? {
         let is_custom = prune::is_of_flux(&one.object);
         match one.reason.clone() {
             Some(reason) => keep(one.object, &reason),
@@ -246,7 +246,6 @@ async fn run_uninstall(
     if let Some(operator) = operator_alive.filter(|_| options.lease.is_some() && !options.force) {
         return Err(ReconcileError::OperatorAlive { operator });
     }
-    let id = instance_id(instance);
     let context = RunContext {
         cluster,
         extra_managers: &[],
@@ -254,7 +253,8 @@ async fn run_uninstall(
         interrupts: &options.interrupts,
         progress,
     };
-    let removal = RemovalOptions { owner: (&id.name, &id.namespace), uninstalls: true, deadline };
+    let owner = owner_of(instance);
+    let removal = RemovalOptions { owner: &owner, uninstalls: true, deadline };
     let removed = prune::remove(context, &mut live, &deletes, removal).await?;
     let mut done = Uninstalled { kept: keeps, ..Uninstalled::default() };
     for change in removed.changes {

@@ -27,7 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
         what_the_reference_has_bound_to_cluster_admin_is_removed_or_named,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
-        objects_that_nobody_serves_are_named_refused_and_let_go,
+        resource_sets_stay_with_their_definition_and_are_told,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
         an_operator_that_looks_after_an_instance_is_not_taken_off,
         what_is_on_its_way_out_is_waited_for_and_made_anew,
@@ -278,7 +278,7 @@ async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(
     assert_eq!(plan.helm_release.as_deref(), Some("flux-operator"));
     assert_eq!(plan.recreates, [id("apps/v1", "Deployment", NAMESPACE, "flux-operator")]);
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    install(&world.cluster, plan, false, Some(deadline), &Silent).await.unwrap();
+    install(&world.cluster, plan, Some(deadline), &Silent).await.unwrap();
     let container = world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"].clone();
     assert_eq!(container.as_array().unwrap().len(), 1);
     assert_eq!(container[0]["image"], IMAGE);
@@ -317,93 +317,17 @@ async fn what_the_reference_has_bound_to_cluster_admin_is_removed_or_named(clust
     assert!(is_there("flux-operator-cluster-admin").await && is_there("mine").await);
 }
 
-fn resource_set(name: &str, finalizers: &[&str]) -> Value {
-    json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
-        "metadata": {"name": name, "namespace": "default", "finalizers": finalizers}, "spec": {"resourcesTemplate": ""}})
-}
-
-async fn objects_that_nobody_serves_are_named_refused_and_let_go(cluster: TestCluster) {
+async fn resource_sets_stay_with_their_definition_and_are_told(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    reconcile::prepare(&world.cluster, NAMESPACE, &Silent).await.unwrap();
-    // The definition of somebody else, with a schema of its own, and an operator that serves it.
-    let mut definition = manifests(&params())
-        .into_iter()
-        .find(|one| one["metadata"]["name"] == "resourcesets.fluxcd.controlplane.io")
-        .unwrap();
-    let ours = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"];
-    let description = std::mem::replace(ours, json!("theirs"));
-    world.apply_as("helm", definition).await;
-    let labels = json!({"app.kubernetes.io/name": "flux-operator", "app.kubernetes.io/instance": "flux-operator"});
-    world
-        .apply_as(
-            "helm",
-            json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "flux-operator", "namespace": NAMESPACE, "labels": labels},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "manager", "image": "ghcr.io/theirs:v1"}]}}}}),
-        )
-        .await;
-    crate::support::eventually("their operator to run", std::time::Duration::from_secs(20), || async {
-        (world.deployment("flux-operator").await["status"]["readyReplicas"] == 1).then_some(())
-    })
-    .await
-    .unwrap();
-    let held = resource_set("held", &["fluxcd.controlplane.io/finalizer"]);
-    let created = crate::support::eventually("the kind to be served", std::time::Duration::from_secs(20), || async {
-        world.cluster.create(&held, "someone").await.ok().flatten()
-    });
-    created.await.unwrap();
-    world
-        .cluster
-        .create(&resource_set("other", &["fluxcd.controlplane.io/finalizer", "example.com/mine"]), "someone")
-        .await
-        .unwrap();
-    let status = json!({"status": {"inventory": {"entries": [{"id": "default_workload__ConfigMap", "v": "v1"}]}}});
-    let of_held = id("fluxcd.controlplane.io/v1", "ResourceSet", "default", "held");
-    world.cluster.merge_patch(&of_held, Some("status"), &status, "theirs").await.unwrap();
-    let workload =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "workload", "namespace": "default"}});
-    world.cluster.create(&workload, "theirs").await.unwrap();
-
-    // While their operator runs it is the one to let go.
-    for line in ["uninstall resourcesets --delete --yes", "uninstall resourcesets --dry-run"] {
-        run(&world, line).await.exits(1).stderr_has("they are served by Deployment/flux-system/flux-operator");
-    }
-    run(&world, &format!("install --image {IMAGE} --dry-run"))
-        .await
-        .exits(1)
-        .stdout_has("configure  Deployment/flux-system/flux-operator")
-        .stderr_has("ResourceSet/default/held would not be served")
-        .stderr_has("--ignore-resourcesets");
-    let refused = run(&world, &format!("install --image {IMAGE}")).await.exits(1);
-    refused
-        .stderr_has("ResourceSet/default/held would not be served: it manages 1 object, and it would hang")
-        .stderr_has("ResourceSet/default/other would not be served")
-        .stderr_has("--ignore-resourcesets");
-    assert_eq!(
-        world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"][0]["image"],
-        "ghcr.io/theirs:v1"
-    );
-    run(&world, &format!("install --image {IMAGE} --ignore-resourcesets")).await.exits(0);
-    let definition =
-        id("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "resourcesets.fluxcd.controlplane.io");
-    let definition = world.cluster.read(&definition).await.unwrap().unwrap();
-    assert_eq!(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"], description);
-
-    let checked = run(&world, "check").await;
-    assert!(checked.stdout.contains("ResourceSet"), "{}", checked.stdout);
-    for line in ["uninstall operator --yes", "uninstall operator --dry-run"] {
-        run(&world, line).await.exits(1).stderr_has("ResourceSet/default/held");
-    }
-
-    let released = run(&world, "uninstall resourcesets --delete --yes").await.exits(7);
-    released.stdout_has("resourceset/default/held: deleted").stderr_has("ResourceSet/default/other");
-    assert!(world.cluster.read(&of_held).await.unwrap().is_none());
-    let other = world.get("fluxcd.controlplane.io/v1", "ResourceSet", "default", "other").await.unwrap();
-    assert_eq!(other["metadata"]["finalizers"], json!(["example.com/mine"]));
-    assert!(world.get("v1", "ConfigMap", "default", "workload").await.is_some());
+    run(&world, &format!("install --image {IMAGE}")).await.exits(0);
+    let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": "held", "namespace": "default", "finalizers": ["fluxcd.controlplane.io/finalizer"]},
+        "spec": {"resourcesTemplate": ""}});
+    world.cluster.create(&set, "someone").await.unwrap();
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
-    gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would go with it");
+    gone.stdout_has("resourcesets.fluxcd.controlplane.io: 1 ResourceSet would go with it")
+        .stderr_has("stay, and hang when they are deleted");
+    assert!(world.get("fluxcd.controlplane.io/v1", "ResourceSet", "default", "held").await.is_some());
 }
 
 /// Answers every request with this text, until the test ends.

@@ -9,6 +9,7 @@ pub mod kills;
 mod meanwhile;
 mod planned;
 mod proof;
+mod resource_sets;
 mod two_hands;
 mod uninstall;
 mod upgrade;
@@ -29,6 +30,7 @@ pub fn tests() -> Vec<ClusterTest> {
         planned::tests(),
         meanwhile::tests(),
         two_hands::tests(),
+        resource_sets::tests(),
     ]
     .concat()
 }

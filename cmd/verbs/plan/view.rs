@@ -8,8 +8,9 @@ use flux_operator::k8s::diff::comparable;
 use flux_operator::k8s::documentation::is_documentation;
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::plan::FieldChange;
-use flux_operator::reconcile::plan::{PlannedObject, Step};
+use flux_operator::reconcile::plan::{PlannedObject, PlannedPrune, Step};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -34,6 +35,7 @@ fn word(step: Step) -> &'static str {
     match step {
         Step::Create => "create",
         Step::Configure => "configure",
+        Step::Recreate => "recreate",
         Step::Unchanged => "unchanged",
         Step::Prune => "prune",
         Step::Skip => "keep",
@@ -57,7 +59,7 @@ impl Style {
     }
 
     /// Formats an indented line, wrapped to the terminal.
-    fn line(&self, indent: usize, text: &str) -> String {
+    pub fn line(&self, indent: usize, text: &str) -> String {
         let lines = match self.width {
             Some(width) => wrapped(text, width.saturating_sub(indent), usize::MAX),
             None => vec![text.to_owned()],
@@ -66,10 +68,11 @@ impl Style {
     }
 
     /// Formats `~ configure  Deployment/flux-system/source-controller`, never truncated.
-    fn object(&self, step: Step, object: &str) -> String {
+    pub fn object(&self, step: Step, object: &str) -> String {
         let (mark, color) = match step {
             Step::Create => ("+", AnsiColor::Green),
             Step::Configure => ("~", AnsiColor::Yellow),
+            Step::Recreate => ("±", AnsiColor::Red),
             Step::Prune => ("-", AnsiColor::Red),
             Step::Unchanged | Step::Skip => (" ", AnsiColor::BrightBlack),
         };
@@ -86,12 +89,7 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
             text.push_str(&details(object, style));
         }
     }
-    for prune in &plan.prune {
-        text.push_str(&style.object(prune.step, &prune.object.to_string()));
-        let lost = prune.custom_resources.as_ref().map(|lost| format!("takes {lost} with it"));
-        let why = lost.or_else(|| prune.reason.clone());
-        text.push_str(&why.map(|why| style.line(4, &why)).unwrap_or_default());
-    }
+    text.push_str(&pruned(&plan.prune, style));
     let unchanged: Vec<_> = plan.objects.iter().filter(|o| o.step == Step::Unchanged).collect();
     if style.all {
         text.extend(unchanged.iter().map(|object| style.object(Step::Unchanged, &object.object.to_string())));
@@ -99,6 +97,18 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
         text.push_str(&style.object(Step::Unchanged, &objects(unchanged.len())));
     }
     text + &sums(plan, style)
+}
+
+/// What is pruned and what stays, with the reasons.
+pub fn pruned(prune: &[PlannedPrune], style: &Style) -> String {
+    let mut text = String::new();
+    for prune in prune {
+        text.push_str(&style.object(prune.step, &prune.object.to_string()));
+        let lost = prune.custom_resources.as_ref().map(|lost| format!("takes {lost} with it"));
+        let why = lost.or_else(|| prune.reason.clone());
+        text.push_str(&why.map(|why| style.line(4, &why)).unwrap_or_default());
+    }
+    text
 }
 
 /// Formats the instance, and its current and new version.
@@ -145,7 +155,7 @@ fn is_wording(object: &PlannedObject) -> bool {
 }
 
 /// Formats the lines below an object.
-fn details(object: &PlannedObject, style: &Style) -> String {
+pub fn details(object: &PlannedObject, style: &Style) -> String {
     let secret = object.object.kind == "Secret";
     let mut text = fields(&object.changes, secret, style);
     if object.takes_over {
@@ -237,6 +247,17 @@ fn is_secret_path(path: &str) -> bool {
 
 /// Formats the plan as JSON without the values of secrets.
 pub fn json(plan: &Plan) -> Result<Value, CliError> {
+    let mut value = masked_json(plan)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("hasChanges".into(), plan.has_changes().into());
+        let restarts: Vec<String> = plan.restarts().iter().map(ToString::to_string).collect();
+        fields.insert("restarts".into(), json!(restarts));
+    }
+    Ok(value)
+}
+
+/// A plan as JSON whose member `objects` names no values of secrets.
+pub fn masked_json(plan: &impl Serialize) -> Result<Value, CliError> {
     let failed = |e: serde_json::Error| CliError::failed("cannot print the plan").caused_by(&e);
     let mut value = serde_json::to_value(plan).map_err(failed)?;
     let objects = value.get_mut("objects").and_then(Value::as_array_mut).into_iter().flatten();
@@ -253,11 +274,6 @@ pub fn json(plan: &Plan) -> Result<Value, CliError> {
             }
         }
     }
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("hasChanges".into(), plan.has_changes().into());
-        let restarts: Vec<String> = plan.restarts().iter().map(ToString::to_string).collect();
-        fields.insert("restarts".into(), json!(restarts));
-    }
     Ok(value)
 }
 
@@ -273,13 +289,23 @@ fn mask(object: &mut Value, with: impl Fn(&str, &str) -> &'static str) {
 /// Formats unified YAML diffs of all changes, with the same head and summary as [`screen`]; fields set by others
 /// precede each diff.
 pub fn diffs(plan: &Plan, style: &Style) -> Result<String, CliError> {
-    let mut text = head(plan, style);
+    let text = head(plan, style) + &object_diffs(plan.objects.iter(), &plan.prune, style)?;
+    Ok(text + &sums(plan, style))
+}
+
+/// The diffs of objects and of what is pruned.
+pub fn object_diffs<'p>(
+    objects: impl Iterator<Item = &'p PlannedObject>,
+    prune: &[PlannedPrune],
+    style: &Style,
+) -> Result<String, CliError> {
+    let mut text = String::new();
     let paint = |diff: String| if style.color { paint(&diff) } else { diff };
-    for planned in &plan.objects {
+    for planned in objects {
         let to = Some(planned.result.as_ref().unwrap_or(&planned.desired));
         let diff = match planned.step {
             Step::Create => diff(&planned.object, None, to)?,
-            Step::Configure => diff(&planned.object, planned.live.as_ref(), to)?,
+            Step::Configure | Step::Recreate => diff(&planned.object, planned.live.as_ref(), to)?,
             Step::Unchanged | Step::Prune | Step::Skip => continue,
         };
         text.push_str(&style.object(planned.step, &planned.object.to_string()));
@@ -290,11 +316,11 @@ pub fn diffs(plan: &Plan, style: &Style) -> Result<String, CliError> {
         }
         text.push_str(&paint(diff));
     }
-    for prune in plan.prune.iter().filter(|p| p.step == Step::Prune) {
+    for prune in prune.iter().filter(|p| p.step == Step::Prune) {
         text.push_str(&style.object(prune.step, &prune.object.to_string()));
         text.push_str(&paint(diff(&prune.object, Some(&prune.live), None)?));
     }
-    Ok(text + &sums(plan, style))
+    Ok(text)
 }
 
 fn diff(object: &ObjectId, from: Option<&Value>, to: Option<&Value>) -> Result<String, CliError> {

@@ -9,7 +9,7 @@ use tokio::time::timeout_at;
 
 use super::instance;
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::flows::operator::{operator_error, warn_of_unserved};
+use crate::flows::operator::operator_error;
 use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};
 use crate::output::objects;
@@ -38,9 +38,6 @@ pub struct Args {
     /// Keep the definitions of the operator's kinds
     #[arg(long)]
     pub keep_crds: bool,
-    /// Continue although ResourceSets remain whose finalizer no operator clears
-    #[arg(long)]
-    pub ignore_resourcesets: bool,
     /// Only show what would be deleted
     #[arg(long, action = ArgAction::SetTrue)]
     pub dry_run: bool,
@@ -81,7 +78,7 @@ const LOOKS: &[Right] = &[
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.with_instance {
-        for instance in shell.run(instances(args, shell))? {
+        for instance in shell.run(instances(shell))? {
             instance::run(&instance_args(args, instance), shell)?;
         }
     }
@@ -94,15 +91,21 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let plan = plan.map_err(|_| session.out_of_time(&format!("look at {key}")))?;
         let plan = plan.map_err(|error| operator_error(&session, &error, "uninstall", &key))?;
         shell.print(&listing(&session, args, &key, &plan));
-        warn_of_unserved(&session, &plan.unserved, &namespace);
+        if !plan.resource_sets.is_empty() {
+            let sets = objects(plan.resource_sets.len());
+            shell.warn(&format!(
+                "{sets} of kind ResourceSet or ResourceSetInputProvider stay, and hang when they are deleted"
+            ));
+            shell.hint("delete them while the operator runs, or install an operator again");
+        }
         if plan.deletes.is_empty() {
             shell.print(&format!("{key}: there is nothing to uninstall\n"));
             return Ok(Exit::Done);
         }
         let refusal = match args.dry_run && args.with_instance {
             // A dry run has not deleted them.
-            true => plan.refusal_beside_instances(args.ignore_resourcesets),
-            false => plan.refusal(args.ignore_resourcesets),
+            true => plan.refusal_beside_instances(),
+            false => plan.refusal(),
         };
         if let Some(refusal) = refusal {
             return Err(operator_error(&session, &refusal, "uninstall", &key));
@@ -133,7 +136,7 @@ async fn carry_out(
     let mut plan = Some(plan);
     let deadline = session.deadline.instant();
     let result = report_retries(&session.cluster, &listener, async |cluster| match plan.take() {
-        Some(plan) => uninstall_operator(cluster, plan, args.ignore_resourcesets, deadline, &listener).await,
+        Some(plan) => uninstall_operator(cluster, plan, deadline, &listener).await,
         None => Ok(vec![]),
     });
     let result = timeout_at(deadline, result).await;
@@ -146,12 +149,12 @@ async fn carry_out(
 
 /// Returns the instances in the operator's namespace, and whether an operator would uninstall them. None is deleted if
 /// the operator itself would be refused afterwards.
-async fn instances(args: &Args, shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
+async fn instances(shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     let session = Session::open(shell).await?;
     let namespace = session.namespace_or(DEFAULT_NAMESPACE);
     let look = uninstall_operator_plan(&session.cluster, &namespace, true).await;
     let plan = look.map_err(|error| operator_error(&session, &error, "look at", "the operator"))?;
-    if let Some(refusal) = plan.refusal_beside_instances(args.ignore_resourcesets) {
+    if let Some(refusal) = plan.refusal_beside_instances() {
         return Err(operator_error(&session, &refusal, "uninstall", &format!("deployment/{namespace}/flux-operator")));
     }
     let mut found = vec![];

@@ -216,6 +216,7 @@ async fn open(target: ConnectionTarget, options: &ConnectOptions, endpoint: &End
         writes: options.on_write.clone(),
         authorization,
         lease: None,
+        impersonate: None,
     };
     Ok(Cluster {
         client: bounded(client.clone(), policy.clone()),
@@ -409,6 +410,7 @@ impl Cluster {
                 writes: None,
                 authorization: None,
                 lease: None,
+                impersonate: None,
             },
             endpoint,
             namespace: None,
@@ -428,6 +430,16 @@ impl Cluster {
     #[must_use]
     pub fn counted(&self, observer: RequestObserver) -> Self {
         self.with_policy(CallPolicy { requests: Some(observer), ..self.policy.clone() })
+    }
+
+    /// The same cluster with the rights of a service account
+    /// (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation>).
+    #[must_use]
+    pub fn impersonating_service_account(&self, namespace: &str, name: &str) -> Self {
+        // Names of both have no character that a header must not have; whatever else was written is nobody's name.
+        let user = HeaderValue::from_str(&format!("system:serviceaccount:{namespace}:{name}"));
+        let user = user.unwrap_or_else(|_| HeaderValue::from_static("system:serviceaccount"));
+        self.with_policy(CallPolicy { impersonate: Some(user), ..self.policy.clone() })
     }
 
     pub(super) fn with_policy(&self, policy: CallPolicy) -> Self {

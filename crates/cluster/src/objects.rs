@@ -312,6 +312,21 @@ impl Cluster {
         }
     }
 
+    /// Asks whether an object could be created. One that is there already under the name is no obstacle.
+    ///
+    /// # Errors
+    /// The API server would refuse the object.
+    pub async fn would_create(&self, object: &Value, manager: &str) -> Result<(), ClusterError> {
+        let id = ObjectId::of(object);
+        let resource = self.resource(&id).await?;
+        let path = format!("{}?dryRun=All&fieldManager={manager}", resource.path(Some(&id.namespace), None));
+        let call = ApiCall::with_body(Method::POST, path, "application/json", object);
+        match self.send(Ok(call), "create", &id).await {
+            Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
     /// Replaces an object at its resource version, so a conflict is an answer.
     pub async fn replace(&self, object: &Value, manager: &str) -> Result<Value, ClusterError> {
         let id = ObjectId::of(object);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::{Instant, timeout_at};
@@ -83,6 +83,8 @@ pub(super) struct CallPolicy {
     pub authorization: Option<Authorization>,
     /// Writes are refused once this lease has ended.
     pub lease: Option<LeaseGuard>,
+    /// Whom every request is made for.
+    pub impersonate: Option<HeaderValue>,
 }
 
 /// Returns the instant after a wait; at most a year away, because the clock has a limit.
@@ -122,6 +124,9 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             return Err(Box::new(LeaseIsOver));
         }
         let mut request = Request::from_parts(parts.clone(), this_body);
+        if let Some(user) = &policy.impersonate {
+            request.headers_mut().insert("impersonate-user", user.clone());
+        }
         if let Some(authorization) = &policy.authorization {
             let fresh = timeout_at(deadline, authorization.header()).await;
             let fresh = fresh.map_err(|_| authorization.is_late(policy.limit))??;

@@ -26,6 +26,7 @@ pub use render::{Built, BuiltObject, build};
 pub use selector::LabelSelector;
 pub use warning::{Warning, WarningKind};
 
+pub use flux_operator_gotemplate::yaml::to_string as to_yaml;
 pub use flux_operator_gotemplate::{Limits, Options};
 
 #[cfg(test)]

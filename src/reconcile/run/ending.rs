@@ -1,5 +1,7 @@
 //! The end of a run: one write with conditions, tokens, history and inventory, and an event with the same content.
 
+use std::collections::BTreeSet;
+
 use super::{Run, Unstored};
 use crate::api::well_known::{condition, reason};
 use crate::api::{conditions, history};
@@ -161,6 +163,7 @@ impl Run<'_> {
             changes: std::mem::take(&mut self.changes),
             warnings: std::mem::take(&mut self.warnings),
             migrated: std::mem::take(&mut self.migrated),
+            sources: BTreeSet::new(),
             duration: self.begun.elapsed(),
         }
     }

@@ -12,6 +12,7 @@ use crate::k8s::ObjectId;
 use crate::k8s::kstatus::{self, Status};
 use crate::reconcile::apply;
 use crate::reconcile::custom_resources::CustomResources;
+use crate::reconcile::draft;
 use crate::reconcile::health::{self, Goal, Waited};
 use crate::reconcile::interrupt::{Hear, requested_stop};
 use crate::reconcile::kept_builds::{self, KeptBuild};
@@ -201,8 +202,8 @@ impl Run<'_> {
         let mut ended = Ok(());
         if !plan.prune.is_empty() {
             self.begin(Stage::Prune, plan.prune.len());
-            let owner = (plan.instance.name.as_str(), plan.instance.namespace.as_str());
-            let options = RemovalOptions { owner, uninstalls: false, deadline: self.health_deadline() };
+            let owner = draft::owner_of(&self.instance);
+            let options = RemovalOptions { owner: &owner, uninstalls: false, deadline: self.health_deadline() };
             let work = prune::remove(self.context(), live, &plan.prune, options);
             let (removed, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
             // After an error the whole list stays on record.
@@ -289,7 +290,7 @@ impl Run<'_> {
 }
 
 impl Waited {
-    fn into_result(self) -> Result<(), Stop> {
+    pub(in crate::reconcile) fn into_result(self) -> Result<(), Stop> {
         match self {
             Waited::Reached => Ok(()),
             Waited::Unhealthy { timed_out, objects } => Err(Failure::Unhealthy { timed_out, objects }.into()),

@@ -818,20 +818,9 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
     ];
     refused_as_protected(&own, protected, &lines).await;
     own.run("install --image x/y:v1 --timeout 60s").await.exits(0);
-    let set = json!({
-        "apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
-        "metadata": {"name": "set", "finalizers": ["fluxcd.controlplane.io/finalizer"]},
-        "spec": {"resources": []},
-    });
-    objects::apply(&own.client, NAMESPACE, &[set]).await.unwrap();
     // Without an operator, the deletion of the file's instance would never complete.
     own.operator().await;
-    let lines = [
-        "delete -f flux.yaml --yes",
-        "uninstall resourcesets --yes",
-        "uninstall resourcesets --delete --yes",
-        "uninstall operator --with-instance --ignore-resourcesets --yes",
-    ];
+    let lines = ["delete -f flux.yaml --yes", "uninstall operator --with-instance --yes"];
     refused_as_protected(&own, protected, &lines).await;
     // On a terminal the name of the context is typed.
     let mut session = terminal_of(&protected(""), 100, "delete ks one -n flux-system --yes");

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use flux_operator::api::Component;
 use flux_operator::cluster::WriteOptions;
-use flux_operator::operator::{OperatorParams, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -96,7 +95,6 @@ pub const WRITES: &[&str] = &[
     "resume overdue --wait=false",
     MIGRATE_OWNER,
     "delete ks/extra --yes",
-    RELEASE,
 ];
 
 /// Leaves of the command tree, or groups of them, that no row is about, and why.
@@ -118,10 +116,12 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ("create secret sops", "one Secret is written, as by basic-auth"),
     ("tree helmrelease", "an inventory is followed, as of a Kustomization"),
     ("tree resourceset", "an inventory is followed, as of a Kustomization"),
+    ("reconcile resourceset", "its request is that of a Kustomization; in this process the set says what is asked for"),
+    ("apply resourceset", "one object is written; in this process the set says what is asked for"),
+    ("plan resourceset", "the set says what is asked for"),
 ];
 
 const MIGRATE_OWNER: &str = "migrate owner ks/app --to ks/extra --object cm/moves --yes";
-pub const RELEASE: &str = "uninstall resourcesets --yes";
 pub const DELETE_FILE: &str = "delete -f $F --yes --wait=false";
 pub const INSTALL_WITH: &str = "install --image registry.example.com/flux-operator:v1 -f $F --wait=false";
 
@@ -202,7 +202,6 @@ impl Stage {
         }
         match line {
             MIGRATE_OWNER => self.owned().await,
-            RELEASE => self.resource_set().await,
             "resume overdue --wait=false" => {
                 self.as_admin("suspend ks app --until 1s").await;
                 // Without a right there is still something that sleeps, and nothing that is overdue.
@@ -275,22 +274,6 @@ impl Stage {
         let status = Patch::Merge(json!({"status": {"inventory": {"entries": entries}}}));
         let api = objects::api(client, &format!("{group}/v1"), "Kustomization", NAMESPACE).await.unwrap();
         api.patch_status("app", &PatchParams::default(), &status).await.unwrap();
-    }
-
-    /// A ResourceSet without an operator that serves it.
-    async fn resource_set(&self) {
-        let client = self.world.plane.client();
-        let definitions = manifests(&OperatorParams::new(NAMESPACE, "registry.example.com/flux-operator:v1", "v1"));
-        let of_sets = |one: &Value| {
-            one["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("resourceset") && name.contains('.'))
-        };
-        let definitions: Vec<Value> = definitions.into_iter().filter(of_sets).collect();
-        assert_eq!(definitions.len(), 2);
-        objects::apply(client, NAMESPACE, &definitions).await.unwrap();
-        let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
-            "metadata": {"name": "held", "finalizers": ["fluxcd.controlplane.io/finalizer"]}, "spec": {"resourcesTemplate": ""}});
-        let applied = || async { objects::apply(client, NAMESPACE, std::slice::from_ref(&set)).await.ok() };
-        eventually("the ResourceSet to be accepted", KNOWN, applied).await.unwrap();
     }
 
     /// Something to delete, again and again, that takes a moment to go.

@@ -14,7 +14,7 @@ use crate::support::{ClusterTest, TestCluster, eventually};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interval,
-        what_the_reference_has_reported_goes_and_what_nobody_serves_is_told,
+        what_the_reference_has_reported_goes,
         a_report_of_a_cluster_in_which_nothing_happens_is_one_request,
         a_report_comes_back_with_its_definition,
         what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance_answers_requests,
@@ -226,22 +226,9 @@ async fn what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance
     assert_eq!(ready.last_artifact_revision.unwrap_or_default(), "");
 }
 
-async fn what_the_reference_has_reported_goes_and_what_nobody_serves_is_told(cluster: TestCluster) {
+async fn what_the_reference_has_reported_goes(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
-    for definition in [flux_operator::api::crd::resource_set(), flux_operator::api::crd::input_provider()] {
-        world.apply_as("test-author", definition).await;
-    }
-    let of_reference = |kind: &str| {
-        json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": kind, "metadata": {"name": "one", "namespace": "default"},
-            "spec": {"resources": [], "type": "Static"}})
-    };
-    let create = async |object: Value| {
-        let created =
-            eventually("the kind", SOON, || async { world.cluster.create(&object, "someone").await.ok().flatten() });
-        created.await.unwrap();
-    };
-    create(of_reference("ResourceSet")).await;
     // The reference writes by merge patches under the name that we apply under.
     let sync = json!({"id": "kustomization/flux-system", "ready": true, "status": "Applied revision: main@sha1:a",
         "source": "https://example.com/fleet.git"});
@@ -262,9 +249,4 @@ async fn what_the_reference_has_reported_goes_and_what_nobody_serves_is_told(clu
     assert_eq!(distribution(&report, "entitlement"), "Issued by controlplane");
     assert_eq!(report["spec"]["operator"]["version"], concat!("v", env!("CARGO_PKG_VERSION")));
     assert!(!operator.log().iter().any(|line| line.to_string().contains("canary")));
-
-    operator.wait_for_log("this operator does not serve ResourceSet: 1 stored").await;
-    assert!(operator.logged("does not serve ResourceSetInputProvider").is_none());
-    create(of_reference("ResourceSetInputProvider")).await;
-    operator.wait_for_log("this operator does not serve ResourceSetInputProvider: 1 stored").await;
 }

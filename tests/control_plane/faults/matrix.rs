@@ -389,6 +389,10 @@ async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), Stri
         interval_jitter: 5,
         reporting_interval: Duration::from_secs(300),
         proxy: Default::default(),
+        workers: 1,
+        default_service_account: None,
+        requeue_dependency: flux_operator::reconcile::DEPENDENCY_PAUSE,
+        watched_configs: "reconcile.fluxcd.io/watch=Enabled".to_owned(),
     };
     let telemetry = Arc::new(Telemetry::new("0.0.0", "linux/amd64"));
     let (stop, stopping) = tokio::sync::watch::channel(false);

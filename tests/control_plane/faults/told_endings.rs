@@ -129,7 +129,6 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
         // Some begin without what the one before has brought.
         if line == rbac::INSTALL || line == rbac::TAKE_OVER {
             stage.as_admin("uninstall instance --in-process --force-in-process --yes").await;
-            stage.as_admin(rbac::RELEASE).await;
             stage.as_admin(rbac::UNINSTALL_OPERATOR).await;
         }
         for at in moments(step) {

@@ -100,7 +100,6 @@ const ELSEWHERE: &[&str] = &[
     "delete resource",
     "uninstall instance",
     "uninstall operator",
-    "uninstall resourcesets",
     "export instance",
     "export resource",
     "migrate bootstrap",
@@ -542,7 +541,6 @@ const DRY_RUNS: &[(&str, &str)] = &[
     ("suspend resource", "ks/a"),
     ("uninstall instance", "flux"),
     ("uninstall operator", ""),
-    ("uninstall resourcesets", ""),
 ];
 
 fn content(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -6,9 +6,6 @@ use serde_json::Value;
 
 pub mod derived;
 
-/// Kinds whose objects nothing reconciles yet.
-pub const NOT_SERVED: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
-
 /// Derived from the types by `flux-operator generate definitions` and kept as text, because deriving them takes longer
 /// than a build.
 static FLUX_INSTANCE: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxinstance.json")));

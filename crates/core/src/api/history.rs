@@ -5,9 +5,10 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::flux_instance::{FluxInstanceSpec, HistoryEntry};
+use super::flux_instance::HistoryEntry;
 use crate::format::go_duration;
 
 /// Maximum number of entries.
@@ -47,8 +48,8 @@ pub fn record(history: &mut Vec<HistoryEntry>, attempt: Attempt, now: Timestamp)
 }
 
 /// Returns the digest of a spec whose build failed, because there is no revision: SHA-256 of its JSON.
-pub fn spec_digest(spec: &FluxInstanceSpec) -> String {
-    // The types contain only text, booleans and lists, which always have a JSON form.
+pub fn spec_digest(spec: &impl Serialize) -> String {
+    // The types hold text, numbers, booleans and lists only, which always have a JSON form.
     let json = serde_json::to_vec(spec).unwrap_or_default();
     format!("sha256:{}", hex::encode(Sha256::digest(json)))
 }
@@ -66,6 +67,7 @@ impl fmt::Display for HistoryEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::FluxInstanceSpec;
 
     fn record_at(history: &mut Vec<HistoryEntry>, digest: &str, status: &str, second: i64) {
         let metadata = Some([("flux".to_string(), "v2.9.4".to_string())].into());

@@ -116,6 +116,12 @@ pub mod reason {
     pub const UP_TO_DATE: &str = "UpToDate";
     pub const NEW_VERSION_AVAILABLE: &str = "NewVersionAvailable";
     pub const ROLLED_BACK: &str = "RolledBack";
+    /// Reason of the event that lists the changes of a ResourceSet.
+    pub const APPLY_SUCCEEDED: &str = "ApplySucceeded";
+    pub const DEPENDENCY_NOT_READY: &str = "DependencyNotReady";
+    pub const INVALID_CEL_EXPRESSION: &str = "InvalidCELExpression";
+    /// Objects that a ResourceSet no longer stands for are kept until its providers have exported.
+    pub const PRUNING_WITHHELD: &str = "PruningWithheld";
     pub const DRIFT_DETECTED: &str = "DriftDetected";
     pub const DRIFT_CONTESTED: &str = "DriftContested";
     pub const INVALID_SCHEDULE: &str = "InvalidSchedule";

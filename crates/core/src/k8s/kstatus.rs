@@ -111,6 +111,34 @@ pub fn compute(object: &Value) -> Health {
     }
 }
 
+/// Judges one object as Flux does before it goes on: a Job once it is complete, and a kind of the operator once its Ready condition
+/// is true and speaks of the spec as it is now.
+pub fn compute_for_flux(object: &Value) -> Health {
+    let computed = compute(object);
+    let is_of_operator = group(object) == "fluxcd.controlplane.io" && kind(object) != "FluxReport";
+    match (group(object), kind(object)) {
+        _ if computed.status == Status::Terminating => computed,
+        ("batch", "Job") if computed.is_current() && !condition(object, "Complete").is_some_and(|c| c.is_true()) => {
+            Health::progressing("Job in progress")
+        }
+        _ if is_of_operator && is_observed_ready(object) => Health::current("Resource is Ready"),
+        // Also when it is stalled: it may be waiting for what comes later.
+        _ if is_of_operator => {
+            let message = condition(object, "Ready").map(|ready| ready.message().to_owned());
+            Health::progressing(message.unwrap_or_else(|| "there is no Ready condition".to_owned()))
+        }
+        _ => computed,
+    }
+}
+
+/// Reports whether the Ready condition is true and speaks of the generation that the object has now.
+pub fn is_observed_ready(object: &Value) -> bool {
+    let generation = number(object, "/metadata/generation");
+    let mut ready = items(object, "/status/conditions").iter().filter(|one| text(one, "/type") == "Ready").peekable();
+    ready.peek().is_some()
+        && ready.all(|one| text(one, "/status") == "True" && number(one, "/observedGeneration") == generation)
+}
+
 fn by_ready_condition(object: &Value) -> Health {
     match condition(object, "Ready") {
         Some(ready) if ready.is_true() => Health::current("Resource is Ready"),
@@ -469,5 +497,26 @@ mod tests {
         ] {
             assert_eq!(compute(&object).status, expected, "{object}");
         }
+    }
+
+    #[test]
+    fn flux_waits_for_jobs_to_complete_and_for_kinds_of_the_operator_to_observe_their_spec() {
+        let job = |conditions: Value| {
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {},
+            "status": {"startTime": "2026-01-01T00:00:00Z", "conditions": conditions}})
+        };
+        assert_eq!(compute_for_flux(&job(json!([]))).status, Status::InProgress);
+        assert_eq!(compute_for_flux(&job(json!([{"type": "Complete", "status": "True"}]))).status, Status::Current);
+        assert_eq!(compute_for_flux(&job(json!([{"type": "Failed", "status": "True"}]))).status, Status::Failed);
+        let set = |status: &str, observed: i64| {
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+            "metadata": {"name": "a", "generation": 2}, "status": {"conditions": [
+                {"type": "Stalled", "status": "True"},
+                {"type": "Ready", "status": status, "observedGeneration": observed}]}})
+        };
+        assert_eq!(compute_for_flux(&set("True", 1)).status, Status::InProgress);
+        assert_eq!(compute_for_flux(&set("False", 2)).status, Status::InProgress);
+        assert_eq!(compute_for_flux(&set("True", 2)).status, Status::Current);
+        assert!(!is_observed_ready(&json!({"metadata": {"generation": 1}})));
     }
 }

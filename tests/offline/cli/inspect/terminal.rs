@@ -511,7 +511,6 @@ const PATIENT: &[&str] = &[
     "uninstall instance --in-process --yes",
     "uninstall instance --yes",
     "uninstall operator --yes",
-    "uninstall resourcesets --yes",
     "rollback instance --in-process --yes",
     "migrate bootstrap",
     "migrate owner ks/a --to ks/b --yes",

@@ -1,0 +1,157 @@
+//! `apply resourceset`: applies the object, then waits for the operator, or does the operator's work here.
+
+use std::path::PathBuf;
+
+use flux_operator::api::well_known::CLI_FIELD_MANAGER;
+use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
+use flux_operator::reconcile::{self, RunOptions};
+use flux_operator::request::Absent;
+use serde_json::Value;
+
+use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::operator::way_without;
+use crate::flows::resource_set::{self, SetAccountArgs, options};
+use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};
+use crate::flows::run_in_process::{
+    self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
+};
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Apply a ResourceSet and wait until it is ready
+///
+/// The object is applied server-side; a running operator then applies what it
+/// stands for. With --in-process the operator's work is done here.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Apply and wait\n  \
+    flux-operator apply resourceset -f apps.yaml\n\n  \
+    # Without an operator in the cluster\n  \
+    flux-operator apply rset -f apps.yaml --in-process")]
+pub struct Args {
+    /// File with the ResourceSet; - reads standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
+    pub filename: PathBuf,
+    /// Take fields over that another manager set to other values
+    #[arg(long)]
+    pub force_conflicts: bool,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub account: SetAccountArgs,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    // The set of the file; its name is in the file.
+    rights.in_namespace(
+        &namespace,
+        &[always("get patch", "resourcesets"), when("the set is new", "create list watch", "resourcesets")],
+    );
+    if args.in_process.in_process {
+        rights.run_set_in_process();
+    } else {
+        rights.everywhere(EXPLAINS_SILENCE);
+        rights.everywhere(FINDS_OPERATOR);
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.block_on(async {
+        let (session, target, written) = shell
+            .interruptible(async {
+                let session = Session::open(shell).await?;
+                let (target, written) = resource_set::read(&args.filename, &session, shell).await?;
+                Ok((session, target, written))
+            })
+            .await?;
+        if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
+            return apply_in_process(&session, args, &target, &written).await;
+        }
+        shell.interruptible(through_operator(&session, args, target, &written)).await
+    })?
+}
+
+fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
+    session.command(&format!("apply resourceset -f {}", args.filename.display()), &target.namespace)
+}
+
+async fn apply_in_process(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    written: &Value,
+) -> Result<Exit, CliError> {
+    let mode = args.progress.progress;
+    let without = command_without_in_process(session, args, target);
+    let mut options = options(&args.in_process, &args.account);
+    if args.dry_run.dry_run == Some(DryRun::Server) {
+        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
+        let plan = run_in_process::plan_resource_set(session, target, Some(written), &options, mode).await?;
+        let place = session.place(&target.reference());
+        let counts = step_counts(|step| plan.count(step));
+        session.shell.status(&format!("(server dry run) {place}: {counts}"));
+        return Ok(Exit::Done);
+    }
+    let again = format!("{without} --in-process");
+    let request = RunRequest { session, mode, target, verb: "apply", again: &again, without: &without };
+    options.wait = args.wait.wait;
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        reconcile::apply_resource_set(cluster, written, args.force_conflicts, options, listener).await
+    };
+    reconcile_here(&request, options, &args.confirm, work).await
+}
+
+async fn through_operator(
+    session: &Session<'_>,
+    args: &Args,
+    target: Target,
+    written: &Value,
+) -> Result<Exit, CliError> {
+    let dry_run = args.dry_run.dry_run.is_some();
+    let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
+    let place = session.place(&target.reference());
+    let attempted = format!("apply {place}");
+    let apply = async {
+        let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
+        let after = session.bounded(&attempted, session.cluster.apply(written, options)).await?;
+        Ok((ApplyResult::of(live.as_ref(), &after), after))
+    };
+    let ((result, after), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
+    let prefix = if dry_run { "(server dry run) " } else { "" };
+    session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
+    if dry_run {
+        return Ok(Exit::Done);
+    }
+    let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+    session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
+    if coverage.is_nobody() {
+        let here = format!("{} --in-process", command_without_in_process(session, args, &target));
+        let way = way_without(session, &coverage, "reconcile it from here", &here);
+        let message = format!("{place} is stored, but no operator is running to reconcile it");
+        if !args.wait.wait {
+            session.shell.warn(&format!("{message}: {coverage}"));
+            session.shell.hint(&way);
+            return Ok(Exit::Done);
+        }
+        return Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way));
+    }
+    if !args.wait.wait {
+        return Ok(Exit::Done);
+    }
+    let uid = uid_of(&after);
+    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
+    until_ready(session, &followed, args.progress.progress).await
+}

@@ -1,0 +1,192 @@
+//! `plan resourceset`: what a ResourceSet would create, change and prune, per input set.
+
+use std::path::PathBuf;
+
+use flux_operator::format::{json, yaml};
+use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::{PlannedProvider, PlannedSetObject, ProviderState, ResourceSetPlan};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::instance::Output;
+use super::view;
+use crate::flows::resource_set::{self, SetAccountArgs, options};
+use crate::flows::rights::{KIND, Rights, SET_INPUTS, always, when};
+use crate::flows::run_in_process::{self, InProcessArgs, step_counts};
+use crate::output::objects;
+use crate::output::table::terminal_width;
+use crate::session::Session;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell, no_file};
+
+/// Show what an apply of a ResourceSet would change
+///
+/// The templates are rendered with the inputs that the providers export now, and
+/// every object is sent to the API server as a dry run. Objects stand below the
+/// input set that makes them; of each provider it says how many objects would be
+/// pruned if it exported nothing. Ends with 0 when nothing differs, with 1 when
+/// something does, and with 2 or more when it cannot be told.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # What would this file change?\n  \
+    flux-operator plan resourceset -f apps.yaml\n\n  \
+    # Has anything drifted? With unified diffs\n  \
+    flux-operator -n apps plan rset web --diff")]
+pub struct Args {
+    /// Name of a ResourceSet in the cluster
+    #[arg(conflicts_with = "filename", required_unless_present = "filename", value_parser = no_file)]
+    pub name: Option<String>,
+    /// File with the ResourceSet; - reads standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
+    pub filename: Option<PathBuf>,
+    /// Format: a screen, all objects with all fields (wide), JSON or YAML
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
+    pub output: Output,
+    /// Print unified YAML diffs; values of secrets are masked
+    #[arg(long, conflicts_with = "output")]
+    pub diff: bool,
+    #[command(flatten)]
+    pub account: SetAccountArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    match (&args.filename, &args.name) {
+        (None, Some(name)) => rights.resource_set(name, &[always("get", KIND)]),
+        // The set of the file; its name is in the file.
+        _ => rights.in_namespace(
+            &namespace,
+            &[always("get patch", "resourcesets"), when("the set is new", "create list", "resourcesets")],
+        ),
+    }
+    rights.in_namespace(&namespace, SET_INPUTS);
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    // 1 means differences here, so a general failure gets the next code.
+    planned(args, shell)
+        .map_err(|error| if error.exit() == Exit::Failed { error.with_exit(Exit::Usage) } else { error })
+}
+
+fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let plan = shell.block_on(plan(args, shell))??;
+    for warning in &plan.warnings {
+        shell.warn(warning);
+    }
+    shell.print_in_colour(&shown(args, &plan, shell)?);
+    Ok(if plan.has_changes() { Exit::Differences } else { Exit::Done })
+}
+
+async fn plan(args: &Args, shell: &Shell) -> Result<ResourceSetPlan, CliError> {
+    let session = shell.interruptible(Session::open(shell)).await?;
+    let mode = args.progress.progress;
+    let options = options(&InProcessArgs::default(), &args.account);
+    match (&args.filename, &args.name) {
+        (Some(file), _) => {
+            let (target, written) = shell.interruptible(resource_set::read(file, &session, shell)).await?;
+            run_in_process::plan_resource_set(&session, &target, Some(&written), &options, mode).await
+        }
+        (None, name) => {
+            let target = session.resource_set(name.as_deref().unwrap_or_default());
+            run_in_process::plan_resource_set(&session, &target, None, &options, mode).await
+        }
+    }
+}
+
+fn shown(args: &Args, plan: &ResourceSetPlan, shell: &Shell) -> Result<String, CliError> {
+    let style = view::Style {
+        width: shell.stdout_is_terminal().then(terminal_width),
+        color: shell.stdout_color(),
+        all: args.output == Output::Wide,
+        now: Timestamp::now(),
+    };
+    if args.diff {
+        let diffs = view::object_diffs(plan.objects.iter().map(|one| &one.planned), &plan.prune, &style)?;
+        return Ok(head(plan, &style) + &diffs + &sums(plan, &style));
+    }
+    let failed = "cannot print the plan";
+    match args.output {
+        Output::Table | Output::Wide => Ok(screen(plan, &style)),
+        Output::Json => json::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        Output::Yaml => yaml::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+    }
+}
+
+fn as_json(plan: &ResourceSetPlan) -> Result<Value, CliError> {
+    let mut value = view::masked_json(plan)?;
+    value["hasChanges"] = plan.has_changes().into();
+    Ok(value)
+}
+
+/// Which set, from where to where it goes, and what its inputs come from.
+fn head(plan: &ResourceSetPlan, style: &view::Style) -> String {
+    let set = &plan.resource_set;
+    let revision = match plan.previous_revision.as_deref() {
+        Some(same) if same == plan.revision => same.to_owned(),
+        from => format!("{} → {}", from.unwrap_or("nothing"), plan.revision),
+    };
+    let mut text = style.line(0, &format!("ResourceSet: {}/{}", set.namespace, set.name));
+    text.push_str(&style.line(0, &format!("Revision: {revision}")));
+    if plan.suspended {
+        text.push_str(&style.line(0, "Suspended: nothing of this happens before the set is resumed"));
+    }
+    text.push_str(&style.line(0, &format!("Input sets: {}", plan.input_sets)));
+    for provider in &plan.providers {
+        text.push_str(&style.line(2, &provider_line(provider)));
+    }
+    text + "\n"
+}
+
+/// `ResourceSetInputProvider/apps/prs: 2 input sets, 4 objects; without them 4 would be pruned`.
+fn provider_line(one: &PlannedProvider) -> String {
+    let sets = match one.inputs.sets {
+        1 => "1 input set".to_owned(),
+        sets => format!("{sets} input sets"),
+    };
+    let mut line = format!("{}: {sets}, {}", one.inputs.provider, objects(one.objects));
+    if one.pruned_without > 0 {
+        line.push_str(&format!("; without them {} would be pruned", one.pruned_without));
+    }
+    match &one.inputs.state {
+        ProviderState::Exported => {}
+        ProviderState::NeverExported => line.push_str("; it has not exported yet"),
+        ProviderState::Exporting => line.push_str("; it is exporting"),
+        ProviderState::Failed(message) => line.push_str(&format!("; its last export failed: {message}")),
+    }
+    line
+}
+
+/// The objects that change, below the input set that makes each of them.
+fn screen(plan: &ResourceSetPlan, style: &view::Style) -> String {
+    let mut text = head(plan, style);
+    let is_shown = |one: &&PlannedSetObject| style.all || one.planned.step != Step::Unchanged;
+    let mut indices: Vec<Option<usize>> = plan.objects.iter().filter(is_shown).map(|one| one.input_index).collect();
+    indices.sort_unstable();
+    indices.dedup();
+    for index in indices {
+        let of_set: Vec<_> = plan.objects.iter().filter(is_shown).filter(|one| one.input_index == index).collect();
+        if let Some(input) = of_set.first().and_then(|one| one.input.as_deref()) {
+            text.push_str(&style.line(0, &format!("{input}:")));
+        }
+        for one in of_set {
+            text.push_str(&style.object(one.planned.step, &one.planned.object.to_string()));
+            text.push_str(&view::details(&one.planned, style));
+        }
+    }
+    text.push_str(&view::pruned(&plan.prune, style));
+    let unchanged = plan.count(Step::Unchanged);
+    if !style.all && unchanged > 0 {
+        text.push_str(&style.object(Step::Unchanged, &objects(unchanged)));
+    }
+    text + &sums(plan, style)
+}
+
+fn sums(plan: &ResourceSetPlan, style: &view::Style) -> String {
+    let mut text = format!("\n{}", style.line(0, &format!("Plan: {}", step_counts(|step| plan.count(step)))));
+    if let Some(why) = plan.prune_withheld.as_ref().filter(|_| !plan.prune.is_empty()) {
+        text.push_str(&style.line(0, &format!("Nothing is pruned for now: {why}")));
+    }
+    text
+}

@@ -1,0 +1,101 @@
+//! `reconcile resourceset`: asks the operator to look at a ResourceSet now, or does its work here.
+
+use flux_operator::cluster::Cluster;
+use flux_operator::reconcile::{self, RunOptions};
+use flux_operator::request::{reconcile_patch, token};
+
+use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::flows::follow::{request_and_follow, suspended};
+use crate::flows::request::RequestKind;
+use crate::flows::resource_set::{SetAccountArgs, options};
+use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
+use crate::flows::run_in_process::{
+    self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
+};
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+
+/// Reconcile a ResourceSet now
+///
+/// Waits until the operator has handled the request and the set is ready, and
+/// prints its message. With --in-process the operator's work is done here.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # Reconcile now and wait for the outcome\n  \
+    flux-operator -n apps reconcile resourceset web\n\n  \
+    # Only send the request\n  \
+    flux-operator -n apps reconcile rset web --wait=false\n\n  \
+    # Without an operator in the cluster\n  \
+    flux-operator -n apps reconcile rset web --in-process")]
+pub struct Args {
+    /// Name of the ResourceSet
+    pub name: String,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub account: SetAccountArgs,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    rights.resource_set(&args.name, &[always("get patch", KIND)]);
+    if args.in_process.in_process {
+        rights.run_set_in_process();
+    } else if args.wait.wait {
+        rights.resource_set(&args.name, FOLLOWS);
+        rights.everywhere(EXPLAINS_SILENCE);
+        rights.everywhere(FINDS_OPERATOR);
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.block_on(async {
+        let session = shell.interruptible(Session::open(shell)).await?;
+        let target = session.resource_set(&args.name);
+        if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
+            return reconcile_in_process(&session, args, &target).await;
+        }
+        let act = RequestKind::Reconcile { force: false, reset: false };
+        let targets = [target];
+        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
+        let follow = request_and_follow(&session, &targets, act, dry_run, args.wait.wait, mode);
+        shell.interruptible(follow).await
+    })?
+}
+
+/// Does the operator's work in this process.
+async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
+    let mode = args.progress.progress;
+    let without = session.command(&format!("reconcile resourceset {}", target.name), &target.namespace);
+    let mut options = options(&args.in_process, &args.account);
+    if args.dry_run.dry_run == Some(DryRun::Server) {
+        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
+        let plan = run_in_process::plan_resource_set(session, target, None, &options, mode).await?;
+        if plan.suspended {
+            return Err(suspended(session, target));
+        }
+        let place = session.place(&target.reference());
+        let counts = step_counts(|step| plan.count(step));
+        session.shell.status(&format!("(server dry run) {place}: {counts}"));
+        return Ok(Exit::Done);
+    }
+    let again = format!("{without} --in-process");
+    let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
+    options.wait = args.wait.wait;
+    // The request is written also when we answer it: the status then says which request it is about.
+    options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), false, false));
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        reconcile::reconcile_resource_set(cluster, &target.id(), options, listener).await
+    };
+    reconcile_here(&request, options, &args.confirm, work).await
+}

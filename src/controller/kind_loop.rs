@@ -1,0 +1,236 @@
+//! The loop around the objects of one kind: turns triggers into runs, one at a time for each object and several objects side by
+//! side.
+//!
+//! ```text
+//! watch ─┬─ created, generation or annotations changed ─► due now; ends a running wait for health
+//! others ┘                                                    │
+//! timers ── interval, retry ────────────────────────────► run ┴► status, events; the next due time
+//! ```
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::schedule::{Ended, Schedule, Trigger};
+use super::telemetry::Controller;
+use super::{LAST_WORDS, RunRequest, Shared, stopped, until};
+use crate::api::kinds::ResourceType;
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ListOptions};
+use crate::k8s::ObjectId;
+use crate::reconcile::interrupt::{self, Interrupt, Interrupts};
+
+/// The objects of a loop.
+pub(super) struct LoopScope {
+    pub controller: Controller,
+    pub kind: ResourceType,
+    /// In this namespace only.
+    pub namespace: Option<String>,
+    pub options: ListOptions,
+    /// Runs at a time.
+    pub workers: usize,
+}
+
+/// A kind's part of the loop.
+pub(super) trait Worker {
+    /// Takes note of an object that was seen, or is gone.
+    fn saw(&mut self, id: &ObjectId, object: Option<&Value>);
+
+    /// Begins one piece of work. It hears of interrupts, and is told whether it was asked for or is due by a timer.
+    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, Ended>;
+
+    /// Takes note of the end of a run, and of when the next one is due.
+    fn ended(&mut self, id: &ObjectId, ended: Ended, due: Option<Instant>);
+}
+
+/// An object of the loop.
+struct LoopEntry {
+    schedule: Schedule,
+    seen: Option<Trigger>,
+    /// The next run was requested, so it checks everything.
+    is_asked: bool,
+    running: Option<(watch::Sender<Option<Interrupt>>, Instant)>,
+}
+
+struct Loop<'a, W> {
+    shared: &'a Shared,
+    scope: LoopScope,
+    worker: W,
+    entries: BTreeMap<ObjectId, LoopEntry>,
+    tasks: JoinSet<(ObjectId, Result<Ended, ()>)>,
+}
+
+/// Follows the objects of a kind until it is to stop.
+pub(super) async fn follow<W: Worker>(
+    cluster: &Cluster,
+    shared: &Shared,
+    scope: LoopScope,
+    mut requests: mpsc::Receiver<RunRequest>,
+    mut stop: watch::Receiver<bool>,
+    worker: W,
+) {
+    let namespace = scope.namespace.as_deref();
+    let mut objects = Follower::new(cluster, scope.kind.clone(), namespace, scope.options.clone(), None).patient();
+    let mut state = Loop { shared, scope, worker, entries: BTreeMap::new(), tasks: JoinSet::new() };
+    loop {
+        let next = state.next_due();
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return state.stop().await,
+            Some(Ok((id, ended))) = state.tasks.join_next() => state.ended(&id, ended),
+            change = objects.next() => match change {
+                Ok(Change::All(objects)) => state.see_all(objects),
+                Ok(Change::Set(object)) => state.see(&object),
+                Ok(Change::Gone(object)) => state.lose(&ObjectId::of(&object)),
+                Err(error) => {
+                    let controller = state.scope.controller.name();
+                    tracing::error!(controller, "cannot follow the objects: {}", error.sentence());
+                }
+            },
+            Some(request) = requests.recv() => state.ask(request),
+            () = until(next), if state.tasks.len() < state.scope.workers => state.begin_due(),
+        }
+    }
+}
+
+impl<W: Worker> Loop<'_, W> {
+    /// When the next run of an object that is not at work is due.
+    fn next_due(&self) -> Option<Instant> {
+        let idle = self.entries.values().filter(|entry| entry.running.is_none());
+        idle.filter_map(|entry| entry.schedule.due()).min()
+    }
+
+    fn see_all(&mut self, objects: Vec<Value>) {
+        let there: Vec<ObjectId> = objects.iter().map(ObjectId::of).collect();
+        objects.iter().for_each(|object| self.see(object));
+        let gone: Vec<ObjectId> = self.entries.keys().filter(|id| !there.contains(id)).cloned().collect();
+        gone.iter().for_each(|id| self.lose(id));
+    }
+
+    fn see(&mut self, object: &Value) {
+        let id = ObjectId::of(object);
+        self.worker.saw(&id, Some(object));
+        let trigger = Some(Trigger::of(object));
+        let options = &self.shared.options;
+        let entry = self.entries.entry(id.clone()).or_insert_with(|| LoopEntry {
+            schedule: Schedule::new(options.retry, options.interval_jitter),
+            seen: None,
+            is_asked: true,
+            running: None,
+        });
+        if entry.seen != trigger {
+            entry.seen = trigger;
+            self.wanted(&id);
+        }
+    }
+
+    fn lose(&mut self, id: &ObjectId) {
+        self.worker.saw(id, None);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.seen = None;
+            entry.schedule.forget();
+            if entry.running.is_none() {
+                self.entries.remove(id);
+            }
+        }
+    }
+
+    fn ask(&mut self, request: RunRequest) {
+        let RunRequest { object, why } = request;
+        if self.entries.get(&object).is_some_and(|entry| entry.seen.is_some()) {
+            tracing::info!(controller = self.scope.controller.name(), "reconciling {object} because {why}");
+            self.wanted(&object);
+        }
+    }
+
+    /// Makes a run due at once. A run that only waits for health is interrupted.
+    fn wanted(&mut self, id: &ObjectId) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        entry.is_asked = true;
+        entry.schedule.ask(Instant::now());
+        self.shared.telemetry.asked(self.scope.controller, id);
+        if let Some((interrupt, _)) = &entry.running {
+            interrupt.send_replace(Some(Interrupt::Superseded(id.to_string())));
+        }
+    }
+
+    /// Begins the runs that are due, the longest due first, as far as there are workers.
+    fn begin_due(&mut self) {
+        let now = Instant::now();
+        let idle = self.entries.iter().filter(|(_, entry)| entry.running.is_none());
+        let mut due: Vec<(Instant, ObjectId)> =
+            idle.filter_map(|(id, entry)| Some((entry.schedule.due()?, id.clone()))).collect();
+        due.retain(|(due, _)| *due <= now);
+        due.sort();
+        let free = self.scope.workers.saturating_sub(self.tasks.len());
+        due.into_iter().take(free).for_each(|(_, id)| self.begin(&id));
+    }
+
+    fn begin(&mut self, id: &ObjectId) {
+        let controller = self.scope.controller;
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        entry.schedule.begin();
+        let is_asked = std::mem::take(&mut entry.is_asked);
+        let (sender, interrupts) = interrupt::channel();
+        entry.running = Some((sender, Instant::now()));
+        self.shared.telemetry.began(controller, id);
+        let span = tracing::info_span!(
+            "reconcile",
+            controller = controller.name(),
+            controllerGroup = id.group,
+            controllerKind = id.kind,
+            namespace = id.namespace,
+            name = id.name,
+            reconcileID = crate::cluster::lease::unique_identity("").trim_start_matches('_'),
+        );
+        let work = self.worker.begin(id, interrupts, is_asked);
+        let task_id = id.clone();
+        let task = async move {
+            // The state of a run is dropped with it.
+            let ended = AssertUnwindSafe(work).catch_unwind().await;
+            let ended = ended.map_err(|_| tracing::error!("the reconciliation panicked, which is a bug"));
+            (task_id, ended)
+        };
+        self.tasks.spawn(task.instrument(span));
+    }
+
+    fn ended(&mut self, id: &ObjectId, ended: Result<Ended, ()>) {
+        let now = Instant::now();
+        let controller = self.scope.controller;
+        let next = ended.unwrap_or_else(|()| {
+            self.shared.telemetry.panicked(controller);
+            Ended::Failed
+        });
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let begun = entry.running.take().map_or(now, |(_, begun)| begun);
+        self.shared.telemetry.ended(controller, id, next, now - begun);
+        if entry.seen.is_none() {
+            self.entries.remove(id);
+            self.worker.ended(id, next, None);
+            return;
+        }
+        entry.is_asked |= !matches!(next, Ended::Done(_));
+        let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
+        entry.schedule.end(next, now, random);
+        let due = entry.schedule.due();
+        self.worker.ended(id, next, due);
+    }
+
+    /// Stops the running work gracefully, within a limit.
+    async fn stop(&mut self) {
+        for (interrupt, _) in self.entries.values().filter_map(|entry| entry.running.as_ref()) {
+            interrupt.send_replace(Some(Interrupt::Stop("the operator shuts down".to_owned())));
+        }
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
+            tracing::warn!("a run did not end in time; the next operator completes it");
+        }
+    }
+}

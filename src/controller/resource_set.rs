@@ -1,0 +1,331 @@
+//! ResourceSets of all namespaces: the objects of the loop of their kind, and what else makes a run of one of them due.
+//!
+//! ```text
+//! providers  an export, new labels, a failure that is over  ─► the sets that name or select the provider
+//! sources    a ConfigMap or Secret with the watch label     ─► the sets that have read it
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use flux_operator_resourceset::{ProviderReference, ResourceSet as Templates};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::instance::{Log, log_outcome, notifications, refused};
+use super::kind_loop::{self, LoopScope, Worker};
+use super::schedule::Ended;
+use super::telemetry::Controller;
+use super::{RunRequest, Shared, Wires, drift};
+use crate::api::kinds::{CONFIG_MAP, ResourceType, SECRET};
+use crate::api::well_known::{FINALIZER, GROUP, condition};
+use crate::api::{ResourceSet, kinds};
+use crate::cluster::watch::{Change, Follower};
+use crate::cluster::{Cluster, ListOptions};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::interrupt::Interrupts;
+use crate::reconcile::{
+    self, Consent, Outcome, PlanOptions, ReconcileError, RunOptions, finalize_resource_set, reconcile_resource_set,
+};
+
+/// The dependencies of each set.
+#[derive(Default)]
+struct Dependencies {
+    providers: BTreeMap<ObjectId, Vec<ProviderReference>>,
+    /// `Kind/namespace/name` of what the last run has read.
+    sources: BTreeMap<ObjectId, BTreeSet<String>>,
+}
+
+type SharedDependencies = Arc<Mutex<Dependencies>>;
+
+fn lock(dependencies: &SharedDependencies) -> MutexGuard<'_, Dependencies> {
+    dependencies.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reconciles ResourceSets until it is to stop.
+pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, stop: watch::Receiver<bool>) {
+    let Some(kind) = kinds::of(GROUP, "ResourceSet") else { return };
+    let dependencies = SharedDependencies::default();
+    let (sender, requests) = mpsc::channel(64);
+    let scope = LoopScope {
+        controller: Controller::ResourceSet,
+        kind: kind.resource_type(),
+        namespace: None,
+        options: ListOptions::default(),
+        workers: shared.options.workers,
+    };
+    let worker = SetWorker {
+        cluster: cluster.clone(),
+        shared: shared.clone(),
+        wires: wires.clone(),
+        dependencies: dependencies.clone(),
+    };
+    let labelled = ListOptions { metadata_only: true, ..ListOptions::labelled(&*shared.options.watched_configs) };
+    tokio::join!(
+        kind_loop::follow(&cluster, &shared, scope, requests, stop, worker),
+        follow_providers(&cluster, &dependencies, &sender),
+        follow_sources(&cluster, CONFIG_MAP, labelled.clone(), &dependencies, &sender),
+        follow_sources(&cluster, SECRET, labelled, &dependencies, &sender),
+    );
+}
+
+struct SetWorker {
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    wires: Wires,
+    dependencies: SharedDependencies,
+}
+
+impl Worker for SetWorker {
+    fn saw(&mut self, id: &ObjectId, object: Option<&Value>) {
+        let mut known = lock(&self.dependencies);
+        match object {
+            Some(object) => {
+                let set = Templates::decode(object, &mut vec![]);
+                let references = set.map(|set| set.inputs_from).unwrap_or_default();
+                known.providers.insert(id.clone(), references);
+            }
+            None => {
+                known.providers.remove(id);
+                known.sources.remove(id);
+            }
+        }
+    }
+
+    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, _: bool) -> BoxFuture<'static, Ended> {
+        let (cluster, shared, id) = (self.cluster.clone(), self.shared.clone(), id.clone());
+        let instance = self.wires.looked.borrow().clone();
+        let dependencies = self.dependencies.clone();
+        Box::pin(async move {
+            match reconcile(&cluster, &shared, &id, instance, interrupts).await {
+                Ok(SetResult::Ran(outcome)) => {
+                    lock(&dependencies).sources.insert(id, outcome.sources.clone());
+                    log_outcome(&outcome)
+                }
+                Ok(SetResult::Finalized) => Ended::Done(None),
+                Ok(SetResult::Unfinished) => Ended::Failed,
+                Err(error) => refused(&error),
+            }
+        })
+    }
+
+    fn ended(&mut self, _: &ObjectId, _: Ended, _: Option<Instant>) {}
+}
+
+enum SetResult {
+    Ran(Box<Outcome>),
+    /// It is gone, or its finalizer is cleared.
+    Finalized,
+    /// Objects of the set could not be deleted.
+    Unfinished,
+}
+
+/// Does a piece of work, from the present state of the set.
+async fn reconcile(
+    cluster: &Cluster,
+    shared: &Shared,
+    id: &ObjectId,
+    look: drift::Look,
+    interrupts: Interrupts,
+) -> Result<SetResult, ReconcileError> {
+    let Some(live) = cluster.read(id).await? else { return Ok(SetResult::Finalized) };
+    let set: ResourceSet = serde_json::from_value(live)
+        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    let is_ours = set.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
+    let options = RunOptions {
+        plan: PlanOptions {
+            extra_managers: shared.options.extra_managers.clone(),
+            concurrency: shared.options.concurrency,
+            ..PlanOptions::default()
+        },
+        // The author of the set has agreed, as with every declaration.
+        consent: Consent::CustomResources,
+        notifications: notifications(shared, look.instance.as_deref()),
+        default_service_account: shared.options.default_service_account.clone(),
+        requeue_dependency: shared.options.requeue_dependency,
+        interrupts,
+        ..RunOptions::default()
+    };
+    if set.metadata.deletion_timestamp.is_some() {
+        if !is_ours {
+            return Ok(SetResult::Finalized);
+        }
+        let done = finalize_resource_set(cluster, &set, &options, &Log).await?;
+        tracing::info!(deleted = done.deleted.len(), kept = done.kept.len(), "the set is taken off");
+        return Ok(if done.is_complete() { SetResult::Finalized } else { SetResult::Unfinished });
+    }
+    if !is_ours {
+        tracing::info!("Adding finalizer");
+        reconcile::adopt(cluster, &set).await?;
+    }
+    let outcome = reconcile_resource_set(cluster, id, &options, &Log).await?;
+    Ok(SetResult::Ran(Box::new(outcome)))
+}
+
+/// The parts of a provider whose change makes a run of its sets due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Export {
+    revision: String,
+    labels: BTreeMap<String, String>,
+    has_failed: bool,
+}
+
+impl Export {
+    fn of(provider: &Value) -> Self {
+        let labels = provider.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
+        Export {
+            revision: fields::text(provider, "/status/lastExportedRevision").to_owned(),
+            labels: labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect(),
+            has_failed: fields::condition(provider, condition::READY).is_some_and(|ready| ready.is_false()),
+        }
+    }
+}
+
+/// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or goes.
+async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<RunRequest>) {
+    let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
+    let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();
+    let mut known: BTreeMap<ObjectId, Export> = BTreeMap::new();
+    loop {
+        let change = match providers.next().await {
+            Ok(change) => change,
+            Err(error) => {
+                tracing::error!("cannot follow input providers: {}", error.sentence());
+                continue;
+            }
+        };
+        let mut changed: Vec<(ObjectId, Vec<Export>)> = vec![];
+        let mut take = |id: ObjectId, now: Option<Export>| {
+            let before = match &now {
+                Some(now) => known.insert(id.clone(), now.clone()),
+                None => known.remove(&id),
+            };
+            if before != now {
+                changed.push((id, before.into_iter().chain(now).collect()));
+            }
+        };
+        match change {
+            Change::Set(object) => take(ObjectId::of(&object), Some(Export::of(&object))),
+            Change::Gone(object) => take(ObjectId::of(&object), None),
+            Change::All(objects) => {
+                let there: BTreeMap<ObjectId, Export> =
+                    objects.iter().map(|object| (ObjectId::of(object), Export::of(object))).collect();
+                let gone: Vec<ObjectId> = known.keys().filter(|id| !there.contains_key(id)).cloned().collect();
+                for id in gone {
+                    known.remove(&id);
+                }
+                known.extend(there);
+                // Every set runs when it is listed; what changed between two lists is found by the next run.
+                continue;
+            }
+        }
+        for (id, exports) in changed {
+            let sets = sets_of_provider(&lock(dependencies), &id, &exports);
+            ask(requests, sets, &format!("{id} changed")).await;
+        }
+    }
+}
+
+/// Returns the sets that name a provider, or select it by the labels it has or had.
+fn sets_of_provider(dependencies: &Dependencies, provider: &ObjectId, exports: &[Export]) -> Vec<ObjectId> {
+    let is_meant = |reference: &ProviderReference| {
+        let selects =
+            |export: &Export| reference.selector.as_ref().is_some_and(|selector| selector.matches(&export.labels));
+        (!reference.name.is_empty() && reference.name == provider.name) || exports.iter().any(selects)
+    };
+    let sets = dependencies
+        .providers
+        .iter()
+        .filter(|(set, references)| set.namespace == provider.namespace && references.iter().any(is_meant));
+    sets.map(|(set, _)| set.clone()).collect()
+}
+
+/// Asks for runs of the sets that have read a ConfigMap or Secret when it changes.
+async fn follow_sources(
+    cluster: &Cluster,
+    kind: ResourceType,
+    options: ListOptions,
+    dependencies: &SharedDependencies,
+    requests: &mpsc::Sender<RunRequest>,
+) {
+    let mut sources = Follower::new(cluster, kind.clone(), None, options, None).patient();
+    loop {
+        let object = match sources.next().await {
+            Ok(Change::Set(object) | Change::Gone(object)) => object,
+            // Every set reads its sources when it begins.
+            Ok(Change::All(_)) => continue,
+            Err(error) => {
+                tracing::warn!("cannot follow {}: {}", kind.plural, error.sentence());
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let source =
+            format!("{}/{}/{}", kind.kind, fields::text(&object, "/metadata/namespace"), fields::name(&object));
+        let sets: Vec<ObjectId> = {
+            let known = lock(dependencies);
+            let reads = known.sources.iter().filter(|(_, sources)| sources.contains(&source));
+            reads.map(|(set, _)| set.clone()).collect()
+        };
+        ask(requests, sets, &format!("{source} changed")).await;
+    }
+}
+
+/// How long a watch that may not be opened is left alone.
+const PAUSE: Duration = Duration::from_secs(60);
+
+async fn ask(requests: &mpsc::Sender<RunRequest>, sets: Vec<ObjectId>, why: &str) {
+    for object in sets {
+        // The loop lives as long as this.
+        let _asked = requests.send(RunRequest { object, why: why.to_owned() }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_export_asks_for_runs_of_the_sets_that_name_or_select_the_provider() {
+        let mut dependencies = Dependencies::default();
+        let mut add = |namespace: &str, name: &str, inputs_from: Value| {
+            let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+                "metadata": {"name": name, "namespace": namespace}, "spec": {"inputsFrom": inputs_from}});
+            let references = Templates::decode(&set, &mut vec![]).unwrap().inputs_from;
+            dependencies.providers.insert(ObjectId::of(&set), references);
+        };
+        add("apps", "by-name", json!([{"name": "prs"}]));
+        add("apps", "by-label", json!([{"selector": {"matchLabels": {"team": "a"}}}]));
+        add("apps", "of-all", json!([{"selector": {}}]));
+        add("apps", "none", json!([{"name": "other"}]));
+        add("other", "by-name", json!([{"name": "prs"}]));
+        let provider = |labels: Value| {
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+                "metadata": {"name": "prs", "namespace": "apps", "labels": labels}})
+        };
+        let id = ObjectId::of(&provider(json!({})));
+        let names = |exports: &[Export]| -> Vec<String> {
+            sets_of_provider(&dependencies, &id, exports).into_iter().map(|set| set.name).collect()
+        };
+        let (labelled, plain) = (Export::of(&provider(json!({"team": "a"}))), Export::of(&provider(json!({}))));
+        assert_eq!(names(&[plain.clone()]), ["by-name", "of-all"]);
+        // The label is gone now: the set that it was selected by has to let go.
+        assert_eq!(names(&[labelled, plain]), ["by-label", "by-name", "of-all"]);
+    }
+
+    #[test]
+    fn only_an_export_labels_and_failures_of_a_provider_count() {
+        let provider = |revision: &str, ready: &str| {
+            Export::of(&json!({"metadata": {"name": "a"}, "status": {"lastExportedRevision": revision,
+                "conditions": [{"type": "Ready", "status": ready}]}}))
+        };
+        assert_eq!(provider("1", "True"), provider("1", "Unknown"));
+        assert_ne!(provider("1", "True"), provider("2", "True"));
+        assert_ne!(provider("1", "True"), provider("1", "False"));
+    }
+}

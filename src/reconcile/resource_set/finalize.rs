@@ -1,0 +1,128 @@
+//! The end of a ResourceSet: what it applied goes with it.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+
+use super::run::{applier, owner, read_inventory, service_account};
+use crate::api::well_known::{FINALIZER, RECONCILER_FIELD_MANAGER, reason};
+use crate::api::{Reconciled, ResourceSet};
+use crate::cluster::Cluster;
+use crate::cluster::events::Event;
+use crate::k8s::ObjectId;
+use crate::reconcile::announce::Announcer;
+use crate::reconcile::context::RunContext;
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::options::RunOptions;
+use crate::reconcile::outcome::ReconcileError;
+use crate::reconcile::plan;
+use crate::reconcile::progress::{Action, Progress};
+use crate::reconcile::prune;
+use crate::reconcile::run::under_lease;
+
+/// How long deleted Kustomizations and HelmReleases may take to remove what they deployed.
+const FLUX_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The fate of the objects of a set that is deleted.
+#[derive(Debug, Default)]
+pub struct FinalizedResourceSet {
+    pub deleted: Vec<ObjectId>,
+    /// Objects that stay, because the set is suspended, they are protected, or nobody may delete them.
+    pub kept: Vec<ObjectId>,
+    /// Why objects could not be deleted: the finalizer stays, and the next run tries again.
+    pub errors: Vec<String>,
+}
+
+impl FinalizedResourceSet {
+    pub fn is_complete(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+/// Deletes what a set that is being deleted has applied, and then clears its finalizer.
+///
+/// A suspended set leaves its objects. So does one whose service account is gone: nobody is left with whose rights they could be
+/// deleted, and a namespace on its way out must not wait for that.
+///
+/// # Errors
+/// The API server cannot be asked. What could not be deleted is in the result.
+pub async fn finalize_resource_set(
+    cluster: &Cluster,
+    set: &ResourceSet,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<FinalizedResourceSet, ReconcileError> {
+    let namespace = set.id().namespace;
+    let work = async |cluster: Cluster| finalize(&cluster, set, options, progress).await;
+    under_lease(cluster, &namespace, options, progress, |cluster| work(cluster).boxed()).await
+}
+
+async fn finalize(
+    cluster: &Cluster,
+    set: &ResourceSet,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<FinalizedResourceSet, ReconcileError> {
+    let (owned, _) = read_inventory(set);
+    let mut done = FinalizedResourceSet::default();
+    let mut announcer = Announcer::about(cluster, set, options.notifications.clone());
+    let mut warn = |message: String| {
+        tracing::warn!("{message}");
+        let event = Event { warning: true, reason: reason::RECONCILIATION_FAILED, message, revision: None };
+        announcer.event_and_notify(event);
+    };
+    if set.is_suspended() || owned.is_empty() {
+        done.kept = owned;
+    } else if let Some(account) = missing_account(cluster, set, options).await? {
+        let count = owned.len();
+        warn(format!("{count} objects are left in the cluster: service account {account} not found"));
+        done.kept = owned;
+    } else {
+        let applier = applier(cluster, set, options);
+        let context = RunContext {
+            cluster: &applier,
+            extra_managers: &[],
+            concurrency: options.plan.concurrency,
+            interrupts: &options.interrupts,
+            progress,
+        };
+        let owner = owner(set);
+        let stale = plan::stale(&owned, &Default::default());
+        let mut live = LiveObjects::default();
+        live.add_of(&applier, &owner, &stale, options.plan.concurrency).await?;
+        let planned = plan::prune(&applier, &mut live, stale, &owner).await?;
+        let removed = prune::collect(context, &mut live, &planned, &owner, FLUX_TIMEOUT).await?;
+        for change in removed.changes {
+            match change.action {
+                Action::Deleted => done.deleted.push(change.object),
+                _ => done.kept.push(change.object),
+            }
+        }
+        done.errors = removed.errors.iter().map(|(id, error)| format!("{id} {}", error.sentence())).collect();
+        if removed.interrupt.is_some() {
+            done.errors.push("the deletion was interrupted".to_owned());
+        }
+        if !done.errors.is_empty() {
+            warn(format!("cannot delete what was applied: {}", done.errors.join("; ")));
+        }
+    }
+    announcer.finish().await;
+    if done.is_complete()
+        && let Some(live) = cluster.read(&set.id()).await?
+    {
+        cluster.clear_finalizer(live, FINALIZER, RECONCILER_FIELD_MANAGER).await?;
+    }
+    Ok(done)
+}
+
+/// Returns the service account of a set, as `namespace/name`, when it is not there.
+async fn missing_account(
+    cluster: &Cluster,
+    set: &ResourceSet,
+    options: &RunOptions,
+) -> Result<Option<String>, ReconcileError> {
+    let Some(account) = service_account(set, options) else { return Ok(None) };
+    let namespace = set.id().namespace;
+    let id = ObjectId::new("", "ServiceAccount", Some(&namespace), account).at("v1");
+    Ok(cluster.read(&id).await?.is_none().then(|| format!("{namespace}/{account}")))
+}

@@ -1,0 +1,255 @@
+//! The plan of a run of a ResourceSet: nothing is written.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::dependencies;
+use super::desired::{self, Desired, DesiredStep, SetStage};
+use super::inputs::ProviderInputs;
+use super::referenced_data::DataSources;
+use super::run::{applier, as_it_would_be_stored, owner, prune_hold, read_inventory, read_set, recreation};
+use crate::api::{Reconciled, ResourceSet};
+use crate::cluster::Cluster;
+use crate::k8s::ObjectId;
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::options::RunOptions;
+use crate::reconcile::outcome::{ApplyError, ReconcileError};
+use crate::reconcile::plan::{self, Comparison, PlannedInstance, PlannedObject, PlannedPrune, Step};
+use crate::reconcile::progress::{Progress, Stage, Update};
+
+/// An object of a plan, and what renders it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedSetObject {
+    #[serde(flatten)]
+    pub planned: PlannedObject,
+    /// Name of the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_step: Option<String>,
+    /// `spec.resources[0]`.
+    pub template: String,
+    /// The input set, as a person finds it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Index of the input set among all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_index: Option<usize>,
+}
+
+/// A provider, what of the plan comes from it, and what would go without it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedProvider {
+    #[serde(flatten)]
+    pub inputs: ProviderInputs,
+    /// Objects that its input sets stand for.
+    pub objects: usize,
+    /// How many of them are in the cluster and would be pruned if the provider exported nothing.
+    pub pruned_without: usize,
+}
+
+/// The changes that a run of a ResourceSet would make.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceSetPlan {
+    pub resource_set: PlannedInstance,
+    /// Nothing of it happens before the set is resumed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
+    /// Digest of the objects.
+    pub revision: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_revision: Option<String>,
+    /// Input sets that the templates are rendered with.
+    pub input_sets: usize,
+    pub providers: Vec<PlannedProvider>,
+    pub objects: Vec<PlannedSetObject>,
+    /// In the order of deletion.
+    pub prune: Vec<PlannedPrune>,
+    /// Why nothing is pruned for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prune_withheld: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+impl ResourceSetPlan {
+    /// Reports whether carrying the plan out would write anything but the status.
+    pub fn has_changes(&self) -> bool {
+        self.objects.iter().any(|one| one.planned.step != Step::Unchanged) || !self.prune.is_empty()
+    }
+
+    /// Returns how many objects get each step.
+    pub fn count(&self, step: Step) -> usize {
+        self.objects.iter().filter(|one| one.planned.step == step).count()
+            + self.prune.iter().filter(|one| one.step == step).count()
+    }
+}
+
+/// Makes the plan of a run for the set in the cluster. Of a suspended set it is what would happen once it is resumed.
+///
+/// # Errors
+/// The set is not there, cannot be built, the API server refuses a manifest in a dry run, or cannot be asked.
+pub async fn plan_resource_set(
+    cluster: &Cluster,
+    id: &ObjectId,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<ResourceSetPlan, ReconcileError> {
+    let set = read_set(cluster, id).await?;
+    plan_of(cluster, &set, options, progress).await
+}
+
+/// Makes the plan of an apply: of the set as it would be stored, with the status of the one in the cluster.
+///
+/// # Errors
+/// As [`plan_resource_set`]; a set that is not there is none.
+pub async fn plan_written_resource_set(
+    cluster: &Cluster,
+    written: &Value,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<ResourceSetPlan, ReconcileError> {
+    let (set, _) = as_it_would_be_stored(cluster, written, true).await?;
+    plan_of(cluster, &set, options, progress).await
+}
+
+async fn plan_of(
+    cluster: &Cluster,
+    set: &ResourceSet,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<ResourceSetPlan, ReconcileError> {
+    let applier = applier(cluster, set, options);
+    let mut warnings = dependency_warnings(cluster, set).await;
+    progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
+    let desired = desired::make(cluster, &applier, set, &mut DataSources::default()).await;
+    let desired = desired.map_err(ReconcileError::ResourceSet)?;
+    warnings.extend(desired.warnings.iter().cloned());
+    progress.report(Update::StageBegan { stage: Stage::Plan, objects: desired.count() });
+    let owner = owner(set);
+    let (owned, unreadable) = read_inventory(set);
+    let mut live = LiveObjects::default();
+    let ids = desired.ids();
+    live.add_of(&applier, &owner, ids.iter().chain(&owned).collect::<Vec<_>>(), options.plan.concurrency).await?;
+    let objects = objects(&applier, set, &desired, &mut live, options).await?;
+    let built: BTreeSet<ObjectId> = ids.into_iter().collect();
+    let mut prune = plan::prune(&applier, &mut live, plan::stale(&owned, &built), &owner).await?;
+    let prune_withheld = prune_hold(set, &desired);
+    if let Some(why) = &prune_withheld {
+        for one in &mut prune {
+            (one.step, one.reason) = (Step::Skip, Some(why.clone()));
+        }
+    } else if desired.inputs.are_missing && !prune.is_empty() {
+        warnings.push(format!("{} objects would be pruned because the providers export no inputs", prune.len()));
+    }
+    warnings.extend(unreadable.iter().map(|entry| {
+        format!("the inventory entry {:?} cannot be read: it stays on record, and its object is not pruned", entry.id)
+    }));
+    let owned: BTreeSet<ObjectId> = owned.into_iter().collect();
+    let providers = desired.inputs.providers.iter().map(|inputs| of_provider(inputs, &desired, &owned)).collect();
+    let id = set.id();
+    Ok(ResourceSetPlan {
+        resource_set: PlannedInstance {
+            namespace: id.namespace,
+            name: id.name,
+            uid: set.metadata.uid.clone().unwrap_or_default(),
+            generation: set.metadata.generation.unwrap_or_default(),
+        },
+        suspended: set.is_suspended(),
+        revision: desired.digest.clone(),
+        previous_revision: set.status.as_ref().and_then(|status| status.last_applied_revision.clone()),
+        input_sets: desired.inputs.sets.len(),
+        providers,
+        objects,
+        prune,
+        prune_withheld,
+        warnings,
+    })
+}
+
+/// Says which dependency a run would wait for.
+async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String> {
+    let dependencies = set.spec.depends_on.as_deref().unwrap_or_default();
+    let checked = match dependencies::parse(dependencies) {
+        Ok(()) => dependencies::check(cluster, dependencies).await,
+        Err(error) => Err(error),
+    };
+    checked.err().map(|error| format!("nothing is applied for now: {error}")).into_iter().collect()
+}
+
+/// Compares all objects with the cluster. What an earlier step or stage brings about may be missing still: then the objects that
+/// need it are taken as new.
+async fn objects(
+    applier: &Cluster,
+    set: &ResourceSet,
+    desired: &Desired,
+    live: &mut LiveObjects,
+    options: &RunOptions,
+) -> Result<Vec<PlannedSetObject>, ReconcileError> {
+    let comparison = Comparison {
+        extra_managers: &options.plan.extra_managers,
+        trusted: &BTreeSet::new(),
+        concurrency: options.plan.concurrency,
+        recreation: recreation(set),
+    };
+    let mut planned = vec![];
+    let mut is_first = true;
+    for step in &desired.steps {
+        let all: Vec<Value> = SetStage::ALL.into_iter().flat_map(|stage| step.stage(stage)).collect();
+        let compared = plan::objects(applier, live, all.clone(), comparison).await;
+        let compared = match compared {
+            Ok(compared) => compared,
+            Err(errors) if is_first && !may_pass(&errors) => return Err(ReconcileError::Refused(errors)),
+            // Each alone, so that those that can be compared are.
+            Err(_) => one_by_one(applier, live, all, comparison).await?,
+        };
+        is_first = false;
+        planned.extend(compared.into_iter().map(|one| explained(one, step)));
+    }
+    Ok(planned)
+}
+
+fn may_pass(errors: &[ApplyError]) -> bool {
+    errors.iter().all(|error| error.source.is_absent())
+}
+
+async fn one_by_one(
+    applier: &Cluster,
+    live: &LiveObjects,
+    manifests: Vec<Value>,
+    comparison: Comparison<'_>,
+) -> Result<Vec<PlannedObject>, ReconcileError> {
+    let mut planned = vec![];
+    for manifest in manifests {
+        match plan::objects(applier, live, vec![manifest.clone()], comparison).await {
+            Ok(one) => planned.extend(one),
+            Err(errors) if may_pass(&errors) => planned.push(PlannedObject::not_comparable(manifest)),
+            Err(errors) => return Err(ReconcileError::Refused(errors)),
+        }
+    }
+    Ok(planned)
+}
+
+fn explained(planned: PlannedObject, step: &DesiredStep) -> PlannedSetObject {
+    let rendered = step.objects.iter().find(|one| ObjectId::of(&one.object) == planned.object);
+    PlannedSetObject {
+        planned,
+        in_step: step.name.clone(),
+        template: rendered.map(|one| one.origin.to_string()).unwrap_or_default(),
+        input: rendered.and_then(|one| one.input.as_ref()).map(ToString::to_string),
+        input_index: rendered.and_then(|one| one.origin.input),
+    }
+}
+
+fn of_provider(inputs: &ProviderInputs, desired: &Desired, owned: &BTreeSet<ObjectId>) -> PlannedProvider {
+    let is_its = |one: &&desired::RenderedObject| {
+        let source = one.input.as_ref().and_then(|input| input.source.as_ref());
+        source.is_some_and(|source| source.name == inputs.provider.name && source.kind == inputs.provider.kind)
+    };
+    let rendered = desired.steps.iter().flat_map(|step| &step.objects).filter(is_its);
+    let ids: Vec<ObjectId> = rendered.map(|one| ObjectId::of(&one.object)).collect();
+    let pruned_without = ids.iter().filter(|id| owned.contains(id)).count();
+    PlannedProvider { inputs: inputs.clone(), objects: ids.len(), pruned_without }
+}

@@ -1,0 +1,751 @@
+//! A reconciliation of a ResourceSet, from its dependencies to its status.
+//!
+//! ```text
+//! dependencies -> inputs -> templates -> (the set is stored) -> for each step: apply in stages, wait
+//!              -> garbage collection -> wait -> status
+//! ```
+//! Objects are applied with the rights of the service account that the set names; its status is written with the
+//! operator's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::dependencies;
+use super::desired::{self, Desired, DesiredStep, SetStage};
+use super::failure::{ResourceSetFailure, RetryPolicy};
+use super::referenced_data::DataSources;
+use crate::api::well_known::{
+    DISABLED, ENABLED, FORCE_ANNOTATION, PRUNE_WITHOUT_INPUTS_ANNOTATION, RECREATE_ON_FAILURE_ANNOTATION, condition,
+    reason,
+};
+use crate::api::{
+    InventoryEntry, InventoryOwner, OwnerKind, Reconciled, ResourceSet, conditions, crd, history, inventory,
+};
+use crate::cluster::events::Event;
+use crate::cluster::{Cluster, Propagation};
+use crate::k8s::kstatus::{self, Status};
+use crate::k8s::{ObjectId, fields};
+use crate::reconcile::announce::Announcer;
+use crate::reconcile::apply;
+use crate::reconcile::context::RunContext;
+use crate::reconcile::health::{self, Goal};
+use crate::reconcile::interrupt::{Hear, Interrupt, requested_stop};
+use crate::reconcile::live_objects::LiveObjects;
+use crate::reconcile::messages;
+use crate::reconcile::operator;
+use crate::reconcile::options::{Consent, RunOptions};
+use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop};
+use crate::reconcile::plan::{self, Comparison, PlannedPrune, Recreation, Step};
+use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
+use crate::reconcile::prune;
+use crate::reconcile::run::{Unstored, under_lease};
+use crate::reconcile::status::{IN_PROGRESS, StatusWriter};
+
+/// How long definitions, namespaces and roles may take to be in force, and deleted objects of Flux to be gone.
+const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a kind that was just defined may take until the API server serves it.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// How soon to look again at a provider that is exporting.
+const EXPORT_PAUSE: Duration = Duration::from_secs(5);
+/// How often a run starts over because the set changed while its plan was made.
+const STARTS: usize = 3;
+/// Most warnings of a build that an outcome repeats.
+const WARNINGS: usize = 20;
+
+/// Reconciles a ResourceSet of the cluster, with the status on the object.
+///
+/// # Errors
+/// Another reconciler is at work, the run is refused before anything is written, or the API server cannot be reached to
+/// record the outcome.
+pub async fn reconcile_resource_set(
+    cluster: &Cluster,
+    id: &ObjectId,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<Outcome, ReconcileError> {
+    let attempt = async |cluster: Cluster| {
+        let set = read_set(&cluster, id).await?;
+        let request = options.request.as_ref().map(Unstored::Request);
+        SetRun::new(&cluster, set, request, options, progress).reconcile().await
+    };
+    start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
+}
+
+/// Applies a ResourceSet as its author wrote it and reconciles it. Nothing is written before it is certain that the run is not
+/// refused.
+///
+/// # Errors
+/// As [`reconcile_resource_set`], and when other field managers have fields of the manifest, unless `force_conflicts`.
+pub async fn apply_resource_set(
+    cluster: &Cluster,
+    written: &Value,
+    force_conflicts: bool,
+    options: &RunOptions,
+    progress: &dyn Progress,
+) -> Result<Outcome, ReconcileError> {
+    let id = ObjectId::of(written);
+    let attempt = async |cluster: Cluster| {
+        let (set, live) = as_it_would_be_stored(&cluster, written, force_conflicts).await?;
+        let unstored = Unstored::Written { written, live, force_conflicts };
+        SetRun::new(&cluster, set, Some(unstored), options, progress).reconcile().await
+    };
+    start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
+}
+
+/// Does a run under the lease, beside no running operator, and again when the set changed while it was prepared.
+async fn start<'w>(
+    cluster: &Cluster,
+    namespace: &str,
+    options: &RunOptions,
+    progress: &dyn Progress,
+    attempt: impl Fn(Cluster) -> BoxFuture<'w, Result<Outcome, ReconcileError>>,
+) -> Result<Outcome, ReconcileError> {
+    if options.lease.is_some() && !options.force {
+        operator::refuse_beside_running(cluster, namespace).await?;
+    }
+    let mut starts = 1;
+    loop {
+        match under_lease(cluster, namespace, options, progress, &attempt).await {
+            Err(ReconcileError::InstanceMoved { .. }) if starts < STARTS => starts += 1,
+            ended => return ended,
+        }
+    }
+}
+
+/// Reads the set a run is about.
+///
+/// # Errors
+/// It is not there, is being deleted, or cannot be understood.
+pub(super) async fn read_set(cluster: &Cluster, id: &ObjectId) -> Result<ResourceSet, ReconcileError> {
+    match cluster.read(id).await? {
+        Some(live) => checked(live),
+        None => Err(ReconcileError::InstanceGone { instance: id.clone() }),
+    }
+}
+
+fn checked(live: Value) -> Result<ResourceSet, ReconcileError> {
+    let id = ObjectId::of(&live);
+    let set: ResourceSet = serde_json::from_value(live)
+        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    match set.metadata.deletion_timestamp {
+        Some(_) => Err(ReconcileError::BeingDeleted { instance: id }),
+        None => Ok(set),
+    }
+}
+
+/// Returns what an apply of the manifest would store, and the set before it.
+pub(super) async fn as_it_would_be_stored(
+    cluster: &Cluster,
+    written: &Value,
+    force_conflicts: bool,
+) -> Result<(ResourceSet, Option<Value>), ReconcileError> {
+    let id = ObjectId::of(written);
+    let live = cluster.read(&id).await?;
+    let stored = match crate::reconcile::draft::apply_written(cluster, written, force_conflicts, true).await {
+        // The definition is made before the set is stored.
+        Err(error) if error.is_api_missing() && live.is_none() => written.clone(),
+        stored => stored?,
+    };
+    let mut set = checked(stored)?;
+    match &live {
+        Some(live) => {
+            let known = checked(live.clone())?;
+            (set.metadata.generation, set.status) = (known.metadata.generation, known.status);
+        }
+        // A dry run of a new object returns an identity that no object has.
+        None => (set.metadata.uid, set.metadata.resource_version, set.status) = (None, None, None),
+    }
+    Ok((set, live))
+}
+
+/// Returns the cluster with the rights under which the objects of a set are applied.
+pub(super) fn applier(cluster: &Cluster, set: &ResourceSet, options: &RunOptions) -> Cluster {
+    match service_account(set, options) {
+        Some(account) => {
+            cluster.impersonating_service_account(set.metadata.namespace.as_deref().unwrap_or_default(), account)
+        }
+        None => cluster.clone(),
+    }
+}
+
+/// Returns the service account under which the objects of a set are applied.
+pub(super) fn service_account<'a>(set: &'a ResourceSet, options: &'a RunOptions) -> Option<&'a str> {
+    set.spec.service_account_name.as_deref().or(options.default_service_account.as_deref())
+}
+
+/// Returns when an object of a set may be deleted and made anew.
+pub(super) fn recreation(set: &ResourceSet) -> Recreation {
+    match set.annotation(FORCE_ANNOTATION) {
+        Some(value) if value.eq_ignore_ascii_case(ENABLED) => Recreation::Always,
+        _ => Recreation::WhereAsked,
+    }
+}
+
+/// Returns the owner of the objects of a set.
+pub(super) fn owner(set: &ResourceSet) -> InventoryOwner {
+    let id = set.id();
+    InventoryOwner::new(OwnerKind::ResourceSet, id.namespace, id.name)
+}
+
+/// Reads the inventory of a set: objects, and entries that cannot be read, which are kept as they are.
+pub(super) fn read_inventory(set: &ResourceSet) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
+    let inventory = set.status.as_ref().and_then(|status| status.inventory.clone()).unwrap_or_default();
+    (inventory.objects(), inventory.unreadable())
+}
+
+/// Why the objects that a set no longer stands for are kept for now.
+pub(super) fn prune_hold(set: &ResourceSet, desired: &Desired) -> Option<String> {
+    let unsettled = desired.inputs.unsettled();
+    if !unsettled.is_empty() {
+        return Some(unsettled.join("; "));
+    }
+    let is_guarded =
+        set.annotation(PRUNE_WITHOUT_INPUTS_ANNOTATION).is_some_and(|value| value.eq_ignore_ascii_case(DISABLED));
+    let holds = desired.inputs.are_missing && is_guarded;
+    holds.then(|| format!("the providers export no inputs, and {PRUNE_WITHOUT_INPUTS_ANNOTATION} is {DISABLED}"))
+}
+
+/// A run: its tools, and what it has done so far.
+struct SetRun<'a> {
+    /// With the operator's own rights.
+    cluster: &'a Cluster,
+    /// With the rights under which the objects are applied.
+    applier: Cluster,
+    options: &'a RunOptions,
+    progress: &'a dyn Progress,
+    set: ResourceSet,
+    unstored: Option<Unstored<'a>>,
+    begun: Instant,
+    writer: StatusWriter<ResourceSet>,
+    announcer: Announcer,
+    changes: Vec<Change>,
+    /// How many of the changes an event has listed.
+    announced: usize,
+    warnings: Vec<String>,
+    sources: DataSources,
+    /// Digest of the objects, and what the history says of them.
+    digest: Option<String>,
+    facts: BTreeMap<String, String>,
+    /// When to look again earlier than the interval says.
+    look_again: Option<Duration>,
+    /// Beginning of the message when the running step fails.
+    step_prefix: String,
+}
+
+impl<'a> SetRun<'a> {
+    fn new(
+        cluster: &'a Cluster,
+        set: ResourceSet,
+        unstored: Option<Unstored<'a>>,
+        options: &'a RunOptions,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        SetRun {
+            cluster,
+            applier: applier(cluster, &set, options),
+            options,
+            progress,
+            begun: Instant::now(),
+            writer: StatusWriter::open(&set),
+            announcer: Announcer::about(cluster, &set, options.notifications.clone()),
+            changes: vec![],
+            announced: 0,
+            warnings: vec![],
+            sources: DataSources::default(),
+            digest: None,
+            facts: BTreeMap::new(),
+            look_again: None,
+            step_prefix: String::new(),
+            set,
+            unstored,
+        }
+    }
+
+    async fn reconcile(mut self) -> Result<Outcome, ReconcileError> {
+        let ended = match self.set.is_suspended() {
+            true => Err(Failure::Suspended.into()),
+            false => Box::pin(self.work()).await,
+        };
+        self.end(ended).await
+    }
+
+    async fn work(&mut self) -> Result<(), Stop> {
+        let dependencies = self.set.spec.depends_on.clone().unwrap_or_default();
+        dependencies::parse(&dependencies).map_err(|error| ResourceSetFailure::expression(&error))?;
+        let checked = dependencies::check(self.cluster, &dependencies).await;
+        checked.map_err(|error| ResourceSetFailure::dependency(&error))?;
+        self.begin(Stage::Build, 0);
+        let desired = desired::make(self.cluster, &self.applier, &self.set, &mut self.sources).await?;
+        self.warnings.extend(desired.warnings.iter().take(WARNINGS).cloned());
+        self.refuse_losses(&desired).await?;
+        self.store().await?;
+        Box::pin(self.carry_out(desired)).await
+    }
+
+    /// Refuses a run that would lose more than somebody agreed to.
+    async fn refuse_losses(&mut self, desired: &Desired) -> Result<(), Stop> {
+        if self.options.consent >= Consent::CustomResources && self.options.agreed.is_none() {
+            return Ok(());
+        }
+        if prune_hold(&self.set, desired).is_some() {
+            return Ok(());
+        }
+        let mut live = LiveObjects::default();
+        let planned = self.stale(&desired.ids(), &mut live).await?;
+        let pruned: Vec<ObjectId> =
+            planned.iter().filter(|one| one.step == Step::Prune).map(|one| one.object.clone()).collect();
+        if self.options.consent < Consent::Pruned && !pruned.is_empty() {
+            let instance = self.set.id();
+            return Err(Stop::Abort(ReconcileError::Destructive { instance, pruned, downgrade: None }));
+        }
+        let lost: Vec<_> = planned.into_iter().filter_map(|one| Some((one.object, one.custom_resources?))).collect();
+        let is_agreed = |(id, lost): &(ObjectId, crate::reconcile::CustomResources)| {
+            let counts = self.options.agreed.as_ref();
+            counts.is_none_or(|counts| counts.get(id).is_some_and(|agreed| lost.count <= *agreed))
+        };
+        if !lost.is_empty() && (self.options.consent < Consent::CustomResources || !lost.iter().all(is_agreed)) {
+            return Err(Stop::Abort(ReconcileError::CustomResourcesLost { definitions: lost }));
+        }
+        Ok(())
+    }
+
+    /// Writes to the set what is still to be written.
+    async fn store(&mut self) -> Result<(), Stop> {
+        let Some(unstored) = self.unstored.take() else { return Ok(()) };
+        let stored = unstored.store(self.cluster, &self.set.id(), crd::resource_set, self.progress).await?;
+        let stored = checked(stored)?;
+        let read = &self.set;
+        let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
+        if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
+            return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: stored.id() }));
+        }
+        self.writer = StatusWriter::open(&stored);
+        self.announcer = Announcer::about(self.cluster, &stored, self.options.notifications.clone());
+        self.set = stored;
+        Ok(())
+    }
+
+    async fn carry_out(&mut self, desired: Desired) -> Result<(), Stop> {
+        self.digest = Some(desired.digest.clone());
+        self.facts.insert("inputs".to_owned(), desired.inputs.sets.len().to_string());
+        self.facts.insert("resources".to_owned(), desired.count().to_string());
+        let is_stepped = desired.steps.iter().any(|step| step.name.is_some());
+        if is_stepped {
+            self.facts.insert("steps".to_owned(), desired.steps.len().to_string());
+        }
+        if let Some(stop) = requested_stop(&self.options.interrupts) {
+            return Err(Failure::Interrupted(stop).into());
+        }
+        let mut live = LiveObjects::default();
+        live.add_of(&self.applier, &owner(&self.set), &desired.ids(), self.options.plan.concurrency).await?;
+        self.warn_of_other_owners(&live);
+        let mut applied: Vec<ObjectId> = vec![];
+        let steps = desired.steps.len();
+        for (index, step) in desired.steps.iter().enumerate() {
+            let prefix = |part: &str| step.name.as_ref().map(|name| format!("step \"{name}\" {part} failed: "));
+            self.step_prefix = prefix("job recreation").unwrap_or_default();
+            self.recreate_failed_jobs(step, &mut live).await?;
+            self.step_prefix = prefix("apply").unwrap_or_default();
+            self.apply_step(step, &mut live, &mut applied).await?;
+            if index + 1 < steps {
+                let name = step.name.as_deref().unwrap_or_default();
+                self.writer.progressing(&format!("Applying step {}/{steps} \"{name}\"", index + 1));
+                self.writer.write(self.cluster).await?;
+                self.announce_changes(&format!("step \"{name}\": "), None);
+                self.step_prefix = prefix("health check").unwrap_or_default();
+                self.wait_for_health(step, &mut live).await?;
+            }
+        }
+        self.step_prefix = String::new();
+        let kept = self.collect_garbage(&desired, &applied, &mut live).await?;
+        let (_, unreadable) = read_inventory(&self.set);
+        let owed: Vec<InventoryEntry> = kept.iter().map(InventoryEntry::from).chain(unreadable).collect();
+        self.writer.status.inventory = Some(inventory::merge(inventory::of(&applied), &owed));
+        if let Some(last) = desired.steps.last().filter(|_| self.set.spec.wait == Some(true) && self.options.wait) {
+            if last.name.is_some() {
+                self.step_prefix =
+                    format!("step \"{}\" health check failed: ", last.name.as_deref().unwrap_or_default());
+            }
+            self.wait_for_health(last, &mut live).await?;
+            self.step_prefix = String::new();
+        }
+        self.writer.status.last_applied_revision = Some(desired.digest);
+        self.writer.status.external_checksum_refs = self.sources.checksums.iter().cloned().collect();
+        Ok(())
+    }
+
+    /// Says which objects another owner has, too: they change hands with every apply.
+    fn warn_of_other_owners(&mut self, live: &LiveObjects) {
+        let owner = owner(&self.set);
+        let others = live.all().filter_map(|live| Some((ObjectId::of(live), owner.other_owner(live)?)));
+        let warnings: Vec<String> =
+            others.map(|(id, other)| format!("{id} belongs to {other}: it is taken over")).collect();
+        self.warnings.extend(warnings);
+    }
+
+    fn context(&self) -> RunContext<'_> {
+        RunContext {
+            cluster: &self.applier,
+            extra_managers: &self.options.plan.extra_managers,
+            concurrency: self.options.plan.concurrency,
+            interrupts: &self.options.interrupts,
+            progress: self.progress,
+        }
+    }
+
+    fn begin(&self, stage: Stage, objects: usize) {
+        self.progress.report(Update::StageBegan { stage, objects });
+    }
+
+    /// Deletes the Jobs of a step that have failed and ask to be made anew then.
+    async fn recreate_failed_jobs(&mut self, step: &DesiredStep, live: &mut LiveObjects) -> Result<(), Stop> {
+        let owner = owner(&self.set);
+        let mut deleted = vec![];
+        for one in &step.objects {
+            let asks = one.object["apiVersion"] == "batch/v1"
+                && one.object["kind"] == "Job"
+                && fields::annotation(&one.object, RECREATE_ON_FAILURE_ANNOTATION) == Some(ENABLED);
+            if !asks {
+                continue;
+            }
+            let id = ObjectId::of(&one.object);
+            let Some(job) = live.find(&self.applier, &id).await? else { continue };
+            let is_ours = InventoryOwner::labelled(&job, OwnerKind::ResourceSet).as_ref() == Some(&owner);
+            if is_ours && kstatus::compute_for_flux(&job).status == Status::Failed {
+                self.applier.delete_exactly(&job, Propagation::Foreground).await?;
+                deleted.push(id);
+            }
+        }
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + STAGE_TIMEOUT;
+        health::wait(self.context(), live, &deleted, Goal::Gone, deadline, Hear::StopOnly).await?.into_result()
+    }
+
+    /// Applies the objects of a step, stage by stage.
+    async fn apply_step(
+        &mut self,
+        step: &DesiredStep,
+        live: &mut LiveObjects,
+        applied: &mut Vec<ObjectId>,
+    ) -> Result<(), Stop> {
+        let mut has_new_kinds = false;
+        for stage in SetStage::ALL {
+            let manifests = step.stage(stage);
+            if manifests.is_empty() {
+                continue;
+            }
+            let ids: Vec<ObjectId> = manifests.iter().map(ObjectId::of).collect();
+            let planned = self.compare(manifests, live, has_new_kinds).await?;
+            let changing: Vec<_> = planned.iter().filter(|one| one.step != Step::Unchanged).collect();
+            if !changing.is_empty() {
+                self.record_ownership(applied.iter().chain(&ids)).await?;
+                self.begin(Stage::ApplyObjects, changing.len());
+                let done = apply::objects(self.context(), live, &changing).await;
+                let fresh: Vec<ObjectId> = done.changes.iter().map(|change| change.object.clone()).collect();
+                self.changes.extend(done.changes);
+                if !done.errors.is_empty() {
+                    return Err(Failure::Apply(done.errors).into());
+                }
+                if let Some(interrupt) = done.interrupt {
+                    return Err(Failure::Interrupted(interrupt).into());
+                }
+                if matches!(stage, SetStage::Definitions | SetStage::Classes) {
+                    has_new_kinds = true;
+                    let deadline = Instant::now() + STAGE_TIMEOUT;
+                    let work = health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly);
+                    work.await?.into_result()?;
+                }
+            }
+            applied.extend(ids);
+        }
+        Ok(())
+    }
+
+    /// Compares manifests with the cluster. A kind or namespace that was just made may take a moment until it is known.
+    async fn compare(
+        &self,
+        manifests: Vec<Value>,
+        live: &mut LiveObjects,
+        has_new_kinds: bool,
+    ) -> Result<Vec<plan::PlannedObject>, Stop> {
+        let deadline = Instant::now() + SERVED_WITHIN;
+        let comparison = Comparison {
+            extra_managers: &self.options.plan.extra_managers,
+            trusted: &BTreeSet::new(),
+            concurrency: self.options.plan.concurrency,
+            recreation: recreation(&self.set),
+        };
+        loop {
+            match plan::objects(&self.applier, live, manifests.clone(), comparison).await {
+                Err(errors)
+                    if has_new_kinds
+                        && Instant::now() < deadline
+                        && errors.iter().any(|error| error.source.is_absent()) =>
+                {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                }
+                Err(errors) => return Err(Failure::Apply(errors).into()),
+                Ok(planned) => {
+                    for one in &planned {
+                        if let Some(seen) = &one.live {
+                            live.set(seen.clone());
+                        }
+                    }
+                    return Ok(planned);
+                }
+            }
+        }
+    }
+
+    /// Puts objects on record before they are made, beside those of earlier runs: a run that is cut off forgets none of them.
+    async fn record_ownership<'o>(&mut self, ids: impl Iterator<Item = &'o ObjectId>) -> Result<(), Stop> {
+        let owed = self.writer.status.inventory.take().map(|inventory| inventory.entries).unwrap_or_default();
+        let mut union = inventory::merge(inventory::of(ids), &owed);
+        union.entries.sort_by(|left, right| left.id.cmp(&right.id));
+        self.writer.status.inventory = Some(union);
+        if !conditions::is_true(&self.writer.status.conditions, condition::RECONCILING) {
+            self.writer.progressing(IN_PROGRESS);
+        }
+        self.writer.write(self.cluster).await?;
+        self.writer.refuse_leaving()?;
+        Ok(())
+    }
+
+    /// Tells what was changed since the last time.
+    fn announce_changes(&mut self, prefix: &str, note: Option<String>) {
+        let new = self.changes.get(self.announced..).unwrap_or_default();
+        let lines = new.iter().filter(|change| change.action != Action::Unchanged);
+        let lines: Vec<String> =
+            lines.map(|change| format!("{} {}", change.object, change.action.as_str())).chain(note).collect();
+        self.announced = self.changes.len();
+        if !lines.is_empty() {
+            let message = format!("{prefix}{}", lines.join("\n"));
+            let event = Event { warning: false, reason: reason::APPLY_SUCCEEDED, message, revision: None };
+            self.announcer.event_and_notify(event);
+        }
+    }
+
+    /// Plans the deletion of what the inventory has beyond `built`.
+    async fn stale(&self, built: &[ObjectId], live: &mut LiveObjects) -> Result<Vec<PlannedPrune>, Stop> {
+        let (owned, _) = read_inventory(&self.set);
+        let stale = plan::stale(&owned, &built.iter().cloned().collect());
+        live.add_of(&self.applier, &owner(&self.set), &stale, self.options.plan.concurrency).await?;
+        Ok(plan::prune(&self.applier, live, stale, &owner(&self.set)).await?)
+    }
+
+    /// Deletes what the set no longer stands for, and returns what is still on record as its own.
+    async fn collect_garbage(
+        &mut self,
+        desired: &Desired,
+        applied: &[ObjectId],
+        live: &mut LiveObjects,
+    ) -> Result<Vec<ObjectId>, Stop> {
+        let planned = self.stale(applied, live).await?;
+        if let Some(why) = prune_hold(&self.set, desired) {
+            if desired.inputs.is_being_exported() {
+                self.look_again = Some(EXPORT_PAUSE);
+            }
+            let kept: Vec<ObjectId> = planned.into_iter().map(|one| one.object).collect();
+            if !kept.is_empty() {
+                let message = format!("{} objects are not pruned: {why}", kept.len());
+                self.warnings.push(message.clone());
+                let event = Event { warning: true, reason: reason::PRUNING_WITHHELD, message, revision: None };
+                self.announcer.event(event);
+            }
+            self.announce_changes("", None);
+            return Ok(kept);
+        }
+        let mut note = None;
+        if !planned.is_empty() {
+            self.record_ownership(applied.iter()).await?;
+            self.begin(Stage::Prune, planned.len());
+            let owner = owner(&self.set);
+            let removed = prune::collect(self.context(), live, &planned, &owner, STAGE_TIMEOUT).await?;
+            let deleted = removed.changes.iter().filter(|change| change.action == Action::Deleted).count();
+            self.changes.extend(removed.changes);
+            if desired.inputs.are_missing && deleted > 0 {
+                note = Some(format!("{deleted} objects pruned: the providers export no inputs"));
+            }
+            if let Some(interrupt) = removed.interrupt {
+                return Err(Failure::Interrupted(interrupt).into());
+            }
+            if !removed.errors.is_empty() {
+                self.announce_changes("", note);
+                return Err(Failure::Prune(removed.errors).into());
+            }
+        }
+        self.announce_changes("", note);
+        Ok(vec![])
+    }
+
+    async fn wait_for_health(&mut self, step: &DesiredStep, live: &mut LiveObjects) -> Result<(), Stop> {
+        let ids = step.ids();
+        let is_current = |id: &ObjectId| live.get(id).is_some_and(|live| kstatus::compute_for_flux(live).is_current());
+        if ids.iter().all(is_current) {
+            return Ok(());
+        }
+        self.begin(Stage::Health, ids.len());
+        self.writer.write(self.cluster).await?;
+        let own = Instant::now() + step.timeout.unwrap_or_else(|| self.set.timeout());
+        let deadline = self.options.health_deadline.map_or(own, |limit| own.min(limit));
+        health::wait(self.context(), live, &ids, Goal::HealthyOrFailed, deadline, Hear::All).await?.into_result()
+    }
+
+    /// Records how the run ended, unless it was not to write anything.
+    async fn end(mut self, ended: Result<(), Stop>) -> Result<Outcome, ReconcileError> {
+        let failure = match ended {
+            Ok(()) => None,
+            Err(Stop::Failed(failure)) => Some(failure),
+            Err(Stop::Abort(error)) => {
+                self.announcer.finish().await;
+                return Err(error);
+            }
+        };
+        if let Some(Unstored::Written { .. }) = &self.unstored
+            && let Some(Failure::ResourceSet(failure)) = &failure
+            && failure.reason == reason::BUILD_FAILED
+        {
+            // A working set is not replaced by one that cannot be built.
+            return Err(ReconcileError::ResourceSet(failure.clone()));
+        }
+        match self.store().await {
+            Ok(()) => {}
+            Err(Stop::Abort(error)) => return Err(error),
+            Err(Stop::Failed(Failure::Call(error))) => return Err(error.into()),
+            Err(Stop::Failed(_)) => {}
+        }
+        self.begin(Stage::Status, 0);
+        let (reason, message) = match &failure {
+            None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(self.begun.elapsed())),
+            Some(failure) => self.explain(failure),
+        };
+        self.record(failure.as_ref(), reason, &message);
+        let outcome = self.outcome(failure, reason, message);
+        let (written, ()) = tokio::join!(self.writer.write(self.cluster), self.announcer.finish());
+        self.progress.report(Update::Finished { ready: outcome.is_ready(), message: outcome.message.clone() });
+        match (written, outcome.failure) {
+            (Ok(()), failure) => Ok(Outcome { failure, ..outcome }),
+            // The first failure explains the second one.
+            (Err(_), Some(Failure::Call(error))) => Err(error.into()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Returns reason and message of the Ready condition.
+    fn explain(&self, failure: &Failure) -> (&'static str, String) {
+        let failed = |text: String| {
+            (reason::RECONCILIATION_FAILED, format!("reconciliation failed: {}{text}", self.step_prefix))
+        };
+        match failure {
+            Failure::ResourceSet(failure) => (failure.reason, failure.message.clone()),
+            Failure::Apply(errors) => failed(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+            Failure::Prune(errors) => {
+                let errors: String = errors.iter().map(|(id, error)| format!("{id} {};", error.sentence())).collect();
+                failed(format!("delete failed, errors: {errors}"))
+            }
+            Failure::Unhealthy { timed_out, objects } => failed(messages::unhealthy(*timed_out, objects)),
+            Failure::Call(error) => failed(format!("{error}: {}", error.reason)),
+            Failure::Interrupted(Interrupt::Superseded(by)) => {
+                (reason::HEALTH_CHECK_CANCELED, format!("New reconciliation triggered by {by}"))
+            }
+            Failure::Interrupted(Interrupt::Stop(why)) => {
+                (reason::HEALTH_CHECK_CANCELED, format!("Reconciliation of {} stopped: {why}", self.set.id()))
+            }
+            Failure::Suspended => (reason::RECONCILIATION_DISABLED, "Reconciliation is disabled".to_owned()),
+            Failure::Artifact(error) => failed(error.sentence()),
+            Failure::Build(error) => failed(error.to_string()),
+            Failure::RolledBack { detail, .. } => failed(detail.clone()),
+        }
+    }
+
+    /// Puts the end of the run into conditions, history and an event.
+    fn record(&mut self, failure: Option<&Failure>, reason: &'static str, message: &str) {
+        let event = |warning: bool, message: &str| Event {
+            warning,
+            reason,
+            message: message.trim_end().to_owned(),
+            revision: None,
+        };
+        let before = conditions::get(&self.writer.status.conditions, condition::READY);
+        let is_news = before.is_none_or(|ready| ready.reason != reason);
+        match failure {
+            None => {
+                self.writer.ready(message);
+                self.writer.handle_request();
+                self.announcer.event(event(false, message));
+            }
+            Some(Failure::Suspended) => {
+                self.writer.handle_request();
+                self.announcer.event(event(true, message));
+                return;
+            }
+            // The request was not served: the run that comes next does.
+            Some(Failure::Interrupted(interrupt)) => {
+                self.writer.failed(reason, message);
+                let text = match interrupt {
+                    Interrupt::Superseded(by) => {
+                        format!("Health checks canceled due to new reconciliation triggered by {by}")
+                    }
+                    Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
+                };
+                self.announcer.event(event(false, &text));
+                return;
+            }
+            Some(Failure::ResourceSet(failure)) if matches!(failure.retry, RetryPolicy::After(_)) => {
+                self.writer.failed(reason, message);
+                self.writer.handle_request();
+                if is_news {
+                    self.announcer.event_and_notify(event(false, message));
+                }
+                return;
+            }
+            Some(failed) => {
+                match failed {
+                    Failure::ResourceSet(failure) if failure.retry == RetryPolicy::Never => {
+                        self.writer.stalled(reason, message);
+                    }
+                    _ => self.writer.failed(reason, message),
+                }
+                self.writer.handle_request();
+                self.announcer.event_and_notify(event(true, message));
+            }
+        }
+        let duration = self.begun.elapsed();
+        match (&self.digest, reason) {
+            (_, reason::INVALID_CEL_EXPRESSION) => {}
+            (_, reason::BUILD_FAILED) => self.writer.record(history::spec_digest(&self.set.spec), None, duration),
+            (Some(digest), _) => self.writer.record(digest.clone(), Some(self.facts.clone()), duration),
+            (None, _) => {}
+        }
+    }
+
+    fn outcome(&mut self, mut failure: Option<Failure>, reason: &'static str, message: String) -> Outcome {
+        if let Some(Failure::ResourceSet(ResourceSetFailure { retry: RetryPolicy::After(pause), .. })) = &mut failure {
+            *pause = self.options.requeue_dependency;
+        }
+        let next = match &failure {
+            None => self.look_again.or(self.set.interval()),
+            failure => crate::reconcile::outcome::look_again(failure.as_ref(), self.set.interval()),
+        };
+        Outcome {
+            next,
+            failure,
+            reason: reason.to_owned(),
+            message,
+            version: None,
+            revision: self.digest.take(),
+            changes: std::mem::take(&mut self.changes),
+            warnings: std::mem::take(&mut self.warnings),
+            migrated: vec![],
+            sources: std::mem::take(&mut self.sources.read),
+            duration: self.begun.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! ResourceSets against a real API server: what they apply, and above all what they do not take away.
+
+use flux_operator::api::ResourceSet;
+use flux_operator::api::crd;
+use flux_operator::cluster::{DeleteOptions, ListOptions};
+use flux_operator::k8s::ObjectId;
+use flux_operator::reconcile::plan::Step;
+use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::{
+    Outcome, ResourceSetPlan, RunOptions, apply_resource_set, finalize_resource_set, plan_resource_set,
+    reconcile_resource_set,
+};
+use serde_json::{Value, json};
+
+use super::world::*;
+use crate::cluster_tests;
+use crate::support::{ClusterTest, TestCluster, eventually};
+
+pub fn tests() -> Vec<ClusterTest> {
+    cluster_tests![
+        a_set_is_applied_and_what_it_no_longer_stands_for_goes,
+        providers_that_have_not_exported_or_failed_prune_nothing,
+        objects_are_made_anew_only_where_a_field_cannot_be_changed,
+        a_set_is_applied_with_the_rights_of_its_service_account,
+        steps_wait_and_data_is_copied,
+    ]
+}
+
+const APPS: &str = "apps";
+const SET: &str = "ResourceSet";
+const API: &str = "fluxcd.controlplane.io/v1";
+
+/// A cluster with both kinds and a namespace.
+struct Sets {
+    world: World,
+    options: RunOptions,
+}
+
+impl Sets {
+    async fn new(cluster: &TestCluster) -> Sets {
+        let world = World::new(cluster).await;
+        for definition in [crd::resource_set(), crd::input_provider()] {
+            world.apply_as("test-author", definition).await;
+        }
+        world
+            .apply_as("test-author", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS}}))
+            .await;
+        eventually("the kinds to be served", std::time::Duration::from_secs(20), || async {
+            let list = async |id: ObjectId| {
+                let resource = world.cluster.resource(&id).await.ok()?;
+                world.cluster.list(&resource, Some(APPS), &ListOptions::default()).await.ok()
+            };
+            list(id(API, SET, APPS, "x")).await?;
+            list(id(API, "ResourceSetInputProvider", APPS, "x")).await
+        })
+        .await
+        .unwrap();
+        let options = world.options.clone();
+        Sets { world, options }
+    }
+
+    async fn set(&self, name: &str, annotations: Value, spec: Value) {
+        let set = json!({"apiVersion": API, "kind": SET,
+            "metadata": {"name": name, "namespace": APPS, "annotations": annotations}, "spec": spec});
+        self.world.apply_as("test-author", set).await;
+    }
+
+    async fn run(&self, name: &str) -> Outcome {
+        let id = id(API, SET, APPS, name);
+        Box::pin(reconcile_resource_set(&self.world.cluster, &id, &self.options, &Silent)).await.unwrap()
+    }
+
+    async fn ready(&self, name: &str) -> Outcome {
+        let outcome = self.run(name).await;
+        assert!(outcome.is_ready(), "{}", outcome.message);
+        outcome
+    }
+
+    async fn plan(&self, name: &str) -> ResourceSetPlan {
+        let id = id(API, SET, APPS, name);
+        plan_resource_set(&self.world.cluster, &id, &self.options, &Silent).await.unwrap()
+    }
+
+    async fn read(&self, name: &str) -> ResourceSet {
+        serde_json::from_value(self.world.get(API, SET, APPS, name).await.unwrap()).unwrap()
+    }
+
+    async fn config_map(&self, name: &str) -> Option<Value> {
+        self.world.get("v1", "ConfigMap", APPS, name).await
+    }
+
+    /// A provider with what it has exported; `None`: nothing yet.
+    async fn provider(&self, name: &str, exported: Option<Value>, ready: &str) {
+        let provider = json!({"apiVersion": API, "kind": "ResourceSetInputProvider",
+            "metadata": {"name": name, "namespace": APPS}, "spec": {"type": "Static"}});
+        let stored = self.world.apply_as("test-author", provider).await;
+        let Some(exported) = exported else { return };
+        let status = json!({"status": {"exportedInputs": exported, "lastExportedRevision": format!("sha256:{}", exported.to_string().len()),
+            "conditions": [{"type": "Ready", "status": ready, "reason": "Test", "message": "the service is away",
+                "observedGeneration": stored["metadata"]["generation"], "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        let id = ObjectId::of(&stored);
+        self.world.cluster.merge_patch(&id, Some("status"), &status, "test-author").await.unwrap();
+    }
+
+    async fn events(&self) -> Vec<(String, String)> {
+        let events = flux_operator::api::kinds::EVENT;
+        let list = self.world.cluster.list(&events, Some(APPS), &ListOptions::default()).await.unwrap();
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        list.items.iter().map(|event| (text(event, "reason"), text(event, "message"))).collect()
+    }
+}
+
+fn config_maps(name: &str) -> Value {
+    json!([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": APPS},
+        "data": {"tenant": "<< inputs.tenant | quote >>"}}])
+}
+
+fn uid(object: &Option<Value>) -> String {
+    object.as_ref().and_then(|object| object["metadata"]["uid"].as_str()).unwrap_or("nothing").to_owned()
+}
+
+async fn a_set_is_applied_and_what_it_no_longer_stands_for_goes(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    // Owner labels cannot be overridden: what they name could never be pruned.
+    let common = json!({"labels": {"team": "a", "resourceset.fluxcd.controlplane.io/name": "other"}});
+    let spec = |inputs: Value| json!({"commonMetadata": common, "inputs": inputs, "resources": config_maps("cm-<< inputs.tenant >>")});
+    let two = spec(json!([{"tenant": "a"}, {"tenant": "b"}]));
+    let written = json!({"apiVersion": API, "kind": SET, "metadata": {"name": "all", "namespace": APPS}, "spec": two});
+    let outcome =
+        Box::pin(apply_resource_set(&sets.world.cluster, &written, false, &sets.options, &Silent)).await.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
+    let made = sets.config_map("cm-a").await.unwrap();
+    assert_eq!(made["data"]["tenant"], "a");
+    assert_eq!(made["metadata"]["labels"]["resourceset.fluxcd.controlplane.io/name"], "all");
+    assert_eq!(made["metadata"]["labels"]["resourceset.fluxcd.controlplane.io/namespace"], APPS);
+    assert_eq!(made["metadata"]["labels"]["team"], "a");
+    let status = sets.read("all").await.status.unwrap();
+    let ids: Vec<String> = status.inventory.unwrap().entries.into_iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, ["apps_cm-a__ConfigMap", "apps_cm-b__ConfigMap"]);
+    assert_eq!(status.conditions.iter().map(|one| one.type_.as_str()).collect::<Vec<_>>(), ["Ready"]);
+    let history = &status.history[0];
+    assert_eq!(
+        (history.last_reconciled_status.as_str(), history.digest.as_str()),
+        ("ReconciliationSucceeded", status.last_applied_revision.as_deref().unwrap())
+    );
+    assert_eq!(json!(history.metadata), json!({"inputs": "2", "resources": "2"}));
+    let events = sets.events().await;
+    let applied = ("ApplySucceeded".to_owned(), "ConfigMap/apps/cm-a created\nConfigMap/apps/cm-b created".to_owned());
+    assert!(events.contains(&applied), "{events:?}");
+
+    // Nothing to do: no object is written.
+    let mark = sets.world.plane.audit().mark().await.unwrap();
+    assert!(sets.ready("all").await.changes.is_empty());
+    let writes = sets.world.plane.audit().since(mark).await.unwrap().by_user(USER).writes();
+    let writes = writes.only(|request| request.resource == "configmaps");
+    assert!(writes.is_empty(), "{:#?}", writes.table());
+
+    // What is protected stays, what is not goes; a plan says so before.
+    let protect = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/prune": "Disabled"}}});
+    sets.world.patch_as("someone", &id("v1", "ConfigMap", APPS, "cm-a"), protect).await;
+    sets.set("all", json!({}), spec(json!([{"tenant": "c"}]))).await;
+    let plan = sets.plan("all").await;
+    assert_eq!((plan.count(Step::Create), plan.count(Step::Prune), plan.count(Step::Skip)), (1, 1, 1));
+    assert!(plan.objects[0].input.as_ref().unwrap().starts_with("input set 0"));
+    sets.ready("all").await;
+    assert!(sets.config_map("cm-a").await.is_some() && sets.config_map("cm-b").await.is_none());
+
+    // A template that fails is told with its place, and takes nothing away.
+    sets.set("all", json!({}), json!({"inputs": [{"id": "7"}], "resources": config_maps("x")})).await;
+    let failed = sets.run("all").await;
+    assert_eq!(failed.reason, "BuildFailed");
+    assert!(
+        failed.message.contains("map has no entry for key \"tenant\"") && failed.message.contains("(id 7"),
+        "{}",
+        failed.message
+    );
+    assert!(sets.config_map("cm-c").await.is_some());
+    let conditions = sets.read("all").await.status.unwrap().conditions;
+    assert_eq!(conditions[0].type_, "Stalled");
+
+    // The end of the set is the end of what it applied.
+    let set = sets.read("all").await;
+    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &Silent).await.unwrap();
+    assert!(done.is_complete() && done.deleted.len() == 1, "{done:?}");
+    assert!(sets.config_map("cm-c").await.is_none());
+}
+
+async fn providers_that_have_not_exported_or_failed_prune_nothing(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let spec = json!({"inputsFrom": [{"name": "prs"}], "resources": config_maps("cm-<< inputs.tenant >>")});
+    sets.set("prs", json!({}), spec).await;
+    // A provider that is not there may come: nothing is stalled.
+    let missing = sets.run("prs").await;
+    assert_eq!(missing.reason, "BuildFailed");
+    assert!(
+        missing.message.contains("ResourceSetInputProvider.fluxcd.controlplane.io \"prs\" not found"),
+        "{}",
+        missing.message
+    );
+    assert!(missing.next.is_some());
+    sets.provider("prs", None, "").await;
+    let waiting = sets.run("prs").await;
+    assert_eq!(waiting.reason, "DependencyNotReady", "{}", waiting.message);
+    sets.provider("prs", Some(json!([{"tenant": "a"}, {"tenant": "b"}])), "True").await;
+    sets.ready("prs").await;
+    let first = uid(&sets.config_map("cm-a").await);
+
+    // Deleted and made again, as by a restore: it has not exported yet.
+    let provider = id(API, "ResourceSetInputProvider", APPS, "prs");
+    sets.world.cluster.delete(&provider, &DeleteOptions::default()).await.unwrap();
+    sets.run("prs").await;
+    sets.provider("prs", None, "").await;
+    assert_eq!(sets.run("prs").await.reason, "DependencyNotReady");
+    assert_eq!(uid(&sets.config_map("cm-a").await), first, "the object is the one of before");
+
+    // An export that failed leaves fewer inputs behind than there are objects.
+    sets.provider("prs", Some(json!([{"tenant": "a"}])), "False").await;
+    let kept = sets.ready("prs").await;
+    assert!(kept.warnings.iter().any(|warning| warning.contains("1 objects are not pruned")), "{:?}", kept.warnings);
+    assert!(sets.config_map("cm-b").await.is_some());
+    assert_eq!(sets.read("prs").await.status.unwrap().inventory.unwrap().entries.len(), 2);
+    assert!(sets.plan("prs").await.prune_withheld.is_some());
+
+    // An export of nothing prunes, unless the set says otherwise, and says how many.
+    sets.provider("prs", Some(json!([{"tenant": "a"}, {"tenant": "b"}])), "True").await;
+    sets.ready("prs").await;
+    assert_eq!(sets.plan("prs").await.providers[0].pruned_without, 2);
+    sets.provider("prs", Some(json!([])), "True").await;
+    let guard = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/pruneWithoutInputs": "disabled"}}});
+    sets.world.patch_as("someone", &id(API, SET, APPS, "prs"), guard).await;
+    sets.ready("prs").await;
+    assert!(sets.config_map("cm-a").await.is_some());
+    let guard = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/pruneWithoutInputs": null}}});
+    sets.world.patch_as("someone", &id(API, SET, APPS, "prs"), guard).await;
+    assert!(sets.plan("prs").await.warnings.iter().any(|warning| warning.contains("2 objects would be pruned")));
+    sets.ready("prs").await;
+    assert!(sets.config_map("cm-a").await.is_none());
+    let events = sets.events().await;
+    assert!(
+        events.iter().any(|(_, text)| text.contains("2 objects pruned: the providers export no inputs")),
+        "{events:?}"
+    );
+}
+
+async fn objects_are_made_anew_only_where_a_field_cannot_be_changed(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let map = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fixed", "namespace": APPS},
+        "immutable": true, "data": {"a": value}})
+    };
+    let service = |port: u32| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": APPS},
+        "spec": {"ports": [{"port": port}]}})
+    };
+    let force = json!({"fluxcd.controlplane.io/force": "enabled"});
+    sets.set("fixed", json!({}), json!({"resources": [map("1"), service(80)]})).await;
+    sets.ready("fixed").await;
+    let (first, web) = (uid(&sets.config_map("fixed").await), uid(&sets.world.get("v1", "Service", APPS, "web").await));
+    sets.set("fixed", json!({}), json!({"resources": [map("2"), service(80)]})).await;
+    let refused = sets.run("fixed").await;
+    assert!(
+        refused.message.starts_with("reconciliation failed: ConfigMap/apps/fixed dry-run failed (Invalid): "),
+        "{}",
+        refused.message
+    );
+    sets.set("fixed", force.clone(), json!({"resources": [map("2"), service(80)]})).await;
+    assert_eq!(sets.plan("fixed").await.count(Step::Recreate), 1);
+    sets.ready("fixed").await;
+    assert_ne!(uid(&sets.config_map("fixed").await), first);
+    // Any other refusal takes nothing away, whatever is forced.
+    sets.set("fixed", force.clone(), json!({"resources": [map("2"), service(99999)]})).await;
+    assert_eq!(sets.run("fixed").await.reason, "ReconciliationFailed");
+    assert_eq!(uid(&sets.world.get("v1", "Service", APPS, "web").await), web);
+    // Nor are the values of a Secret told.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": APPS},
+        "data": {"all": {"deep": "hunter2"}}});
+    sets.set("fixed", force, json!({"resources": [secret]})).await;
+    let failed = sets.run("fixed").await;
+    assert!(!failed.is_ready() && !failed.message.contains("hunter2"), "{}", failed.message);
+}
+
+async fn a_set_is_applied_with_the_rights_of_its_service_account(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let rbac = "rbac.authorization.k8s.io/v1";
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "tenant", "namespace": APPS}}),
+        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": "tenant", "namespace": APPS},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch", "delete"]}]}),
+        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": "tenant", "namespace": APPS},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+            "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": APPS}]}),
+    ] {
+        sets.world.apply_as("test-author", object).await;
+    }
+    let spec = |names: &[&str], more: Value| {
+        let maps = names.iter().map(
+            |name| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": APPS}}),
+        );
+        let resources: Vec<Value> = maps.chain(more.as_array().cloned().unwrap_or_default()).collect();
+        json!({"serviceAccountName": "tenant", "wait": true, "resources": resources})
+    };
+    sets.set("tenant", json!({}), spec(&["a", "b", "c"], json!([]))).await;
+    sets.ready("tenant").await;
+    sets.set("tenant", json!({}), spec(&["a", "b"], json!([]))).await;
+    sets.ready("tenant").await;
+    assert!(sets.config_map("c").await.is_none());
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "more", "namespace": APPS}});
+    sets.set("tenant", json!({}), spec(&["a"], json!([account]))).await;
+    let refused = sets.run("tenant").await;
+    assert!(refused.message.contains("system:serviceaccount:apps:tenant"), "{}", refused.message);
+    assert!(sets.config_map("b").await.is_some(), "nothing is pruned by a run that failed");
+    // Without its account nothing can be deleted, and nothing holds up the end of the set.
+    sets.world.cluster.delete(&id("v1", "ServiceAccount", APPS, "tenant"), &DeleteOptions::default()).await.unwrap();
+    let set = sets.read("tenant").await;
+    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &Silent).await.unwrap();
+    assert!(done.is_complete() && done.kept.len() == 2, "{done:?}");
+    let events = sets.events().await;
+    assert!(events.iter().any(|(_, text)| text.contains("2 objects are left in the cluster")), "{events:?}");
+}
+
+async fn steps_wait_and_data_is_copied(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let gate = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": APPS});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": APPS},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}, "annotations": {"fluxcd.controlplane.io/checksumFrom": "Secret/apps/copy"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}]}}}});
+    let copy = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copy", "namespace": APPS,
+        "annotations": {"fluxcd.controlplane.io/copyFrom": "default/source"}}});
+    let after = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "after", "namespace": APPS}});
+    let spec = json!({"dependsOn": [gate], "steps": [
+        {"name": "pre", "resources": [copy, deployment], "timeout": "30s"}, {"name": "post", "resources": [after]}]});
+    sets.set("steps", json!({}), spec.clone()).await;
+    let waiting = sets.run("steps").await;
+    assert_eq!(waiting.reason, "DependencyNotReady");
+    assert_eq!(
+        waiting.message,
+        "Retrying dependency check: dependency v1/ConfigMap/apps/gate not found: configmaps \"gate\" not found"
+    );
+    sets.world
+        .apply_as(
+            "test-author",
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "gate", "namespace": APPS}}),
+        )
+        .await;
+    let failed = sets.run("steps").await;
+    assert_eq!(
+        failed.message,
+        "reconciliation failed: failed to copy data from Secret/default/source: secrets \"source\" not found"
+    );
+    sets.world
+        .apply_as(
+            "test-author",
+            json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth",
+        "metadata": {"name": "source", "namespace": "default"}, "data": {"username": "//79", "password": "YQ=="}}),
+        )
+        .await;
+    let outcome = sets.ready("steps").await;
+    assert_eq!(outcome.sources.iter().collect::<Vec<_>>(), ["Secret/default/source"]);
+    let copied = sets.world.get("v1", "Secret", APPS, "copy").await.unwrap();
+    assert_eq!((&copied["type"], &copied["data"]["username"]), (&json!("kubernetes.io/basic-auth"), &json!("//79")));
+    let web = sets.world.get("apps/v1", "Deployment", APPS, "web").await.unwrap();
+    let checksum = web["spec"]["template"]["metadata"]["annotations"]["fluxcd.controlplane.io/checksum"].as_str();
+    assert!(checksum.is_some_and(|checksum| checksum.starts_with("sha256:")), "{web:#}");
+    assert_eq!(web["status"]["availableReplicas"], 1, "the step was waited for");
+    let history = sets.read("steps").await.status.unwrap().history.remove(0);
+    assert_eq!(json!(history.metadata), json!({"inputs": "0", "resources": "3", "steps": "2"}));
+    let events = sets.events().await;
+    assert!(events.iter().any(|(_, text)| text.starts_with("step \"pre\": Secret/apps/copy created\n")), "{events:?}");
+    // An expression is refused rather than ignored.
+    let mut with_expression = spec;
+    with_expression["dependsOn"][0]["ready"] = true.into();
+    with_expression["dependsOn"][0]["readyExpr"] = "data.x == '1'".into();
+    sets.set("steps", json!({}), with_expression).await;
+    let refused = sets.run("steps").await;
+    assert_eq!(refused.reason, "InvalidCELExpression");
+    assert!(refused.message.contains("'data.x == '1''"), "{}", refused.message);
+}
