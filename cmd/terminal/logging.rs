@@ -35,7 +35,7 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
     });
     fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Redacting(std::io::stderr()))
         .with_ansi(color.enabled(std::io::stderr().is_terminal()))
         .finish()
         .with(targets(&directives))

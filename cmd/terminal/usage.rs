@@ -12,6 +12,7 @@ use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
 use flux_operator::format::wrap::wrapped;
+use flux_operator::inspect::redact::shareable_line;
 
 use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
@@ -62,7 +63,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
         return standard_output::print_answer(&text);
     }
     // Without stderr the message cannot be printed.
-    let _ = stderr.lock().write_all(text.as_bytes());
+    let _ = stderr.lock().write_all(shareable_line(&text).as_bytes());
     Exit::Usage
 }
 

@@ -154,6 +154,7 @@ fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliErro
         Ok(())
     });
     let mut migration = shell.run(work)?;
+    shell.run(manifest_files::read_beside(&mut index, shell))?;
     migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
     others.extend(manifest_files::change_lines(&migration));
     match structured_without_names(&migration, &args.view.output)? {

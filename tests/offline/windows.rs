@@ -110,7 +110,7 @@ fn the_program_for_windows_works_as_on_linux() {
     let kubeconfig = "apiVersion: v1\r\nkind: Config\r\ncurrent-context: c\r\ncontexts:\r\n- name: c\r\n  context: {cluster: c}\r\n\
                       clusters:\r\n- name: c\r\n  cluster: {server: 'http://127.0.0.1:1'}\r\n";
     windows.write(&windows.of_user(".kube/config"), kubeconfig);
-    windows.run(&["get", "instance"]).exits(1).stderr_has("127.0.0.1:1");
+    windows.run(&["get", "instance"]).exits(6).stderr_has("127.0.0.1:1");
 
     // A reader that has gone costs output, not the exit code.
     let mut command = windows.command(&["build", "instance", "-f", "crlf.yaml"]);
