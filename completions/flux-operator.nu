@@ -20,10 +20,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -50,10 +49,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -73,13 +71,13 @@ module completions {
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get instance ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -94,14 +92,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...names: string          # Names of instances; all without
+    ...names: string          # Names of instances; all if omitted
   ]
 
   def "nu-complete flux-operator get components ready_status" [] {
@@ -118,7 +115,7 @@ module completions {
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get components ready_status" # Keep rows of this readiness, repeatable
@@ -132,8 +129,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --watch(-w)               # Go on and show every change
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -148,14 +145,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get components color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...names: string          # Names of controllers; all without
+    ...names: string          # Names of controllers; all if omitted
   ]
 
   def "nu-complete flux-operator get history ready_status" [] {
@@ -170,13 +166,13 @@ module completions {
   export extern "flux-operator get history" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get history ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -191,10 +187,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get history color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -209,11 +204,11 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show what an instance applied, its health and its drift
+  # Show what an instance or another owner applied, its health and its drift
   export extern "flux-operator get inventory" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get inventory ready_status" # Keep rows of this readiness, repeatable
@@ -227,8 +222,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --watch(-w)               # Go on and show every change
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -243,14 +238,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get inventory color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
+    ...owner: string          # Name of an instance, KIND/NAME or KIND NAME of another owner [default: flux]
   ]
 
   def "nu-complete flux-operator get resources ready_status" [] {
@@ -268,13 +262,13 @@ module completions {
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get resources ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -289,14 +283,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get resources color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
+    ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME… [default: all kinds]
   ]
 
   def "nu-complete flux-operator get suspended ready_status" [] {
@@ -313,13 +306,13 @@ module completions {
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator get suspended ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -334,14 +327,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get suspended color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds; all without
+    ...kinds: string          # Kinds; all if omitted
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -360,7 +352,7 @@ module completions {
   export extern "flux-operator get help history" [
   ]
 
-  # Show what an instance applied, its health and its drift
+  # Show what an instance or another owner applied, its health and its drift
   export extern "flux-operator get help inventory" [
   ]
 
@@ -396,10 +388,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -411,8 +402,8 @@ module completions {
 
   # Show an instance: stages, objects, pods, and what the sync brought
   export extern "flux-operator tree instance" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -429,10 +420,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -445,8 +435,8 @@ module completions {
 
   # Show what one reconciler applied, and what that applied in turn
   export extern "flux-operator tree kustomization" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -463,14 +453,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
+    name?: string             # Name of the object [default: every one in the namespace]
   ]
 
   def "nu-complete flux-operator tree helmrelease color" [] {
@@ -479,8 +468,8 @@ module completions {
 
   # Show what one reconciler applied, and what that applied in turn
   export extern "flux-operator tree helmrelease" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -497,14 +486,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
+    name?: string             # Name of the object [default: every one in the namespace]
   ]
 
   def "nu-complete flux-operator tree resourceset color" [] {
@@ -513,8 +501,8 @@ module completions {
 
   # Show what one reconciler applied, and what that applied in turn
   export extern "flux-operator tree resourceset" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -531,14 +519,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object; without it every one of the namespace is shown
+    name?: string             # Name of the object [default: every one in the namespace]
   ]
 
   def "nu-complete flux-operator tree resource color" [] {
@@ -547,8 +534,8 @@ module completions {
 
   # Show an object of any Flux kind, or every one of a kind
   export extern "flux-operator tree resource" [
-    --compact                 # Leave out what is not of Flux
-    --watch(-w)               # Go on and draw the tree again at every change
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -565,10 +552,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -625,10 +611,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -649,19 +634,19 @@ module completions {
 
   # Show what happened to Flux objects, oldest first
   export extern "flux-operator events" [
-    --for: string             # The same as the argument, as flux spells it
+    --for: string             # The same as the argument, in flux's spelling
     --types: string@"nu-complete flux-operator events types" # Keep events of these types: Normal, Warning
     --since: string           # Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # Show events of all namespaces
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator events ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show new events
+    --watch(-w)               # Keep watching and print new events
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -676,26 +661,25 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator events color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND, KIND NAME… or KIND/NAME…; all Flux kinds without
+    ...resource: string       # KIND, KIND NAME… or KIND/NAME… [default: all Flux kinds]
   ]
 
   def "nu-complete flux-operator debug color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Show what a HelmRelease or Kustomization really works with
+  # Show effective Helm values and substitution variables
   export extern "flux-operator debug" [
     --values                  # The values of a HelmRelease, merged as Helm gets them
     --vars                    # The variables of a Kustomization's substitution
     --status                  # The conditions
-    --history                 # What was released or applied before
+    --history                 # Earlier releases or applied revisions
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
@@ -713,10 +697,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator debug color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -727,7 +710,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show what deleting an object would take along
+  # Show the consequences of deleting an object
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
@@ -745,10 +728,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator impact color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -769,12 +751,12 @@ module completions {
 
   # Show the logs of Flux's controllers as one, in the order of time
   export extern "flux-operator logs" [
-    --since: string           # Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
-    --tail: string            # The last lines only
-    --level: string@"nu-complete flux-operator logs level" # Lines that matter at least this much
-    --controller: string      # Lines of this controller, with or without -controller, repeatable
-    --follow(-f)              # Go on with what is written, until Ctrl-C
-    --output(-o): string@"nu-complete flux-operator logs output" # Lines to read, or the controllers' own JSON
+    --since: string           # Only lines since this time: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    --tail: string            # Only the last lines
+    --level: string@"nu-complete flux-operator logs level" # Minimum severity of lines
+    --controller: string      # Only lines of this controller, with or without -controller, repeatable
+    --follow(-f)              # Continue with new lines until Ctrl-C
+    --output(-o): string@"nu-complete flux-operator logs output" # Readable lines, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -790,23 +772,22 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator logs color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME…, or KIND NAME…, of Flux objects; all lines without
+    ...resource: string       # Flux objects as KIND/NAME… or KIND NAME… [default: all lines]
   ]
 
   def "nu-complete flux-operator report color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Write a page about the installation, to be sent to someone
+  # Write a self-contained HTML report
   export extern "flux-operator report" [
-    --overwrite               # Write over a file that is there
+    --overwrite               # Overwrite an existing file
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -816,7 +797,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -832,10 +813,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator report color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -850,7 +830,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Write all that explains the installation to one archive, without secrets
+  # Collect a support bundle without secrets
   export extern "flux-operator bundle" [
     --output(-o): path        # File to write, or - for stdout [default: flux-bundle-TIME.tar.gz]
     --redact: path            # Make it of a dump: a folder, a file, or - for stdin
@@ -872,10 +852,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator bundle color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -894,7 +873,7 @@ module completions {
     --all-namespaces(-A)      # Count in all namespaces (the default without -n)
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
@@ -914,10 +893,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -931,7 +909,7 @@ module completions {
   export extern "flux-operator status" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -946,10 +924,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator status color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -978,10 +955,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1010,10 +986,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1039,9 +1014,9 @@ module completions {
   # Check the cluster and the installation
   export extern "flux-operator check" [
     --pre                     # Only what an installation needs beforehand
-    --short                   # One line with the sums and the problems
+    --short                   # Print one line with the sums and the problems
     --filename(-f): path      # Only the Flux API versions of manifests in a folder or file, as migrate would change them
-    --extensions(-e): string  # What the names of files in a folder end in [default: .yaml, .yml, .json]
+    --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
     --to: string              # Also what this version of Flux changes: flags and gates of controllers that are gone, stricter substitution, the Kubernetes it needs
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -1052,7 +1027,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -1068,10 +1043,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator check color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1100,10 +1074,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator version color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1119,17 +1092,18 @@ module completions {
 
   # Show who changed what, in the order of time
   export extern "flux-operator what-changed" [
-    --since: string           # Since when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
+    --since: string           # Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # All namespaces, whatever -n says
+    --all                     # Also what Flux and Kubernetes wrote themselves
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator what-changed ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --watch(-w)               # Go on and show every change
+    --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1144,10 +1118,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator what-changed color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1173,10 +1146,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1226,11 +1198,23 @@ module completions {
     [ "yaml" "json" ]
   }
 
+  def "nu-complete flux-operator create instance wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator create instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator create instance progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
   def "nu-complete flux-operator create instance color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Print the manifest of a FluxInstance made from flags
+  # Create a FluxInstance from flags
   export extern "flux-operator create instance" [
     --distribution-version: string # Flux version, exact or a range
     --distribution-registry: string # Registry and path of the controller images
@@ -1256,9 +1240,17 @@ module completions {
     --sync-path: string       # Folder with the manifests
     --sync-interval: string   # How often the source is checked
     --sync-pull-secret: string # Secret with the credentials for the source
-    --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Whose identity to log in with instead of a secret
+    --sync-provider: string@"nu-complete flux-operator create instance sync_provider" # Provider of the identity used instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
-    --output(-o): string@"nu-complete flux-operator create instance output" # Format of the output
+    --export                  # Print the manifest instead of storing it; needs no cluster
+    --output(-o): string@"nu-complete flux-operator create instance output" # Format of the manifest [default: yaml, with --export]
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
+    --wait: string@"nu-complete flux-operator create instance wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator create instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator create instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1273,13 +1265,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of the instance
   ]
 
   def "nu-complete flux-operator create secret color" [] {
@@ -1302,10 +1294,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1322,8 +1313,8 @@ module completions {
   # Create a Secret with a user name and a password, or with a bearer token
   export extern "flux-operator create secret basic-auth" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret basic-auth dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1352,10 +1343,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret basic-auth color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1373,8 +1363,8 @@ module completions {
   # Create a Secret with the credentials of a container registry
   export extern "flux-operator create secret registry" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret registry dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1399,10 +1389,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret registry color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1420,8 +1409,8 @@ module completions {
   # Create a Secret with an SSH key and the host keys to trust
   export extern "flux-operator create secret ssh" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret ssh dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1448,10 +1437,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret ssh color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1469,8 +1457,8 @@ module completions {
   # Create a Secret with the key of a GitHub App
   export extern "flux-operator create secret githubapp" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret githubapp dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1495,10 +1483,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret githubapp color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1516,8 +1503,8 @@ module completions {
   # Create a Secret with the keys of an S3-compatible bucket
   export extern "flux-operator create secret bucket" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret bucket dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1542,10 +1529,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret bucket color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1563,8 +1549,8 @@ module completions {
   # Create a Secret with the address of an HTTP proxy
   export extern "flux-operator create secret proxy" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret proxy dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1590,10 +1576,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret proxy color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1611,8 +1596,8 @@ module completions {
   # Create a Secret with a certificate and key, a certificate authority, or all
   export extern "flux-operator create secret tls" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret tls dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1635,10 +1620,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret tls color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1653,11 +1637,11 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Create a Secret with the keys that decrypt what SOPS encrypted
+  # Create a Secret with keys that decrypt files encrypted by SOPS
   export extern "flux-operator create secret sops" [
     --label: string           # Labels as KEY=VALUE, repeatable or separated by commas
-    --annotation: string      # Annotations as KEY=TEXT, repeatable; a comma starts the next one only before KEY=
-    --immutable               # Let nobody change the data afterwards
+    --annotation: string      # Annotations as KEY=TEXT; repeat the flag for several, commas in values are kept
+    --immutable               # Make the data immutable
     --export                  # Print the Secret as YAML instead of writing it; needs no cluster
     --dry-run: string@"nu-complete flux-operator create secret sops dry_run" # Write nothing: only check here (client), or let the API server check as well (server)
     --replace                 # Delete and create again a Secret that is immutable or of another type
@@ -1681,10 +1665,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret sops color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1723,7 +1706,7 @@ module completions {
   export extern "flux-operator create secret help tls" [
   ]
 
-  # Create a Secret with the keys that decrypt what SOPS encrypted
+  # Create a Secret with keys that decrypt files encrypted by SOPS
   export extern "flux-operator create secret help sops" [
   ]
 
@@ -1735,7 +1718,7 @@ module completions {
   export extern "flux-operator create help" [
   ]
 
-  # Print the manifest of a FluxInstance made from flags
+  # Create a FluxInstance from flags
   export extern "flux-operator create help instance" [
   ]
 
@@ -1771,7 +1754,7 @@ module completions {
   export extern "flux-operator create help secret tls" [
   ]
 
-  # Create a Secret with the keys that decrypt what SOPS encrypted
+  # Create a Secret with keys that decrypt files encrypted by SOPS
   export extern "flux-operator create help secret sops" [
   ]
 
@@ -1799,10 +1782,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1819,7 +1801,7 @@ module completions {
   # Print the objects of a FluxInstance
   export extern "flux-operator build instance" [
     --filename(-f): path      # File with one FluxInstance among its documents; - for standard input
-    --output(-o): string@"nu-complete flux-operator build instance output" # What to print: objects, their names, or the images they run
+    --output(-o): string@"nu-complete flux-operator build instance output" # Output: objects, their names, or the images they run
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
     --strict                  # Fail on patches without effect, on images without digest, and on an artifact that cannot be pulled
@@ -1831,8 +1813,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --allow-unknown-minor     # Accept minor versions that this program does not know
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1847,10 +1829,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1869,7 +1850,9 @@ module completions {
     --filename(-f): path      # File with one ResourceSet; - for standard input
     --inputs-from(-i): path   # File with a list of input sets, which replace those of the manifest
     --inputs-from-provider: path # File with ResourceSetInputProviders of the type Static
-    --output(-o): string@"nu-complete flux-operator build resourceset output" # What to print: objects or their names
+    --live                    # Take the inputs that the providers in the cluster have exported
+    --from: path              # Take the inputs that the providers of a dump have exported: a folder, a file, or - for stdin
+    --output(-o): string@"nu-complete flux-operator build resourceset output" # Output: objects or their names
     --explain                 # Print the template and the input set that made each object
     --strict                  # Fail on everything that is a warning otherwise
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -1886,10 +1869,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator build resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1931,10 +1913,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1966,8 +1947,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -1984,14 +1965,55 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator plan instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     name?: string             # Name of an instance in the cluster
+  ]
+
+  def "nu-complete flux-operator plan resourceset output" [] {
+    [ "table" "wide" "json" "yaml" ]
+  }
+
+  def "nu-complete flux-operator plan resourceset progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator plan resourceset color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show what an apply of a ResourceSet would change
+  export extern "flux-operator plan resourceset" [
+    --filename(-f): path      # File with the ResourceSet; - reads standard input
+    --output(-o): string@"nu-complete flux-operator plan resourceset output" # Format: a screen, all objects with all fields (wide), JSON or YAML
+    --diff                    # Print unified YAML diffs; values of secrets are masked
+    --default-service-account: string # Service account for a ResourceSet that names none
+    --progress: string@"nu-complete flux-operator plan resourceset progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator plan resourceset color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name?: string             # Name of a ResourceSet in the cluster
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2000,6 +2022,10 @@ module completions {
 
   # Show what an apply of a FluxInstance would change
   export extern "flux-operator plan help instance" [
+  ]
+
+  # Show what an apply of a ResourceSet would change
+  export extern "flux-operator plan help resourceset" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2026,10 +2052,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2056,8 +2081,8 @@ module completions {
     --filename(-f): path      # File with the FluxInstance; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
@@ -2068,8 +2093,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -2088,12 +2113,61 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator apply instance color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator apply resourceset wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator apply resourceset dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator apply resourceset progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator apply resourceset color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Apply a ResourceSet and wait until it is ready
+  export extern "flux-operator apply resourceset" [
+    --filename(-f): path      # File with the ResourceSet; - reads standard input
+    --force-conflicts         # Take fields over that another manager set to other values
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --default-service-account: string # Service account for a ResourceSet that names none
+    --wait: string@"nu-complete flux-operator apply resourceset wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator apply resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator apply resourceset progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator apply resourceset color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -2103,6 +2177,10 @@ module completions {
 
   # Apply a FluxInstance and wait until it is ready
   export extern "flux-operator apply help instance" [
+  ]
+
+  # Apply a ResourceSet and wait until it is ready
+  export extern "flux-operator apply help resourceset" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2129,10 +2207,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2159,8 +2236,8 @@ module completions {
     --force                   # Also migrate all Flux resources to their latest API version
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -2169,8 +2246,8 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --allow-unknown-minor     # Take versions whose minor this program does not know, as they are
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
@@ -2189,14 +2266,62 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     name?: string             # Name of the instance
+  ]
+
+  def "nu-complete flux-operator reconcile resourceset wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator reconcile resourceset dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator reconcile resourceset progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator reconcile resourceset color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Reconcile a ResourceSet now
+  export extern "flux-operator reconcile resourceset" [
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --default-service-account: string # Service account for a ResourceSet that names none
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
+    --wait: string@"nu-complete flux-operator reconcile resourceset wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator reconcile resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator reconcile resourceset progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator reconcile resourceset color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    name: string              # Name of the ResourceSet
   ]
 
   def "nu-complete flux-operator reconcile resource wait" [] {
@@ -2220,9 +2345,11 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --force                   # Also ask for what the kind does only when forced
+    --force                   # Also request what the kind does only when forced
     --with-source             # First reconcile the source of each object, and wait for it
-    --reset                   # Forget the failures of a Helm release, so that it is tried again
+    --reset                   # Clear the failures of a Helm release, so that it is retried
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
@@ -2240,10 +2367,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2272,11 +2398,11 @@ module completions {
 
   # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator reconcile all" [
-    --kind: string            # The same as a flag
+    --kind: string            # The same as the argument, in flux's spelling
     --ready-status: string@"nu-complete flux-operator reconcile all ready_status" # Only objects whose Ready condition has this status
     --all-namespaces(-A)      # Objects of all namespaces
     --selector(-l): string    # Only objects with these labels, as in kubectl
-    --force                   # Also ask for what the kind does only when forced
+    --force                   # Also request what the kind does only when forced
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
@@ -2294,14 +2420,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds of the objects: any case, plural or short name; all without
+    ...kinds: string          # Kinds of the objects: any case, plural or short name; all if omitted
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2310,6 +2435,10 @@ module completions {
 
   # Reconcile a FluxInstance now
   export extern "flux-operator reconcile help instance" [
+  ]
+
+  # Reconcile a ResourceSet now
+  export extern "flux-operator reconcile help resourceset" [
   ]
 
   # Reconcile Flux resources now
@@ -2344,10 +2473,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rollback color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2371,8 +2499,8 @@ module completions {
     --dry-run                 # Show what would change, and change nothing
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -2389,10 +2517,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rollback instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2431,10 +2558,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2450,8 +2576,8 @@ module completions {
 
   # Suspend the reconciliation of a FluxInstance
   export extern "flux-operator suspend instance" [
-    --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
-    --until: string           # Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    --reason: string          # Reason of the suspension, shown by `get suspended`
+    --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2467,10 +2593,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2490,8 +2615,8 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --reason: string          # Why, for whoever finds it asleep; `get suspended` shows it
-    --until: string           # Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended` shows it as overdue, `resume --overdue` acts
+    --reason: string          # Reason of the suspension, shown by `get suspended`
+    --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -2507,10 +2632,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator suspend resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2553,10 +2677,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2580,6 +2703,8 @@ module completions {
 
   # Resume the reconciliation of a FluxInstance
   export extern "flux-operator resume instance" [
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
@@ -2597,10 +2722,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2645,10 +2769,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2671,7 +2794,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Resume what was suspended until a time that has passed
+  # Resume objects whose planned end of suspension has passed
   export extern "flux-operator resume overdue" [
     --all-namespaces(-A)      # Objects of all namespaces
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
@@ -2691,14 +2814,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator resume overdue color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds; all without
+    ...kinds: string          # Kinds; all if omitted
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2713,7 +2835,7 @@ module completions {
   export extern "flux-operator resume help resource" [
   ]
 
-  # Resume what was suspended until a time that has passed
+  # Resume objects whose planned end of suspension has passed
   export extern "flux-operator resume help overdue" [
   ]
 
@@ -2741,10 +2863,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2764,7 +2885,7 @@ module completions {
 
   # Wait until a FluxInstance is ready
   export extern "flux-operator wait instance" [
-    --for: string@"nu-complete flux-operator wait instance until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --for: string@"nu-complete flux-operator wait instance until" # State to wait for; a missing object ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -2781,10 +2902,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2808,7 +2928,7 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --for: string@"nu-complete flux-operator wait resource until" # What to wait for; an object that does not exist ends the wait at once unless it is create
+    --for: string@"nu-complete flux-operator wait resource until" # State to wait for; a missing object ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -2825,10 +2945,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2845,7 +2964,7 @@ module completions {
 
   # Wait until a revision is fetched, applied and healthy everywhere
   export extern "flux-operator wait revision" [
-    --all-namespaces(-A)      # Everywhere instead of in one namespace
+    --all-namespaces(-A)      # In all namespaces instead of one
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
@@ -2863,15 +2982,14 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait revision color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     revision: string          # Commit or its beginning, tag, digest, or a revision as a status shows it
-    ...resources: string      # KIND/NAME of sources, Kustomizations and HelmReleases; all without
+    ...resources: string      # KIND/NAME of sources, Kustomizations and HelmReleases; all if omitted
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -2914,10 +3032,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2941,10 +3058,12 @@ module completions {
 
   # Delete a FluxInstance
   export extern "flux-operator delete instance" [
-    --filename(-f): path      # The instance that a file holds, or standard input (-)
+    --filename(-f): path      # File with the instance; - reads standard input
     --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
@@ -2962,10 +3081,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2988,13 +3106,13 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Delete Flux objects, after showing what goes with them
+  # Delete Flux objects, after showing what is deleted with them
   export extern "flux-operator delete resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
@@ -3012,10 +3130,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator delete resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3030,7 +3147,7 @@ module completions {
   export extern "flux-operator delete help instance" [
   ]
 
-  # Delete Flux objects, after showing what goes with them
+  # Delete Flux objects, after showing what is deleted with them
   export extern "flux-operator delete help resource" [
   ]
 
@@ -3090,16 +3207,15 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Install the operator, or bring it up to date
+  # Install or upgrade the operator
   export extern "flux-operator install" [
     --image: string           # Image of the operator; there is no default until images are published
     --pull-secret: string     # Secret that the operator's pods pull their image with, repeatable
-    --replicas: string        # Pods; one works, the others are ready to take over
+    --replicas: string        # Number of pods; one works, the others are ready to take over
     --cluster-admin           # Bind the operator to cluster-admin instead of to the smallest role
     --operator-arg: string    # Argument for the operator, repeatable: --operator-arg=--log-level=debug
-    --ignore-resourcesets     # Replace an operator that serves ResourceSets although there are some
     --filename(-f): path      # File or https:// address with a FluxInstance to apply; - reads standard input
-    --instance                # Apply an instance that the flags below describe; any of them does so
+    --instance                # Apply an instance described by the flags below; any of them has the same effect
     --secret: path            # File with Secrets to apply before the instance, repeatable; - reads standard input, where `create secret --export` may write
     --distribution-version: string # Flux version, exact or a range
     --distribution-registry: string # Registry and path of the controller images
@@ -3125,12 +3241,12 @@ module completions {
     --sync-path: string       # Folder with the manifests
     --sync-interval: string   # How often the source is checked
     --sync-pull-secret: string # Secret with the credentials for the source
-    --sync-provider: string@"nu-complete flux-operator install sync_provider" # Whose identity to log in with instead of a secret
+    --sync-provider: string@"nu-complete flux-operator install sync_provider" # Provider of the identity used instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --export                  # Print the manifests instead of applying them; needs no cluster
     --dry-run                 # Only show what would change
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3147,10 +3263,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator install color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3176,10 +3291,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3206,8 +3320,8 @@ module completions {
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --keep-crds               # Keep the definitions of Flux's kinds and all their objects
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
@@ -3225,10 +3339,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3243,14 +3356,13 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Take the operator off the cluster
+  # Uninstall the operator
   export extern "flux-operator uninstall operator" [
     --with-instance           # Uninstall Flux and delete its instance first
     --keep-crds               # Keep the definitions of the operator's kinds
-    --ignore-resourcesets     # Go ahead although ResourceSets stay whose finalizer nobody clears
-    --dry-run                 # Only show what would go
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --dry-run                 # Only show what would be deleted
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -3266,45 +3378,11 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall operator color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator uninstall resourcesets color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Let go of ResourceSets and ResourceSetInputProviders
-  export extern "flux-operator uninstall resourcesets" [
-    --delete                  # Delete them as well
-    --dry-run                 # Only show which there are
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator uninstall resourcesets color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
@@ -3316,12 +3394,8 @@ module completions {
   export extern "flux-operator uninstall help instance" [
   ]
 
-  # Take the operator off the cluster
+  # Uninstall the operator
   export extern "flux-operator uninstall help operator" [
-  ]
-
-  # Let go of ResourceSets and ResourceSetInputProviders
-  export extern "flux-operator uninstall help resourcesets" [
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -3348,10 +3422,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3382,10 +3455,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3420,10 +3492,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export resource color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3456,10 +3527,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export report color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3494,8 +3564,8 @@ module completions {
     --filename(-f): path      # Folder or file to rewrite; - reads standard input and prints the text
     --path: path              # Folder or file to rewrite; - reads standard input and prints the text
     --to: string              # Flux version whose API versions are wanted [default: the newest]
-    --extensions(-e): string  # What the names of files in a folder end in [default: .yaml, .yml, .json]
-    --dry-run                 # Only say what would be changed
+    --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
+    --dry-run                 # Only show what would be changed
     --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -3511,10 +3581,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3534,11 +3603,11 @@ module completions {
 
   # Print the FluxInstance that keeps an installation of flux bootstrap
   export extern "flux-operator migrate bootstrap" [
-    --from-git: directory     # Folder flux-system of the Git repository: its kustomization.yaml and patches are taken over as they are
+    --from-git: directory     # Folder flux-system of the Git repository, whose kustomization.yaml and patches are taken over unchanged
     --apply                   # Apply the instance from here
     --output(-o): string@"nu-complete flux-operator migrate bootstrap output" # Format of the output
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -3554,10 +3623,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate bootstrap color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3567,13 +3635,13 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Move objects from one owner of Flux to another, without loss
+  # Move objects from one Flux owner to another, without loss
   export extern "flux-operator migrate owner" [
-    --to: string              # The owner that takes over, as KIND/NAME or NAMESPACE/KIND/NAME
+    --to: string              # The new owner, as KIND/NAME or NAMESPACE/KIND/NAME
     --object: string          # Only this object of the inventory, as KIND/NAME; repeatable
     --dry-run                 # Only show the plan
-    --yes(-y)                 # Do not ask
-    --confirm-context: string # Name of the context, where the configuration protects it
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3590,14 +3658,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate owner color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    owner: string             # The owner that lets go, as KIND/NAME
+    owner: string             # The current owner, as KIND/NAME
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -3608,7 +3675,7 @@ module completions {
   export extern "flux-operator migrate help bootstrap" [
   ]
 
-  # Move objects from one owner of Flux to another, without loss
+  # Move objects from one Flux owner to another, without loss
   export extern "flux-operator migrate help owner" [
   ]
 
@@ -3624,7 +3691,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Explain a kind or one of its fields
+  # Explain a kind, one of its fields, or a cause of `why`
   export extern "flux-operator explain" [
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
@@ -3643,14 +3710,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator explain color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    field: string             # Kind, and the path of a field in it; any case, plural or short name
+    field: string             # Kind, and the path of a field in it; or a cause; any case, plural or short name
   ]
 
   def "nu-complete flux-operator distribution color" [] {
@@ -3673,10 +3739,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3697,9 +3762,9 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3716,10 +3781,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3746,9 +3810,9 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3765,10 +3829,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution images color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3789,7 +3852,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3804,10 +3867,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution export color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3829,7 +3891,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3844,10 +3906,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pull color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3868,7 +3929,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3883,10 +3944,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3919,14 +3979,14 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
-    --from: path              # Take images and manifests out of a file of `distribution pack`
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
+    --from: path              # Take images and manifests from a file of `distribution pack`
     --include-artifact        # Copy the manifests too, for spec.distribution.artifact
-    --operator-image: string  # Copy this image of the operator too, as it was named to `distribution pack`
-    --dry-run                 # Say what would be copied, and copy nothing
-    --verify                  # Ask the destination for everything, also below what is there; send what it has lost, and ask again
+    --operator-image: string  # Copy this image of the operator too, as named for `distribution pack`
+    --dry-run                 # Show what would be copied, and copy nothing
+    --verify                  # Check every part at the destination, also of existing images; send lost parts again, and check once more
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
@@ -3944,10 +4004,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3965,8 +4024,8 @@ module completions {
   # Check that a registry holds the images of a Flux version
   export extern "flux-operator distribution check-mirror" [
     --filename(-f): path      # File with a FluxInstance, which says what is pulled; - reads standard input
-    --include-artifact        # Look for the manifests too, as `distribution mirror` copies them
-    --operator-image: string  # Look for this image of the operator too, as it was named to `distribution mirror`
+    --include-artifact        # Check the manifests too, as `distribution mirror` copies them
+    --operator-image: string  # Check this image of the operator too, as named for `distribution mirror`
     --version: string         # Version or range; its newest version is taken
     --registry: string        # Registry the images come from
     --variant: string@"nu-complete flux-operator distribution check-mirror variant" # Build of the images [default: the registry's own]
@@ -3979,9 +4038,9 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
@@ -3998,10 +4057,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4037,7 +4095,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
@@ -4053,10 +4111,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pack color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4073,7 +4130,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4088,14 +4145,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution verify color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    source: path              # What to verify
+    source: path              # Distribution to verify
   ]
 
   # Print this message or the help of the given subcommand(s)
@@ -4162,10 +4218,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4180,13 +4235,13 @@ module completions {
     --path(-f): path          # Folder or file with the manifests
     --ignore-paths: string    # Files to leave out, as in a .gitignore, separated by commas
     --source: string          # Address of the repository the manifests come from
-    --revision: string        # What they are in that repository: BRANCH@sha1:COMMIT
-    --created: string         # When they were made, in RFC 3339; left out, the digest stays the same
+    --revision: string        # Their revision in that repository: BRANCH@sha1:COMMIT
+    --created: string         # Creation time in RFC 3339; without it the digest is reproducible
     --annotation(-a): string  # More annotations, repeatable
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4201,10 +4256,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4222,7 +4276,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4237,14 +4291,13 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    reference: string         # What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or oci-layout:DIR[:TAG]
+    reference: string         # Artifact to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or oci-layout:DIR[:TAG]
   ]
 
   def "nu-complete flux-operator artifact diff color" [] {
@@ -4259,7 +4312,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4274,10 +4327,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4294,7 +4346,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4309,10 +4361,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact tag color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4330,7 +4381,7 @@ module completions {
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator artifact list" [
     --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Leave the heading out
+    --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --ready-status: string@"nu-complete flux-operator artifact list ready_status" # Keep rows of this readiness, repeatable
@@ -4339,7 +4390,7 @@ module completions {
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -4354,10 +4405,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact list color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4400,7 +4450,7 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Print the least Role or ClusterRole under which a command line works
+  # Print the Role or ClusterRole under which a command line works
   export extern "flux-operator rbac" [
     --user: string            # Bind the roles to this user
     --group: string           # Bind the roles to this group
@@ -4421,10 +4471,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rbac color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4451,33 +4500,33 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Run as the operator: look after the FluxInstance `flux` of one namespace
+  # Run as the operator: reconcile the FluxInstance `flux` of one namespace
   export extern "flux-operator controller" [
-    --concurrent: string      # Requests of one reconciliation in flight at a time
+    --concurrent: string      # Requests of one reconciliation in flight at a time, and ResourceSets that are reconciled at a time
     --reporting-interval: string # How often the FluxReport is written when nothing changes
-    --override-manager: string # Field manager whose fields are taken over, besides the usual ones; repeatable
-    --min-retry-delay: string # The pause after a failure; it doubles with each further one
-    --max-retry-delay: string # The longest pause between two tries
-    --interval-jitter-percentage: string # How far intervals are stretched or shortened at most, in percent
+    --override-manager: string # Field manager whose fields are taken over in addition to the usual ones, repeatable
+    --default-service-account: string # Service account for ResourceSets that name none: with its rights in the namespace of the set their objects are applied
+    --requeue-dependency: string # How soon the dependencies of a ResourceSet are checked again
+    --watch-configs-label-selector: string # Labels of ConfigMaps and Secrets whose changes make the ResourceSets run that use them
+    --min-retry-delay: string # Pause after a failure; it doubles with each further one
+    --max-retry-delay: string # Longest pause between two attempts
+    --interval-jitter-percentage: string # Maximum change of intervals in percent
     --metrics-addr: string    # Address of /metrics; 0 for none
     --health-addr: string     # Address of /healthz and /readyz; 0 for none
-    --log-encoding: string@"nu-complete flux-operator controller log_encoding" # How the log is written
-    --log-level: string@"nu-complete flux-operator controller log_level" # How much is logged
+    --log-encoding: string@"nu-complete flux-operator controller log_encoding" # Format of the log
+    --log-level: string@"nu-complete flux-operator controller log_level" # Level of the log
     --enable-leader-election: string@"nu-complete flux-operator controller enable_leader_election" # Work only while holding the lease
-    --leader-election-release-on-cancel: string@"nu-complete flux-operator controller leader_election_release_on_cancel" # Give the lease back at the end, so that the next one need not wait
-    --leader-election-lease-duration: string # How long others wait for a holder that says nothing
-    --leader-election-renew-deadline: string # When the holder stops working if it cannot renew the lease
-    --leader-election-retry-period: string # The pause between two tries to take or renew it
+    --leader-election-release-on-cancel: string@"nu-complete flux-operator controller leader_election_release_on_cancel" # Release the lease at the end, so that the next operator need not wait
+    --leader-election-lease-duration: string # Time after which others take over from a silent holder
+    --leader-election-renew-deadline: string # Time after which the holder stops working if it cannot renew the lease
+    --leader-election-retry-period: string # Pause between attempts to take or renew it
     --verify-key: path        # Public key, a mounted file in a pod, that must verify a signature of every artifact, as made by `cosign sign --key`
     --registry-ca: path       # Certificates in PEM that registries must present, instead of the system's; for one registry only with its name in front, repeatable
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
-    --plain-http: string      # Registry that is spoken to without TLS, repeatable; those on this machine are anyway
+    --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --storage-path: string
-    --requeue-dependency: string
-    --default-service-account: string
     --default-workload-identity-service-account: string
-    --watch-configs-label-selector: string
     --web-server-port: string
     --web-server-only: string
     --web-config: string
@@ -4498,10 +4547,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator controller color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4531,10 +4579,9 @@ module completions {
     --client-certificate: path # File with the client certificate
     --client-key: path        # File with the client certificate's private key
     --insecure-skip-tls-verify # Do not verify the server's certificate
-    --rehearsal: path         # Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Say more: once for steps, twice for requests
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator completion color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4561,7 +4608,7 @@ module completions {
   export extern "flux-operator help get history" [
   ]
 
-  # Show what an instance applied, its health and its drift
+  # Show what an instance or another owner applied, its health and its drift
   export extern "flux-operator help get inventory" [
   ]
 
@@ -4605,11 +4652,11 @@ module completions {
   export extern "flux-operator help events" [
   ]
 
-  # Show what a HelmRelease or Kustomization really works with
+  # Show effective Helm values and substitution variables
   export extern "flux-operator help debug" [
   ]
 
-  # Show what deleting an object would take along
+  # Show the consequences of deleting an object
   export extern "flux-operator help impact" [
   ]
 
@@ -4617,11 +4664,11 @@ module completions {
   export extern "flux-operator help logs" [
   ]
 
-  # Write a page about the installation, to be sent to someone
+  # Write a self-contained HTML report
   export extern "flux-operator help report" [
   ]
 
-  # Write all that explains the installation to one archive, without secrets
+  # Collect a support bundle without secrets
   export extern "flux-operator help bundle" [
   ]
 
@@ -4657,7 +4704,7 @@ module completions {
   export extern "flux-operator help create" [
   ]
 
-  # Print the manifest of a FluxInstance made from flags
+  # Create a FluxInstance from flags
   export extern "flux-operator help create instance" [
   ]
 
@@ -4693,7 +4740,7 @@ module completions {
   export extern "flux-operator help create secret tls" [
   ]
 
-  # Create a Secret with the keys that decrypt what SOPS encrypted
+  # Create a Secret with keys that decrypt files encrypted by SOPS
   export extern "flux-operator help create secret sops" [
   ]
 
@@ -4717,6 +4764,10 @@ module completions {
   export extern "flux-operator help plan instance" [
   ]
 
+  # Show what an apply of a ResourceSet would change
+  export extern "flux-operator help plan resourceset" [
+  ]
+
   # Apply objects and wait for what comes of them
   export extern "flux-operator help apply" [
   ]
@@ -4725,12 +4776,20 @@ module completions {
   export extern "flux-operator help apply instance" [
   ]
 
+  # Apply a ResourceSet and wait until it is ready
+  export extern "flux-operator help apply resourceset" [
+  ]
+
   # Reconcile now
   export extern "flux-operator help reconcile" [
   ]
 
   # Reconcile a FluxInstance now
   export extern "flux-operator help reconcile instance" [
+  ]
+
+  # Reconcile a ResourceSet now
+  export extern "flux-operator help reconcile resourceset" [
   ]
 
   # Reconcile Flux resources now
@@ -4773,7 +4832,7 @@ module completions {
   export extern "flux-operator help resume resource" [
   ]
 
-  # Resume what was suspended until a time that has passed
+  # Resume objects whose planned end of suspension has passed
   export extern "flux-operator help resume overdue" [
   ]
 
@@ -4801,11 +4860,11 @@ module completions {
   export extern "flux-operator help delete instance" [
   ]
 
-  # Delete Flux objects, after showing what goes with them
+  # Delete Flux objects, after showing what is deleted with them
   export extern "flux-operator help delete resource" [
   ]
 
-  # Install the operator, or bring it up to date
+  # Install or upgrade the operator
   export extern "flux-operator help install" [
   ]
 
@@ -4817,12 +4876,8 @@ module completions {
   export extern "flux-operator help uninstall instance" [
   ]
 
-  # Take the operator off the cluster
+  # Uninstall the operator
   export extern "flux-operator help uninstall operator" [
-  ]
-
-  # Let go of ResourceSets and ResourceSetInputProviders
-  export extern "flux-operator help uninstall resourcesets" [
   ]
 
   # Print objects without what the cluster added
@@ -4849,11 +4904,11 @@ module completions {
   export extern "flux-operator help migrate bootstrap" [
   ]
 
-  # Move objects from one owner of Flux to another, without loss
+  # Move objects from one Flux owner to another, without loss
   export extern "flux-operator help migrate owner" [
   ]
 
-  # Explain a kind or one of its fields
+  # Explain a kind, one of its fields, or a cause of `why`
   export extern "flux-operator help explain" [
   ]
 
@@ -4921,11 +4976,11 @@ module completions {
   export extern "flux-operator help artifact list" [
   ]
 
-  # Print the least Role or ClusterRole under which a command line works
+  # Print the Role or ClusterRole under which a command line works
   export extern "flux-operator help rbac" [
   ]
 
-  # Run as the operator: look after the FluxInstance `flux` of one namespace
+  # Run as the operator: reconcile the FluxInstance `flux` of one namespace
   export extern "flux-operator help controller" [
   ]
 

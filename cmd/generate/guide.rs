@@ -200,6 +200,10 @@ fn reason_meaning(word: &str) -> Option<&'static str> {
         "InvalidSchedule" => "a schedule of the provider cannot be read",
         "InvalidSpec" => "the spec breaks a rule, so nothing is attempted until it changes",
         "SkippedDueToSchedule" => "the schedule allows no reconciliation at this time",
+        "ApplySucceeded" => "event: lists what a ResourceSet created, changed and deleted",
+        "DependencyNotReady" => "an object in `dependsOn`, or an input provider, is not ready yet",
+        "InvalidCELExpression" => "a `readyExpr` cannot be evaluated",
+        "PruningWithheld" => "objects are kept until the input providers have exported",
         "DriftContested" => "event: another field manager changes the same object again and again",
         _ => causes::find(word)?.title,
     })
