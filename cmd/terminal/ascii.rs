@@ -15,6 +15,7 @@ pub fn in_ascii(text: &str) -> String {
         '█' | '━' => '#',
         '░' | '▒' | '▓' => '.',
         '•' | '·' => '*',
+        '±' => '~',
         other => other,
     };
     text.chars().map(plain).collect()

@@ -363,7 +363,7 @@ mod tests {
             one(Found::Object(config("other", "x"))),
             Err("ConfigMap/c key values.yaml does not exist in it".into())
         );
-        assert!(one(Found::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("no YAML map")));
+        assert!(one(Found::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("not a YAML map")));
         assert!(one(Found::Object(config("values.yaml", ""))).is_ok(), "an empty text has no values");
     }
 

@@ -447,7 +447,7 @@ fn kustomization_rows() -> Vec<Row> {
             [],
             "KustomizationFailed",
             KS,
-            "no YAML",
+            "not valid YAML",
         ),
         row(
             built(

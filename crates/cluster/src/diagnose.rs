@@ -204,7 +204,7 @@ mod tests {
         let error = explained(json!({"code": 403, "reason": "Forbidden", "message":
             "secrets \"git-auth\" is forbidden: User \"eve\" cannot patch resource \"secrets\" in API group \"\" in the namespace \"apps\""}));
         assert_eq!(error.to_string(), "cannot apply secret/apps/git-auth");
-        assert_eq!(error.reason.to_string(), "user eve may not patch secrets in namespace apps");
+        assert_eq!(error.reason.to_string(), "user eve is not allowed to patch secrets in namespace apps");
         assert_eq!(error.category(), Category::Denied);
     }
 

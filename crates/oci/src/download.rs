@@ -63,7 +63,7 @@ mod tests {
         for (address, expected) in [
             ("https://user:pass@a.example/x", "may not hold credentials"),
             ("/only/a/path", "names no server"),
-            ("https://a b/", "no address"),
+            ("https://a b/", "not a valid address"),
         ] {
             let error = download(Access::new(RegistryCredentials::Anonymous), address, 10).await.unwrap_err();
             assert!(error.reason.to_string().contains(expected), "{address}: {}", error.reason);

@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn what_is_no_private_key_is_refused_in_its_own_words() {
         for (file, words) in [
-            (key(1).public_key().to_openssh().unwrap().as_str(), "holds a public key"),
+            (key(1).public_key().to_openssh().unwrap().as_str(), "contains a public key"),
             ("PuTTY-User-Key-File-3: ssh-ed25519\n", "PuTTY"),
             ("hello", "not a private key in PEM"),
             (samples::CERTIFICATE_LIKE, "holds a certificate"),

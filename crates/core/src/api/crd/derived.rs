@@ -73,8 +73,10 @@ fn simplify(schema: &mut Value) {
                 *text = text.replace('\n', " ");
             }
             // The API type stores bounds as floats.
-            if let Some(minimum) = fields.get("minimum").and_then(Value::as_f64) {
-                fields.insert("minimum".into(), json!(minimum as i64));
+            for bound in ["minimum", "maximum"] {
+                if let Some(number) = fields.get(bound).and_then(Value::as_f64) {
+                    fields.insert(bound.into(), json!(number as i64));
+                }
             }
             fields.values_mut().for_each(simplify);
         }
