@@ -3,11 +3,11 @@
 #
 # usage: benches/compare.sh [RUNS]        (default 21; the median counts)
 #
-# Prints milliseconds, ratios and peak memory. Build first: cargo build --release
+# Prints milliseconds, ratios and peak memory. Build first: cargo build --profile dist
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-21}
-binary=${FLUX_OPERATOR:-target/release/flux-operator}
+binary=${FLUX_OPERATOR:-target/dist/flux-operator}
 version=2.9.4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

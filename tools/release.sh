@@ -8,7 +8,7 @@ Usage:
   tools/release.sh [--target TRIPLE] [--to DIR] [--no-image]
 
   --target    [default: this machine, statically linked: ARCH-unknown-linux-musl]
-  --to        folder for what is made [default: target/dist]
+  --to        folder for what is made [default: target/packages]
   --no-image  the archive only
 
 *-linux-musl is linked statically: it runs on any Linux and is what the image holds. Another architecture than this
@@ -25,7 +25,7 @@ fail() {
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 machine=$(uname -m)
 [ "$machine" != arm64 ] || machine=aarch64
-target="$machine-unknown-linux-musl" to="$here/target/dist" image=yes
+target="$machine-unknown-linux-musl" to="$here/target/packages" image=yes
 while [ $# -gt 0 ]; do
     case $1 in
         --target | --to)
@@ -58,15 +58,15 @@ case $target in
     "$machine"-*)
         # The C of aws-lc is compiled by this machine's own compiler, with glibc's headers: what it calls is in musl as well.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
-        RUSTFLAGS="$flags" cargo build --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo build --profile dist --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
     *)
         command -v cargo-zigbuild >/dev/null 2>&1 ||
             fail "cannot build for $target on $machine" 'install cargo-zigbuild and zig, or build on such a machine'
-        RUSTFLAGS="$flags" cargo zigbuild --release --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
+        RUSTFLAGS="$flags" cargo zigbuild --profile dist --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
 esac
-program="${CARGO_TARGET_DIR:-target}/$target/release/flux-operator"
+program="${CARGO_TARGET_DIR:-target}/$target/dist/flux-operator"
 case $target in
     *-musl)
         # A program that looks for a loader at run time would not start in an image without one.

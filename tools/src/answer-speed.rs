@@ -1,7 +1,7 @@
 //! How long the commands take that people type all day, with both kinds of credentials, beside kubectl at the same moment.
 //!
 //! ```text
-//! cargo build --release --bin flux-operator
+//! cargo build --profile dist --bin flux-operator
 //! cargo run -p tools --bin answer-speed [RUNS]
 //! ```
 //! Starts a control plane of its own, installs Flux with a sync, and runs each command and its kubectl counterpart by turns: what
@@ -86,8 +86,8 @@ struct Site {
 }
 
 async fn measure(runs: usize) -> Fallible<()> {
-    let binary = env::var_os("FLUX_OPERATOR").map_or_else(|| "target/release/flux-operator".into(), PathBuf::from);
-    let binary = binary.canonicalize().map_err(|_| "run first: cargo build --release --bin flux-operator")?;
+    let binary = env::var_os("FLUX_OPERATOR").map_or_else(|| "target/dist/flux-operator".into(), PathBuf::from);
+    let binary = binary.canonicalize().map_err(|_| "run first: cargo build --profile dist --bin flux-operator")?;
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
     // As an installation makes it: what a linker wrote lies in the page cache in small pieces, and starts later.

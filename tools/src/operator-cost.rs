@@ -1,7 +1,7 @@
 //! What the operator costs: memory, CPU and requests while nothing happens, and how fast it is when something does.
 //!
 //! ```text
-//! cargo build --release
+//! cargo build --profile dist
 //! cargo run --release -p tools --bin operator-cost [MINUTES [OBJECTS]]
 //! ```
 //! Starts a control plane of its own and the built program as its operator, beside whom nobody works; then prints: the time from
@@ -62,7 +62,7 @@ async fn main() -> Fallible<()> {
     let beside = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("flux-operator"));
     let binary = std::env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
     if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --release", binary.display()).into());
+        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
     }
     println!("| program | {:.1} MB |", std::fs::metadata(&binary)?.len() as f64 / 1e6);
     let bench = Bench::start(&binary).await?;

@@ -1,7 +1,7 @@
 //! How fast distributions come out of a registry, and images go from one to another.
 //!
 //! ```text
-//! cargo build --release
+//! cargo build --profile dist
 //! cargo run --release -p tools --bin registry-speed [RUNS]
 //! ```
 //! Starts two registries on loopback. First `build instance` with the embedded manifests, with an artifact out of the
@@ -77,7 +77,7 @@ async fn run(runs: usize) -> Fallible<()> {
     let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
     let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
     if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --release", binary.display()).into());
+        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
     }
     let home = tempfile::tempdir()?;
     let program = Program { binary, home: home.path().to_path_buf() };

@@ -1,7 +1,7 @@
 //! Measures the read commands on a real API server with thousands of Flux objects, beside `kubectl get` over the same.
 //!
 //! ```text
-//! cargo build --release
+//! cargo build --profile dist
 //! cargo run --release -p tools --bin scale [RUNS [SIZE...]]
 //! cargo run --release -p tools --bin scale incident [RUNS]
 //! ```
@@ -262,7 +262,7 @@ async fn start(runs: usize) -> Fallible<Bench> {
     let beside = env::current_exe()?.parent().and_then(Path::parent).map(|folder| folder.join("flux-operator"));
     let binary = env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
     if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --release", binary.display()).into());
+        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
     }
     let kubectl = PathBuf::from(env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into()));
     let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
