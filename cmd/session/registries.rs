@@ -282,7 +282,9 @@ impl SourceArgs {
     /// The artifact an instance was built from last, where it is cached; a read opens no connection for it.
     pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
         let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
-        let cache = cache_folder().map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
+        let cache = environment::cache_folder()
+            .map(|folder| folder.join("artifacts"))
+            .map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
         let fetcher = Fetcher { registries: None, cache, memory: None, key: None };
         fetcher.fetch(&Source::Artifact(reference.at(digest))).await.ok()
     }
@@ -290,7 +292,8 @@ impl SourceArgs {
     pub async fn fetcher(&self, shell: &Shell) -> Result<Fetcher, CliError> {
         let key = read_key(self.verify_key.as_deref(), shell).await?;
         let registries = if self.offline { None } else { Some(self.registry.open(shell).await?) };
-        let cache = if self.no_cache { None } else { cache_folder() };
+        let cache =
+            if self.no_cache { None } else { environment::cache_folder().map(|folder| folder.join("artifacts")) };
         let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
         Ok(Fetcher { registries, cache, memory: None, key })
     }
@@ -303,13 +306,6 @@ pub async fn read_key(path: Option<&Path>, shell: &Shell) -> Result<Option<Publi
     PublicKey::parse(&bytes)
         .map(Some)
         .map_err(|problem| CliError::failed(format!("cannot use {}", path.display())).cause(problem))
-}
-
-/// `$XDG_CACHE_HOME/flux-operator/artifacts`, else below `~/.cache`.
-fn cache_folder() -> Option<PathBuf> {
-    let home = || std::env::home_dir().map(|home| home.join(".cache"));
-    let folder = environment::path(environment::XDG_CACHE_HOME).filter(|path| path.is_absolute());
-    folder.or_else(home).map(|folder| folder.join("flux-operator/artifacts"))
 }
 
 fn fetch_error(error: &FetchError) -> CliError {

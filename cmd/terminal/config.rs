@@ -210,10 +210,7 @@ fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str
 }
 
 fn path() -> Option<PathBuf> {
-    // A relative one is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-    let folder = environment::path(environment::XDG_CONFIG_HOME).filter(|path| path.is_absolute());
-    let usual = || environment::path(environment::HOME).map(|home| home.join(".config"));
-    Some(folder.or_else(usual)?.join("flux-operator").join("config.yaml"))
+    Some(environment::configuration_folder()?.join("config.yaml"))
 }
 
 /// Whether a text fits a pattern of `*` (any text) and `?` (any character).

@@ -17,9 +17,8 @@ pub const OUTPUT: &str = "FLUX_OPERATOR_OUTPUT";
 pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
 /// Contexts in which deleting wants the context's name, with commas between; replaces those of the configuration file.
 pub const PROTECTED_CONTEXTS: &str = "FLUX_OPERATOR_PROTECTED_CONTEXTS";
-/// Where configuration files are, and where that is by default below.
-pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
-pub const HOME: &str = "HOME";
+/// The folder of configuration files.
+const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// Switches colour off when set to anything but an empty text (<https://no-color.org>).
 pub const NO_COLOR: &str = "NO_COLOR";
 /// What the terminal can do; `dumb` ones get lines instead of moving pictures.
@@ -42,8 +41,11 @@ pub const DOCKER_CONFIG: &str = "DOCKER_CONFIG";
 pub const REGISTRY_AUTH_FILE: &str = "REGISTRY_AUTH_FILE";
 /// Where Podman keeps that file unless told otherwise.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
-/// Where artifacts are kept that were pulled, in a folder of this program.
-pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+/// The folder of caches.
+const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+/// The folders of configuration and of caches on Windows.
+const APPDATA: &str = "APPDATA";
+const LOCALAPPDATA: &str = "LOCALAPPDATA";
 /// Set in every pod: where the API server is.
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
@@ -78,6 +80,24 @@ pub fn text(name: &str) -> Option<String> {
 /// The path in a variable; an empty one counts as unset.
 pub fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The program's folder for configuration: below `$XDG_CONFIG_HOME` or `~/.config`, on Windows below `%APPDATA%`.
+pub fn configuration_folder() -> Option<PathBuf> {
+    own_folder(XDG_CONFIG_HOME, ".config", APPDATA)
+}
+
+/// The program's folder for caches: below `$XDG_CACHE_HOME` or `~/.cache`, on Windows below `%LOCALAPPDATA%`.
+pub fn cache_folder() -> Option<PathBuf> {
+    own_folder(XDG_CACHE_HOME, ".cache", LOCALAPPDATA)
+}
+
+fn own_folder(xdg_variable: &str, below_home: &str, windows_variable: &str) -> Option<PathBuf> {
+    // A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+    let named = path(xdg_variable).filter(|folder| folder.is_absolute());
+    let of_system = if cfg!(windows) { path(windows_variable) } else { None };
+    let below_home = || std::env::home_dir().map(|home| home.join(below_home));
+    Some(named.or(of_system).or_else(below_home)?.join("flux-operator"))
 }
 
 /// Whether a variable is set to anything but an empty text.
@@ -123,13 +143,13 @@ pub fn proxy() -> ProxyEnvironment {
     }
 }
 
-/// Name of this machine, set by most shells.
-pub const HOSTNAME: &str = "HOSTNAME";
+/// Name of this machine: set by most shells, and by Windows.
+const HOSTNAME: [&str; 2] = ["HOSTNAME", "COMPUTERNAME"];
 
 /// The name of this machine, to tell who holds a lease.
 pub fn host_name() -> Option<String> {
-    let from_shell = std::env::var(HOSTNAME).ok();
+    let from_shell = HOSTNAME.into_iter().find_map(text);
     let from_kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = from_shell.filter(|name| !name.is_empty()).or_else(from_kernel)?;
+    let name = from_shell.or_else(from_kernel)?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }

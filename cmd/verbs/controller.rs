@@ -12,7 +12,6 @@ use flux_operator::controller::{
 use flux_operator::fetch::{Fetcher, Memory};
 use flux_operator::inspect::report::platform;
 use flux_operator::oci::Credentials;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::flows::operator::VERSION;
@@ -304,6 +303,7 @@ async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Re
         tokio::spawn(served.serve(telemetry.clone()));
     }
     let (stop, stopping) = watch::channel(false);
+    #[cfg(unix)]
     tokio::spawn(dump_on_request(telemetry.clone()));
     let asked_twice = async {
         interrupted().await;
@@ -328,8 +328,10 @@ async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Re
     }
 }
 
-/// Writes the state to the log whenever SIGUSR1 comes.
+/// Writes the state to the log on each SIGUSR1.
+#[cfg(unix)]
 async fn dump_on_request(telemetry: Arc<Telemetry>) {
+    use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut requests) = signal(SignalKind::user_defined1()) else { return };
     while requests.recv().await.is_some() {
         let state = serde_json::to_string(&telemetry.dump()).unwrap_or_default();
