@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run -p tools --bin release -- --program FILE --target TRIPLE --to DIR [--authorities FILE]
 //!
-//!   DIR/flux-operator-VERSION-TRIPLE.tar.gz   program, man pages, completions, bill of materials
+//!   DIR/flux-operator-VERSION-TRIPLE.tar.gz   program, man pages, completions, bill of materials; for Windows a .zip
 //!   DIR/….tar.gz.sha256                       its checksum, as `install.sh --checksum` takes it
 //!   DIR/….cdx.json                            bill of materials (CycloneDX 1.5): every crate that is compiled in
 //!   DIR/image-ARCH/                           the image as an OCI layout       (with --authorities)
@@ -65,9 +65,11 @@ fn release() -> Fallible<()> {
     let bill = serde_json::to_vec_pretty(&bill_of_materials(&target)?)?;
 
     let stem = format!("{NAME}-{VERSION}-{target}");
-    let archive = gzip(&tar(&archive_entries(&stem, &program, &bill)?)?)?;
-    write(&to.join(format!("{stem}.tar.gz")), &archive)?;
-    write(&to.join(format!("{stem}.tar.gz.sha256")), format!("{}  {stem}.tar.gz\n", hex(&archive)).as_bytes())?;
+    let is_windows = target.contains("windows");
+    let entries = archive_entries(&stem, if is_windows { "flux-operator.exe" } else { NAME }, &program, &bill)?;
+    let (ending, archive) = if is_windows { ("zip", zip(&entries)?) } else { ("tar.gz", gzip(&tar(&entries)?)?) };
+    write(&to.join(format!("{stem}.{ending}")), &archive)?;
+    write(&to.join(format!("{stem}.{ending}.sha256")), format!("{}  {stem}.{ending}\n", hex(&archive)).as_bytes())?;
     write(&to.join(format!("{stem}.cdx.json")), &bill)?;
     if let Some(authorities) = arguments.get("--authorities") {
         let authorities = fs::read(authorities).map_err(|error| format!("cannot read {authorities}: {error}"))?;
@@ -114,10 +116,24 @@ fn tar(entries: &Entries) -> Fallible<Vec<u8>> {
     Ok(builder.into_inner()?)
 }
 
-fn archive_entries(stem: &str, program: &[u8], bill: &[u8]) -> Fallible<Entries> {
+/// Sorted, at the first time that the format knows.
+fn zip(entries: &Entries) -> Fallible<Vec<u8>> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
+    for (name, (mode, content)) in entries {
+        let options = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Deflated)
+            .last_modified_time(zip::DateTime::default())
+            .unix_permissions(*mode);
+        archive.start_file(name, options)?;
+        archive.write_all(content.as_deref().unwrap_or_default())?;
+    }
+    Ok(archive.finish()?.into_inner())
+}
+
+fn archive_entries(stem: &str, program_name: &str, program: &[u8], bill: &[u8]) -> Fallible<Entries> {
     let mut entries: Entries = BTreeMap::new();
     let mut add = |name: &str, mode, content: Vec<u8>| entries.insert(format!("{stem}/{name}"), (mode, Some(content)));
-    add(NAME, 0o755, program.to_vec());
+    add(program_name, 0o755, program.to_vec());
     add("bill-of-materials.cdx.json", 0o644, bill.to_vec());
     for file in ["LICENSE", "README.md", "CHANGELOG.md"] {
         add(file, 0o644, fs::read(root().join(file))?);
