@@ -23,8 +23,10 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
 
 /// The error of a write that failed. `None` when the reader has closed the pipe (`… | head -1`): it has all that it wants.
 pub fn failure(error: &io::Error) -> Option<CliError> {
-    let is_lost = error.kind() != io::ErrorKind::BrokenPipe;
-    is_lost.then(|| CliError::failed("cannot write to standard output").caused_by(error))
+    // Windows reports a reader that is gone by a second number as well, ERROR_PIPE_NOT_CONNECTED, which Rust does not know.
+    let is_closed_pipe =
+        error.kind() == io::ErrorKind::BrokenPipe || (cfg!(windows) && error.raw_os_error() == Some(233));
+    (!is_closed_pipe).then(|| CliError::failed("cannot write to standard output").caused_by(error))
 }
 
 /// Prints a text that is the whole answer: help, the version, completions. Returns how the process ends.

@@ -16,5 +16,6 @@ mod kustomize_judge;
 mod manifests;
 mod needs;
 mod parsers;
+mod windows;
 
 use test_support::instance_specs;

@@ -44,3 +44,15 @@ pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     missing(&format!("needs {what}: {} is not there, and {variable} names no other folder", folder.display()));
     None
 }
+
+/// What builds the program for Windows and runs it here: the compiler MinGW, Wine, and the standard library of the target.
+pub fn wine() -> Option<PathBuf> {
+    let folders = ["/usr/lib/wine/wine64", "/usr/bin/wine64", "/usr/local/bin/wine64"];
+    let wine = folders.iter().map(PathBuf::from).find(|file| file.is_file());
+    let compiler = Command::new("x86_64-w64-mingw32-gcc").arg("--version").output().is_ok_and(|o| o.status.success());
+    if wine.is_none() || !compiler {
+        missing("needs wine64 and gcc-mingw-w64-x86-64 (and `rustup target add x86_64-pc-windows-gnu`)");
+        return None;
+    }
+    wine
+}
