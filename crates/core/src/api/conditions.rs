@@ -51,7 +51,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 
 /// Sets a condition, and keeps its `lastTransitionTime` if the status is the same.
 ///
-/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message over [`MAX_MESSAGE`] characters is
+/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message over `MAX_MESSAGE` characters is
 /// truncated and ends in `...`.
 pub fn set(
     conditions: &mut Vec<Condition>,

@@ -5,7 +5,7 @@
 //!
 //! * `ring` supports neither P-521 nor RSA keys with the exponent 3, so the cryptography is AWS-LC;
 //! * an unreadable certificate in a bundle is skipped and does not invalidate the bundle;
-//! * a server's own certificate in the bundle verifies that server ([`verifier`]);
+//! * a server's own certificate in the bundle verifies that server (`verifier`);
 //! * a client certificate may be X.509 version 1, as MicroK8s and `openssl x509 -req` create it: the client only
 //!   presents it, and the server judges it.
 
