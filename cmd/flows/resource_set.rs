@@ -1,4 +1,4 @@
-//! What the commands about a ResourceSet share: its manifest, and how a run of it works.
+//! Parts shared by the commands about a ResourceSet: its manifest, and its run.
 
 use std::path::Path;
 

@@ -167,16 +167,16 @@ async fn reconcile(
 
 /// The parts of a provider whose change makes a run of its sets due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Export {
+struct ExportState {
     revision: String,
     labels: BTreeMap<String, String>,
     has_failed: bool,
 }
 
-impl Export {
+impl ExportState {
     fn of(provider: &Value) -> Self {
         let labels = provider.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
-        Export {
+        ExportState {
             revision: fields::text(provider, "/status/lastExportedRevision").to_owned(),
             labels: labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect(),
             has_failed: fields::condition(provider, condition::READY).is_some_and(|ready| ready.is_false()),
@@ -188,7 +188,7 @@ impl Export {
 async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<RunRequest>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
     let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();
-    let mut known: BTreeMap<ObjectId, Export> = BTreeMap::new();
+    let mut known: BTreeMap<ObjectId, ExportState> = BTreeMap::new();
     loop {
         let change = match providers.next().await {
             Ok(change) => change,
@@ -197,8 +197,8 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
                 continue;
             }
         };
-        let mut changed: Vec<(ObjectId, Vec<Export>)> = vec![];
-        let mut take = |id: ObjectId, now: Option<Export>| {
+        let mut changed: Vec<(ObjectId, Vec<ExportState>)> = vec![];
+        let mut take = |id: ObjectId, now: Option<ExportState>| {
             let before = match &now {
                 Some(now) => known.insert(id.clone(), now.clone()),
                 None => known.remove(&id),
@@ -208,11 +208,11 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
             }
         };
         match change {
-            Change::Set(object) => take(ObjectId::of(&object), Some(Export::of(&object))),
+            Change::Set(object) => take(ObjectId::of(&object), Some(ExportState::of(&object))),
             Change::Gone(object) => take(ObjectId::of(&object), None),
             Change::All(objects) => {
-                let there: BTreeMap<ObjectId, Export> =
-                    objects.iter().map(|object| (ObjectId::of(object), Export::of(object))).collect();
+                let there: BTreeMap<ObjectId, ExportState> =
+                    objects.iter().map(|object| (ObjectId::of(object), ExportState::of(object))).collect();
                 let gone: Vec<ObjectId> = known.keys().filter(|id| !there.contains_key(id)).cloned().collect();
                 for id in gone {
                     known.remove(&id);
@@ -230,10 +230,10 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
 }
 
 /// Returns the sets that name a provider, or select it by the labels it has or had.
-fn sets_of_provider(dependencies: &Dependencies, provider: &ObjectId, exports: &[Export]) -> Vec<ObjectId> {
+fn sets_of_provider(dependencies: &Dependencies, provider: &ObjectId, exports: &[ExportState]) -> Vec<ObjectId> {
     let is_meant = |reference: &ProviderReference| {
         let selects =
-            |export: &Export| reference.selector.as_ref().is_some_and(|selector| selector.matches(&export.labels));
+            |export: &ExportState| reference.selector.as_ref().is_some_and(|selector| selector.matches(&export.labels));
         (!reference.name.is_empty() && reference.name == provider.name) || exports.iter().any(selects)
     };
     let sets = dependencies
@@ -309,10 +309,11 @@ mod tests {
                 "metadata": {"name": "prs", "namespace": "apps", "labels": labels}})
         };
         let id = ObjectId::of(&provider(json!({})));
-        let names = |exports: &[Export]| -> Vec<String> {
+        let names = |exports: &[ExportState]| -> Vec<String> {
             sets_of_provider(&dependencies, &id, exports).into_iter().map(|set| set.name).collect()
         };
-        let (labelled, plain) = (Export::of(&provider(json!({"team": "a"}))), Export::of(&provider(json!({}))));
+        let (labelled, plain) =
+            (ExportState::of(&provider(json!({"team": "a"}))), ExportState::of(&provider(json!({}))));
         assert_eq!(names(&[plain.clone()]), ["by-name", "of-all"]);
         // The label is gone now: the set that it was selected by has to let go.
         assert_eq!(names(&[labelled, plain]), ["by-label", "by-name", "of-all"]);
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn only_an_export_labels_and_failures_of_a_provider_count() {
         let provider = |revision: &str, ready: &str| {
-            Export::of(&json!({"metadata": {"name": "a"}, "status": {"lastExportedRevision": revision,
+            ExportState::of(&json!({"metadata": {"name": "a"}, "status": {"lastExportedRevision": revision,
                 "conditions": [{"type": "Ready", "status": ready}]}}))
         };
         assert_eq!(provider("1", "True"), provider("1", "Unknown"));

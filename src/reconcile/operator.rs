@@ -9,7 +9,6 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::outcome::ReconcileError;
 use crate::api::kinds::{DEPLOYMENT, LEASE, ResourceType};
 use crate::api::lease::{Holder, LeaseRecord};
 use crate::api::operator::{OperatorState, desired_replicas, has_ready_pod, is_operator, ready_replicas};
@@ -120,20 +119,6 @@ pub async fn find_set_coverage(
         OperatorCoverage::OtherNamespace(operator) => OperatorCoverage::Watched(operator),
         coverage => coverage,
     })
-}
-
-/// Refuses to work on a ResourceSet beside a running operator, or one that could go on at any moment.
-///
-/// # Errors
-/// [`ReconcileError::OperatorAlive`] and [`ReconcileError::OperatorSilent`]; the API server cannot be asked.
-pub(super) async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(), ReconcileError> {
-    match find_set_coverage(cluster, namespace, Timestamp::now()).await? {
-        OperatorCoverage::Watched(operator) => Err(ReconcileError::OperatorAlive { operator: operator.state }),
-        OperatorCoverage::NotRunning(operator) if matches!(operator.standing, Standing::Silent(_)) => {
-            Err(ReconcileError::OperatorSilent { operator: Box::new(operator) })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns the operator of a namespace if its pod is ready but no longer renews its lease. Returns `None` without the

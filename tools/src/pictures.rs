@@ -76,7 +76,7 @@ async fn main() -> Fallible<()> {
     let folder = tempfile::tempdir()?;
     let run = |line: &str| print_of(line, admin.path(), folder.path());
 
-    run("create instance --distribution-version 2.9.4 > flux.yaml");
+    run("create instance --export --distribution-version 2.9.4 > flux.yaml");
     run("apply instance -f flux.yaml --in-process");
     let deployments: Api<Deployment> = Api::namespaced(admin.client().await?, NAMESPACE);
     let tree = run("tree instance");

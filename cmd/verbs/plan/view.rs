@@ -99,7 +99,7 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
     text + &sums(plan, style)
 }
 
-/// What is pruned and what stays, with the reasons.
+/// The objects that are pruned and those that stay, with the reasons.
 pub fn pruned(prune: &[PlannedPrune], style: &Style) -> String {
     let mut text = String::new();
     for prune in prune {

@@ -83,7 +83,7 @@ pub(super) struct CallPolicy {
     pub authorization: Option<Authorization>,
     /// Writes are refused once this lease has ended.
     pub lease: Option<LeaseGuard>,
-    /// Whom every request is made for.
+    /// The user or service account for which every request is made.
     pub impersonate: Option<HeaderValue>,
 }
 

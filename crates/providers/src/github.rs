@@ -10,7 +10,7 @@ use crate::error::ProviderError;
 use crate::filter::ResultFilter;
 use crate::git::{Api, GitResult, PAGE_SIZE, Pages, Results, list_branches, list_tags, segment};
 use crate::github_app::TokenCache;
-use crate::http::{Connection, HttpSession, RetryPolicy, accept, address};
+use crate::http::{Connection, HttpSession, RequestRetry, accept, address};
 
 /// A repository of GitHub or Gitea.
 pub(crate) struct GitHub {
@@ -173,7 +173,7 @@ pub(crate) fn api(
     auth: Option<AuthHeader>,
     headers: Vec<(HeaderName, HeaderValue)>,
 ) -> Result<Api, ProviderError> {
-    let session = HttpSession::new(connection, &address_of(base)?, auth, RetryPolicy::Everything)?;
+    let session = HttpSession::new(connection, &address_of(base)?, auth, RequestRetry::Everything)?;
     Ok(Api { session, headers })
 }
 

@@ -49,18 +49,18 @@ pub struct Connection {
 
 /// The failures that are worth another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RetryPolicy {
+pub(crate) enum RequestRetry {
     /// Failed connections only.
     Connections,
     /// Those, 429 and failures of the server.
     Everything,
 }
 
-impl RetryPolicy {
+impl RequestRetry {
     fn pauses(self) -> Backoff {
         match self {
-            RetryPolicy::Connections => Backoff::new(Duration::from_secs(1), Duration::from_secs(30)),
-            RetryPolicy::Everything => Backoff::new(Duration::from_millis(100), Duration::from_secs(5)),
+            RequestRetry::Connections => Backoff::new(Duration::from_secs(1), Duration::from_secs(30)),
+            RequestRetry::Everything => Backoff::new(Duration::from_millis(100), Duration::from_secs(5)),
         }
     }
 }
@@ -96,7 +96,7 @@ pub(crate) struct HttpSession {
     /// The server that the credentials are for.
     home: Uri,
     auth: Option<AuthHeader>,
-    policy: RetryPolicy,
+    policy: RequestRetry,
     client: WebClient,
 }
 
@@ -109,7 +109,7 @@ impl HttpSession {
         connection: &Connection,
         home: &Uri,
         auth: Option<AuthHeader>,
-        policy: RetryPolicy,
+        policy: RequestRetry,
     ) -> Result<HttpSession, String> {
         let client = client(connection, home, true)?;
         Ok(HttpSession { connection: connection.clone(), home: home.clone(), auth, policy, client })
@@ -136,7 +136,7 @@ impl HttpSession {
             let pause = pauses.next_pause();
             let pause = match result {
                 Err(_) => return Err(HttpFailure::OutOfTime { attempts, is_pause: false }),
-                Ok(Ok(answer)) if self.policy == RetryPolicy::Connections => return Ok(answer),
+                Ok(Ok(answer)) if self.policy == RequestRetry::Connections => return Ok(answer),
                 Ok(Ok(answer)) => match requested_pause(&answer, SystemTime::now()) {
                     None => return Ok(answer),
                     Some(asked) => {

@@ -9,7 +9,7 @@ use crate::credentials::{SecretData, service_header};
 use crate::error::ProviderError;
 use crate::export::plain_numbers;
 use crate::filter::limit;
-use crate::http::{Connection, HttpFailure, HttpSession, OUT_OF_TIME, RetryPolicy, accept, address, shown_text};
+use crate::http::{Connection, HttpFailure, HttpSession, OUT_OF_TIME, RequestRetry, accept, address, shown_text};
 use crate::settings::ProviderSettings;
 
 /// Largest answer.
@@ -37,7 +37,7 @@ async fn ask(
     let limit = limit(settings.filter.limit)?;
     let url = settings.url.as_str();
     let address = address(url)?;
-    let session = HttpSession::new(connection, &address, auth, RetryPolicy::Connections)?;
+    let session = HttpSession::new(connection, &address, auth, RequestRetry::Connections)?;
     let sent = session.send(&Method::GET, &address, &[accept("application/json")], MAX_BODY_BYTES).await;
     let answer = sent.map_err(|failure| {
         let called = format!("failed to call external service '{url}'");

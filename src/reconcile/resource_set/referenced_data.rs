@@ -34,7 +34,7 @@ pub(super) struct DataSources {
 /// The text of the first annotation that is not valid, or whose source cannot be read. What was asked for until then is in
 /// `sources`.
 pub(super) async fn resolve(cluster: &Cluster, objects: &mut [Value], sources: &mut DataSources) -> Result<(), String> {
-    let mut reader = Reader { cluster, known: BTreeMap::new(), sources };
+    let mut reader = ReferenceReader { cluster, known: BTreeMap::new(), sources };
     for object in objects.iter_mut() {
         reader.copy(object).await?;
     }
@@ -47,7 +47,7 @@ pub(super) async fn resolve(cluster: &Cluster, objects: &mut [Value], sources: &
 /// The data of a source: keys and bytes.
 type Content = BTreeMap<String, Vec<u8>>;
 
-struct Reader<'a> {
+struct ReferenceReader<'a> {
     cluster: &'a Cluster,
     known: BTreeMap<String, Result<Value, String>>,
     sources: &'a mut DataSources,
@@ -67,7 +67,7 @@ fn namespaced_name(value: &str) -> Option<(&str, &str)> {
     (!name.contains('/')).then_some((namespace, name))
 }
 
-impl Reader<'_> {
+impl ReferenceReader<'_> {
     /// Reads a ConfigMap or Secret.
     ///
     /// # Errors

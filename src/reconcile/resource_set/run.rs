@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -37,7 +38,7 @@ use crate::reconcile::health::{self, Goal};
 use crate::reconcile::interrupt::{Hear, Interrupt, requested_stop};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::messages;
-use crate::reconcile::operator;
+use crate::reconcile::operator::{self, OperatorCoverage, Standing};
 use crate::reconcile::options::{Consent, RunOptions};
 use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop};
 use crate::reconcile::plan::{self, Comparison, PlannedPrune, Recreation, Step};
@@ -97,6 +98,20 @@ pub async fn apply_resource_set(
     start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
 }
 
+/// Refuses to work on a ResourceSet beside a running operator, or one that could go on at any moment.
+///
+/// # Errors
+/// [`ReconcileError::OperatorAlive`] and [`ReconcileError::OperatorSilent`]; the API server cannot be asked.
+async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(), ReconcileError> {
+    match operator::find_set_coverage(cluster, namespace, Timestamp::now()).await? {
+        OperatorCoverage::Watched(operator) => Err(ReconcileError::OperatorAlive { operator: operator.state }),
+        OperatorCoverage::NotRunning(operator) if matches!(operator.standing, Standing::Silent(_)) => {
+            Err(ReconcileError::OperatorSilent { operator: Box::new(operator) })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Does a run under the lease, beside no running operator, and again when the set changed while it was prepared.
 async fn start<'w>(
     cluster: &Cluster,
@@ -106,7 +121,7 @@ async fn start<'w>(
     attempt: impl Fn(Cluster) -> BoxFuture<'w, Result<Outcome, ReconcileError>>,
 ) -> Result<Outcome, ReconcileError> {
     if options.lease.is_some() && !options.force {
-        operator::refuse_beside_running(cluster, namespace).await?;
+        refuse_beside_running(cluster, namespace).await?;
     }
     let mut starts = 1;
     loop {

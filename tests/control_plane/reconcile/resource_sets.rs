@@ -155,7 +155,7 @@ async fn a_set_is_applied_and_what_it_no_longer_stands_for_goes(cluster: TestClu
     let writes = writes.only(|request| request.resource == "configmaps");
     assert!(writes.is_empty(), "{:#?}", writes.table());
 
-    // What is protected stays, what is not goes; a plan says so before.
+    // A protected object stays, others are deleted; a plan says so before.
     let protect = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/prune": "Disabled"}}});
     sets.world.patch_as("someone", &id("v1", "ConfigMap", APPS, "cm-a"), protect).await;
     sets.set("all", json!({}), spec(json!([{"tenant": "c"}]))).await;

@@ -69,6 +69,7 @@ const ON_FILES: &[(&str, &str)] = &[
     ("build instance", "-f flux.yaml"),
     ("build resourceset", "-f set.yaml"),
     ("apply instance", "-f flux.yaml --dry-run=client"),
+    ("apply resourceset", "-f set.yaml --dry-run=client"),
     ("install", "--export --image r/i:v"),
     ("explain", "fluxinstance.spec"),
     ("distribution versions", ""),
@@ -85,7 +86,9 @@ const ON_FILES: &[(&str, &str)] = &[
 /// The others, which do nothing without an API server or a registry.
 const ELSEWHERE: &[&str] = &[
     "plan instance",
+    "plan resourceset",
     "reconcile instance",
+    "reconcile resourceset",
     "reconcile resource",
     "reconcile all",
     "rollback instance",
@@ -513,6 +516,7 @@ fn files_whose_names_are_not_utf8_are_read_and_written() {
 /// A dry run of every command that has one; those of a cluster are asked of a server that is not there.
 const DRY_RUNS: &[(&str, &str)] = &[
     ("apply instance", "-f flux.yaml"),
+    ("apply resourceset", "-f set.yaml"),
     ("create instance", "flux"),
     ("create secret basic-auth", "x --username u --password-file word"),
     ("create secret registry", "x --server ghcr.io --username u --password-file word"),

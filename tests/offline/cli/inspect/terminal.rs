@@ -306,6 +306,14 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "==== START logs for container manager of pod {pod} ====\n{line}\nno JSON {HOSTILE}\n==== END logs for container manager of pod {pod} ====\n"
     );
     std::fs::write(file.join("logs.txt"), log).expect("written");
+    let template = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "apps"}, "data": {"text": "<< inputs.text >>"}});
+    let set = serde_json::json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": "set", "namespace": "apps"},
+        "spec": {"inputs": [{"text": format!("t{HOSTILE}")}], "resources": [template]}});
+    let manifests = tempfile::tempdir().expect("a folder");
+    let set_file = manifests.path().join("set.yaml");
+    std::fs::write(&set_file, set.to_string()).expect("written");
     let reads = [
         "logs",
         "logs ks/flux-system -n flux-system",
@@ -351,6 +359,9 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "debug ks flux-system",
         "export report",
         "get instance nope",
+        "build resourceset -f SET",
+        "build resourceset -f SET --explain",
+        "build resourceset -f SET -o json",
     ];
     // These write a page or an archive, or their `--from` is not a dump.
     let others = ["report", "bundle", "distribution mirror", "distribution pack"];
@@ -365,6 +376,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
     for arguments in reads {
         for color in ["always", "never"] {
+            let arguments = arguments.replace("SET", &set_file.to_string_lossy());
             let line = format!("{binary} {arguments} --color {color} --from {}", file.display());
             let script = format!("stty cols 250 rows 50; {line}; echo; echo END");
             let mut shell = Command::new("bash");
