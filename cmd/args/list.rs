@@ -96,14 +96,18 @@ pub async fn nothing_found(
     request: &ListRequest<'_>,
     found: usize,
 ) -> Result<Exit, CliError> {
-    if found == 0
-        && let Some(exit) = source.tell_not_installed(shell).await
-    {
-        return Ok(exit);
+    if found > 0 {
+        shell.status(&request.nothing_of(found));
+        return Ok(Exit::Done);
+    }
+    let (not_installed, no_namespace) =
+        futures::join!(source.is_not_installed(shell), no_namespace(source, request.namespace.as_deref()));
+    if not_installed {
+        return Ok(source.tell_not_installed(shell));
     }
     shell.status(&request.nothing_of(found));
-    if found == 0 {
-        hint_at_namespace(shell, source, request.namespace.as_deref()).await;
+    if let Some(error) = no_namespace {
+        shell.hint(error.message());
     }
     Ok(Exit::Done)
 }

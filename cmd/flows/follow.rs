@@ -509,7 +509,7 @@ fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: 
     // A pending condition would only repeat the condition.
     let condition = last.condition.as_ref().map(ToString::to_string);
     if let Some(pending) = last.pending.as_ref().filter(|p| Some(*p) != condition.as_ref()) {
-        error = error.cause(format!("still waiting: {pending}"));
+        error = error.cause(pending.clone());
     }
     if let Some(event) = &last.event {
         error = error.cause(format!("last event: {event}"));

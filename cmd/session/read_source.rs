@@ -241,14 +241,10 @@ impl<'a> Source<'a> {
         not_installed(&self.place(), &self.whereto())
     }
 
-    /// Says that Flux is not installed, with the command that installs it, where that is why there is nothing to show; returns the
-    /// exit code that follows.
-    pub async fn tell_not_installed(&self, shell: &Shell) -> Option<Exit> {
-        if !self.is_not_installed(shell).await {
-            return None;
-        }
+    /// Says that Flux is not installed, with the command that installs it; returns the exit code that follows.
+    pub fn tell_not_installed(&self, shell: &Shell) -> Exit {
         shell.status(&format!("{}; install it with `{}`", self.not_installed_text(), self.install_command()));
-        Some(exit_of(HealthVerdict::NotInstalled, VerdictUse::List))
+        exit_of(HealthVerdict::NotInstalled, VerdictUse::List)
     }
 
     /// Returns the flags for the next command; a dump has none.

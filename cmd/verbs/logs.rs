@@ -142,10 +142,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     printer.add(&entry);
                 }
                 printer.flush();
-                if printer.lines == 0
-                    && let Some(exit) = source.tell_not_installed(shell).await
-                {
-                    return Ok(exit);
+                if printer.lines == 0 && source.is_not_installed(shell).await {
+                    return Ok(source.tell_not_installed(shell));
                 }
                 missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
@@ -161,8 +159,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     return Err(error);
                 }
                 if sources.is_empty() {
-                    if let Some(exit) = source.tell_not_installed(shell).await {
-                        return Ok(exit);
+                    if source.is_not_installed(shell).await {
+                        return Ok(source.tell_not_installed(shell));
                     }
                     return Err(nobody(args, &source.place()));
                 }

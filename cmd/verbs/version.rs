@@ -70,8 +70,8 @@ async fn whole(args: &Args, shell: &Shell) -> Result<(VersionView, Exit), CliErr
     )
     .await??;
     let (view, is_empty) = viewed.with_warnings(shell);
-    if is_empty && let Some(exit) = source.tell_not_installed(shell).await {
-        return Ok((view, exit));
+    if is_empty && source.is_not_installed(shell).await {
+        return Ok((view, source.tell_not_installed(shell)));
     }
     if is_empty {
         hint_at_namespace(shell, &source, shell.global().namespace()).await;

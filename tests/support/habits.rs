@@ -827,7 +827,7 @@ pub fn on_a_cluster() -> Vec<Row> {
             .code(1)
             .shows("context test")
             .shows("nothing was changed")
-            .shows("Stays:"),
+            .shows("Will be kept:"),
         row(37, "F uninstall instance --in-process").code(2).says("--yes"),
         row(37, "F delete ks extra -n flux-system").types("[y/N] ", "n").code(1).shows("context test"),
         row(37, "F delete ks extra -n flux-system").code(2).says("--yes"),

@@ -215,7 +215,7 @@ fn refuse_without_operator(
     }
     let here = session.command(&format!("delete {} --in-process", target.words()), &target.namespace);
     Err(CliError::failed(format!(
-        "cannot delete {}: no operator is running to uninstall Flux",
+        "cannot delete {}: no running operator would uninstall Flux",
         session.place(&target.reference())
     ))
     .cause(coverage.to_string())

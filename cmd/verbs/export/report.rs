@@ -58,6 +58,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Err(error);
         }
         shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?);
-        Ok(source.tell_not_installed(shell).await.unwrap_or(Exit::Done))
+        let not_installed = source.is_not_installed(shell).await;
+        Ok(if not_installed { source.tell_not_installed(shell) } else { Exit::Done })
     })
 }

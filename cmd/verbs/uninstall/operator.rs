@@ -180,11 +180,11 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
 
 /// Formats the objects to delete and to keep.
 fn listing(session: &Session<'_>, args: &Args, key: &str, plan: &OperatorUninstallPlan) -> String {
-    let mut text = format!("{}\n\nGoes:\n", session.place(key));
+    let mut text = format!("{}\n\nWill be deleted:\n", session.place(key));
     for id in &plan.deletes {
         text.push_str(&format!("  {id}\n"));
     }
-    text.push_str("\nStays:\n");
+    text.push_str("\nWill be kept:\n");
     for kept in &plan.keeps {
         text.push_str(&format!("  {}: {}\n", kept.object, kept.reason));
     }

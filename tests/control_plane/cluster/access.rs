@@ -105,7 +105,7 @@ async fn a_user_without_rights_is_told_which_right_is_missing(cluster: TestClust
     // A user with only read access is told which verb is missing.
     let name = format!("reader-{}", cluster.namespace());
     let reader = cluster.user(&name, Some(cluster.namespace()), &[allow(&["get"], "", &["secrets"])]).await.unwrap();
-    run(at(&cluster, reader.path()), &CREATE).await.exits(5).stderr_has("may not patch secrets in namespace");
+    run(at(&cluster, reader.path()), &CREATE).await.exits(5).stderr_has("is not allowed to patch secrets in namespace");
 }
 
 async fn an_expired_token_says_when_it_expired(cluster: TestCluster) {
@@ -204,8 +204,9 @@ async fn a_busy_server_is_asked_again_and_the_user_hears_of_it(cluster: TestClus
     let proxy = cluster.proxy().await;
     proxy.add_rule(FaultRule::first(1, Fault::too_many_requests(1)));
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &CREATE).await.exits(0).stdout_has("created");
-    let outcome =
-        outcome.stderr_has("waiting: GET /api/v1/namespaces/").stderr_has("429 Too Many Requests; trying again in 1s");
+    let outcome = outcome
+        .stderr_has("waiting: GET /api/v1/namespaces/")
+        .stderr_has("429 Too Many Requests: the fault proxy answered 429; trying again in 1s");
     assert!(outcome.took >= Duration::from_secs(1), "did not wait: {:?}", outcome.took);
     proxy.clear_rules();
     proxy.add_rule(FaultRule::first(1, Fault::too_many_requests(1)));

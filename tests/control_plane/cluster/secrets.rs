@@ -321,7 +321,7 @@ async fn two_sources_or_none_are_wrong_usage(cluster: TestCluster) {
     {
         let mut command = cluster.command();
         command.args(["create", "secret"]).args(kind);
-        finish(command, "").await.exits(2).stderr_has("without a terminal");
+        finish(command, "").await.exits(2).stderr_has("no terminal to prompt on");
     }
     assert!(secrets(&cluster).get_opt("never").await.unwrap().is_none());
 }

@@ -49,8 +49,8 @@ async fn without_an_operator_nothing_is_deleted_and_the_way_out_is_named(cluster
     run(&cluster, &["delete", "instance", "--yes"])
         .await
         .exits(1)
-        .stderr_has("nobody would clean up")
-        .stderr_has(&format!("flux-operator uninstall instance flux --in-process -n {}", cluster.namespace()));
+        .stderr_has("no running operator would uninstall Flux")
+        .stderr_has(&format!("flux-operator delete instance flux --in-process -n {}", cluster.namespace()));
     assert!(begun.elapsed() < Duration::from_secs(10), "took {:?}", begun.elapsed());
     let object = INSTANCE.api(&cluster).get("flux").await.unwrap();
     assert!(object.metadata.deletion_timestamp.is_none());

@@ -25,7 +25,7 @@ async fn what_a_resourceset_owns_becomes_a_kustomizations(cluster: TestCluster) 
     let labels = json!({format!("{group}/name"): "all", format!("{group}/namespace"): namespace, "mine": "stays"});
     let config = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"a": "1"}});
     let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "all"},
-        "spec": {"inputs": [{"tenant": "a"}]}});
+        "spec": {"inputs": [{"tenant": "a"}], "resources": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}]}});
     let served =
         || async { objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "ResourceSet", namespace).await.ok() };
     let sets = eventually("the kind to be served", SOON, served).await.expect("served");

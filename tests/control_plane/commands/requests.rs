@@ -249,7 +249,8 @@ async fn a_forbidden_write_names_verb_and_resource_and_exits_5(cluster: TestClus
     let mut command = start(&cluster, &["-n", cluster.namespace(), "suspend", "resource", "gitrepo/web"]);
     command.env("KUBECONFIG", user.path());
     let run = finish(command).await.exits(5);
-    run.stderr_has("may not patch gitrepositories.source.toolkit.fluxcd.io").stderr_has("kubectl auth can-i patch");
+    run.stderr_has("is not allowed to patch gitrepositories.source.toolkit.fluxcd.io")
+        .stderr_has("kubectl auth can-i patch");
 }
 
 async fn a_missing_api_exits_4(cluster: TestCluster) {
@@ -280,7 +281,7 @@ async fn what_sleeps_is_listed_with_its_note_and_resumed_when_overdue(cluster: T
     run(&cluster, &["suspend", "instance", "--until", "2020-01-01T00:00:00Z"])
         .await
         .exits(2)
-        .stderr_has("no time to come");
+        .stderr_has("--until must be in the future");
     let overdue = async || {
         let list = run(&cluster, &["get", "suspended", "-o", "json"]).await.exits(0).json();
         let rows = list["items"].as_array().expect("items").clone();

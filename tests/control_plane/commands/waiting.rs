@@ -62,7 +62,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
         "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
     ))
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
-    .stderr_has("caused by: still waiting: the request is not handled yet")
+    .stderr_has("caused by: waiting for the operator to pick up the request")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
     .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
 }
@@ -75,7 +75,7 @@ async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestClust
         run(&cluster, &[verb, "instance"])
             .await
             .exits(1)
-            .stderr_has("the request is stored on fluxinstance/")
+            .stderr_has("the request is saved on fluxinstance/")
             .stderr_has("is running to")
             .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
     }
@@ -270,7 +270,13 @@ async fn an_older_generation_and_a_cancelled_health_check_keep_waiting(cluster: 
         let cancelled = ready("False", "HealthCheckCanceled", "New reconciliation triggered", 1);
         set_status(&cluster, INSTANCE, "flux", json!({"conditions": [cancelled]})).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
-        set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "new", 1)]})).await;
+        set_status(
+            &cluster,
+            INSTANCE,
+            "flux",
+            json!({"conditions": [ready("True", "Succeeded", "new", 1)], "lastAppliedRevision": "v2.9.4"}),
+        )
+        .await;
     });
     let run = run.exits(0).stderr_has("HealthCheckCanceled");
     assert_eq!(run.stdout, format!("fluxinstance/{}/flux: new\n", cluster.namespace()));
@@ -310,7 +316,13 @@ async fn a_server_that_goes_away_for_a_while_is_asked_again(cluster: TestCluster
     proxy.add_rule(FaultRule::first(2, Fault::unavailable()).uri(lists));
     let mut waiting = start(&cluster, &["wait", "instance", "-n", cluster.namespace()]);
     waiting.env("KUBECONFIG", proxy.kubeconfig().path());
-    set_status(&cluster, INSTANCE, "flux", json!({"conditions": [ready("True", "Succeeded", "there", 1)]})).await;
+    set_status(
+        &cluster,
+        INSTANCE,
+        "flux",
+        json!({"conditions": [ready("True", "Succeeded", "there", 1)], "lastAppliedRevision": "v2.9.4"}),
+    )
+    .await;
     finish(waiting).await.exits(0).stdout_has("there");
 }
 

@@ -88,7 +88,7 @@ impl World {
 async fn inputs_follow_the_spec_survive_a_service_that_fails_and_their_provider_is_released(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
-    world.apply_as("test-author", crd::input_provider()).await;
+    world.define(crd::input_provider()).await;
     let service = Service::start(json!([{"id": "a", "tenant": "one"}]));
     let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=100ms"]);
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "auth", "namespace": "default"},
@@ -148,7 +148,7 @@ async fn inputs_follow_the_spec_survive_a_service_that_fails_and_their_provider_
 
 async fn a_command_exports_inputs_and_builds_with_them_without_an_operator(cluster: TestCluster) {
     let world = World::new(&cluster).await;
-    world.apply_as("test-author", crd::input_provider()).await;
+    world.define(crd::input_provider()).await;
     let service = Service::start(json!([{"id": "a"}, {"id": "b"}]));
     let spec = json!({"type": "ExternalService", "url": service.address, "insecure": true,
         "filter": {"includeTag": "v.*"}});

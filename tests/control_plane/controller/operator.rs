@@ -87,7 +87,7 @@ impl World {
     /// Creates the prerequisites of an operator.
     pub async fn prepared(&self) {
         reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
-        self.cluster.apply(&crd::flux_report(), WriteOptions::forced("test-author")).await.unwrap();
+        self.define(crd::flux_report()).await;
     }
 
     /// Applies the instance with annotations, as a person would.

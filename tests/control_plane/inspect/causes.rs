@@ -106,7 +106,7 @@ async fn everything_that_is_not_well_is_grouped_by_cause(cluster: TestCluster) {
     assert_eq!(found["causes"][1]["reason"], "HostUnreachable", "one host is one cause: {found:#}");
 
     let screen = run(&cluster, &["why", "-n", namespace]).await.exits(7);
-    let screen = screen.stdout_has(&format!("24 objects fail in namespace {namespace}, 2 causes:"));
+    let screen = screen.stdout_has(&format!("24 objects failing in namespace {namespace}, 2 root causes"));
     let screen = screen.stdout_has("Takes down: 21 Kustomization, 1 GitRepository: ").stdout_has(" and 19 more");
     assert!(!screen.stdout.contains("app-19"), "three are named:\n{}", screen.stdout);
     run(&cluster, &["why", "-n", namespace, "-o", "wide"]).await.exits(7).stdout_has("/app-19");
@@ -248,5 +248,8 @@ async fn a_controller_that_was_deleted_takes_its_objects_down(cluster: TestClust
     assert_eq!(cause("GitRepository", "fine")["reason"], "ControllerNotReady", "{found:#}");
     // No pod was created, so the instance is not ready either.
     assert!(!cause("FluxInstance", "flux")["evidence"].as_array().expect("evidence").is_empty());
-    ask(&["why", "ks/app"]).await.exits(7).stdout_has("kustomize-controller is not installed (ControllerMissing)");
+    ask(&["why", "ks/app", "-n", "default"])
+        .await
+        .exits(7)
+        .stdout_has("kustomize-controller is not installed (ControllerMissing)");
 }

@@ -6,7 +6,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
-use crate::inspect::world::{Run, evidence, explained, install, instance, run, unbuildable};
+use crate::inspect::world::{Run, evidence, explained, explained_with, install, instance, run, unbuildable};
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::ClusterTest;
 use crate::support::{Behaviour, ClaimBehaviour, Fault, FaultRule, PodRule, TestCluster, objects};
@@ -202,7 +202,7 @@ async fn an_admission_policy_that_refuses(cluster: TestCluster) {
     assert_ne!(refused.code, 0, "{refused:?}");
     let cause = explained(&cluster, "PolicyRefused").await;
     assert!(evidence(&cause).contains("no workloads on Fridays"), "{cause:#}");
-    assert_eq!(cause["object"]["kind"], "FluxInstance");
+    assert_eq!(cause["object"]["kind"], "ValidatingAdmissionPolicy");
 }
 
 async fn a_version_range_nothing_fits(cluster: TestCluster) {
@@ -225,7 +225,7 @@ async fn a_patch_that_cannot_be_applied(cluster: TestCluster) {
 async fn a_suspended_instance(cluster: TestCluster) {
     installed(&cluster, json!({"wait": true})).await;
     run(&cluster, &["suspend", "instance", "flux"]).await.exits(0);
-    let cause = explained(&cluster, "Suspended").await;
+    let cause = explained_with(&cluster, "Suspended", 0).await;
     assert_eq!(cause["next"][0], format!("flux-operator resume instance flux -n {}", cluster.namespace()));
 }
 

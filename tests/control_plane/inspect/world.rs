@@ -115,10 +115,15 @@ pub async fn dump(cluster: &TestCluster, folder: &Path) {
 
 /// Waits until `why instance` names a reason, then asserts that a dump gives the same answer, and returns it.
 pub async fn explained(cluster: &TestCluster, reason: &str) -> Value {
+    explained_with(cluster, reason, 7).await
+}
+
+/// Like [`explained`] for a cause with which `why` ends with the code.
+pub async fn explained_with(cluster: &TestCluster, reason: &str, code: i32) -> Value {
     let mut last = String::new();
     let found = eventually(&format!("the cause {reason}"), SOON, || async {
         let run = run(cluster, &["why", "instance", "-o", "json"]).await;
-        (run.code == 7 && run.json()["cause"]["reason"] == reason).then_some(run.stdout)
+        (run.code == code && run.json()["cause"]["reason"] == reason).then_some(run.stdout)
     })
     .await;
     let live = match found {
@@ -135,11 +140,11 @@ pub async fn explained(cluster: &TestCluster, reason: &str) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     dump(cluster, folder.path()).await;
     let path = folder.path().to_str().expect("UTF-8");
-    let from_dump = run(cluster, &["why", "instance", "-o", "json", "--from", path]).await.exits(7).json();
+    let from_dump = run(cluster, &["why", "instance", "-o", "json", "--from", path]).await.exits(code).json();
     for field in ["reason", "object", "summary", "next"] {
         assert_eq!(from_dump["cause"][field], cause[field], "{field}: {:#}\nlive: {cause:#}", from_dump["cause"]);
     }
-    let screen = run(cluster, &["why", "instance"]).await.exits(7).stdout;
+    let screen = run(cluster, &["why", "instance"]).await.exits(code).stdout;
     assert!(screen.lines().count() <= 24, "more than a screen:\n{screen}");
     cause
 }

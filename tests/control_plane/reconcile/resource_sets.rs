@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::world::*;
 use crate::cluster_tests;
-use crate::support::{ClusterTest, TestCluster, eventually};
+use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -40,21 +40,11 @@ impl Sets {
     async fn new(cluster: &TestCluster) -> Sets {
         let world = World::new(cluster).await;
         for definition in [crd::resource_set(), crd::input_provider()] {
-            world.apply_as("test-author", definition).await;
+            world.define(definition).await;
         }
         world
             .apply_as("test-author", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS}}))
             .await;
-        eventually("the kinds to be served", std::time::Duration::from_secs(20), || async {
-            let list = async |id: ObjectId| {
-                let resource = world.cluster.resource(&id).await.ok()?;
-                world.cluster.list(&resource, Some(APPS), &ListOptions::default()).await.ok()
-            };
-            list(id(API, SET, APPS, "x")).await?;
-            list(id(API, "ResourceSetInputProvider", APPS, "x")).await
-        })
-        .await
-        .unwrap();
         let options = world.options.clone();
         Sets { world, options }
     }

@@ -15,7 +15,7 @@ use flux_operator::reconcile::progress::{Silent, Update};
 use flux_operator::reconcile::{self, Consent, Outcome, Plan, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 
-use crate::support::{self, ControlPlane, Kubeconfig, TestCluster};
+use crate::support::{self, ControlPlane, Kubeconfig, TestCluster, eventually};
 
 pub const NAMESPACE: &str = "flux-system";
 
@@ -115,6 +115,19 @@ impl World {
     /// Applies any object as another manager.
     pub async fn apply_as(&self, manager: &str, object: Value) -> Value {
         self.cluster.apply(&object, WriteOptions::forced(manager)).await.unwrap()
+    }
+
+    /// Applies a CustomResourceDefinition, and waits until the API server serves its kind.
+    pub async fn define(&self, definition: Value) {
+        let spec = &definition["spec"];
+        let api = format!("{}/{}", spec["group"].as_str().unwrap(), spec["versions"][0]["name"].as_str().unwrap());
+        let one = id(&api, spec["names"]["kind"].as_str().unwrap(), "default", "x");
+        self.apply_as("test-author", definition).await;
+        let listed = || async {
+            let resource = self.cluster.resource(&one).await.ok()?;
+            self.cluster.list(&resource, None, &ListOptions::default()).await.ok()
+        };
+        eventually("the kind to be served", Duration::from_secs(20), listed).await.unwrap();
     }
 
     pub async fn patch_as(&self, manager: &str, id: &ObjectId, patch: Value) -> Value {

@@ -537,6 +537,7 @@ const DRY_RUNS: &[(&str, &str)] = &[
     ("reconcile all", "-A"),
     ("reconcile instance", "flux"),
     ("reconcile resource", "ks/a"),
+    ("reconcile resourceset", "s"),
     ("resume instance", "flux"),
     ("resume overdue", ""),
     ("resume resource", "ks/a"),
