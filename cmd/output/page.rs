@@ -136,22 +136,102 @@ pub fn html(page: &Page<String>) -> String {
     out
 }
 
-fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
+/// A cluster on a page of many: its own page, or why there is none.
+pub struct ClusterPage {
+    pub context: String,
+    pub page: Result<Page<String>, String>,
+}
+
+/// Formats many clusters as one page: a line for each, then the page of each, folded.
+pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
+    let mut out = String::with_capacity(64 * 1024 * clusters.len().max(1));
+    // Writing to a String cannot fail.
+    let _ = write_clusters(&mut out, clusters);
+    out
+}
+
+fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
+    let is_well = |cluster: &&ClusterPage| cluster.page.as_ref().is_ok_and(|page| page.status.well);
+    let well = clusters.iter().filter(is_well).count();
+    let title = format!("Flux on {} {}", clusters.len(), if clusters.len() == 1 { "cluster" } else { "clusters" });
+    head(out, &title)?;
+    let tone = if well == clusters.len() { Tone::Good } else { Tone::Bad };
+    writeln!(out, "<h1>{}: <span class=\"{}\">{well} well</span></h1>", Text(&title), tone.class())?;
+    if let Some(at) = clusters.iter().filter_map(|cluster| cluster.page.as_ref().ok()).map(|page| page.at).max() {
+        writeln!(out, "<p class=\"soft\">As of {}</p>", moment(at))?;
+    }
+    out.push_str("<div class=\"wide\"><table>\n<tr><th>Cluster</th><th>State</th><th>Flux</th><th>Kubernetes</th><th>First cause</th></tr>\n");
+    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+        let (tone, state, flux, kubernetes, cause) = match page {
+            Ok(page) => {
+                let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
+                let versions = &page.status.versions;
+                let cause = page.causes.causes.first().map(|group| group.cause.summary.clone()).unwrap_or_default();
+                let (tone, state) = (Tone::of_verdict(page.status.verdict), page.status.verdict.as_str());
+                (tone, state, known(&versions.distribution), known(&versions.kubernetes), cause)
+            }
+            Err(problem) => (Tone::Busy, "no answer", String::new(), String::new(), problem.clone()),
+        };
+        writeln!(
+            out,
+            "<tr><td><a href=\"#c{index}\">{}</a></td><td class=\"{}\">{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            Text(context),
+            tone.class(),
+            Text(&flux),
+            Text(&kubernetes),
+            Text(&cause)
+        )?;
+    }
+    out.push_str("</table></div>\n");
+    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+        let Ok(page) = page else { continue };
+        writeln!(out, "<details id=\"c{index}\"><summary>{}</summary>", Text(context))?;
+        let mut body = String::new();
+        write_body(&mut body, page)?;
+        // The parts of each cluster have the same names, and links lead within a file. Foreign text holds no quotation mark here.
+        out.push_str(
+            &body.replace(" id=\"", &format!(" id=\"c{index}-")).replace("href=\"#", &format!("href=\"#c{index}-")),
+        );
+        out.push_str("</details>\n");
+    }
+    out.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+/// Writes everything before the content of the body.
+fn head(out: &mut String, title: &str) -> fmt::Result {
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        Text(title)
+    )
+}
+
+/// The heading of a page, and its verdict.
+fn title_of(page: &Page<String>) -> (String, String) {
     let problems = match page.causes.causes.len() {
         0 if page.status.well => "no problems".to_owned(),
         0 => page.status.verdict.as_str().to_owned(),
         1 => "1 problem".to_owned(),
         count => format!("{count} problems"),
     };
-    let title = format!("Flux on {}", page.place);
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}: {problems}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        Text(&title)
-    )?;
+    (format!("Flux on {}", page.place), problems)
+}
+
+fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
+    let (title, problems) = title_of(page);
+    head(out, &format!("{title}: {problems}"))?;
+    write_body(out, page)?;
+    out.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+/// Writes the content of the body.
+fn write_body(out: &mut String, page: &Page<String>) -> fmt::Result {
+    let (title, problems) = title_of(page);
     let tone = Tone::of_verdict(page.status.verdict);
     writeln!(out, "<h1>{}: <span class=\"{}\">{problems}</span></h1>", Text(&title), tone.class())?;
     writeln!(out, "<p class=\"soft\">Namespace {}, as of {}</p>", Text(&page.namespace), moment(page.at))?;
@@ -181,9 +261,7 @@ fn sections(out: &mut String, page: &Page<String>, mut body: String) -> fmt::Res
         "<p class=\"soft\">Written by flux-operator report {} at {}.</p>",
         Text(&page.client),
         moment(page.at)
-    )?;
-    out.push_str("</body>\n</html>\n");
-    Ok(())
+    )
 }
 
 fn rest(out: &mut String, page: &Page<String>) -> fmt::Result {

@@ -2,15 +2,15 @@
 //!
 //! The evaluation behind it is that of `why` ([`super::why::overview`]); a terminal turns a verdict into an exit code.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::why::{Cause, Reason};
 use crate::api::well_known::condition::READY;
 use crate::k8s::fields;
 
-/// How an object stands, or an installation as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+/// How an object stands, or an installation as a whole, in the order of how bad it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum HealthVerdict {
     #[default]

@@ -48,7 +48,7 @@ pub fn run(args: &InProcessArgs, force: bool, wanted: Wanted, shell: &Shell) -> 
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(wanted, |target, object| !target.is_suspended(object)).await?;
+        let targets = session.targets_that(wanted, |target, object| !target.is_suspended(object)).await?;
         let options = InputProviderOptions {
             notifications: Some(Notifications {
                 target: NotificationTarget::ServiceProxy,
