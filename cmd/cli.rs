@@ -77,6 +77,7 @@ pub enum Command {
     Apply(crate::verbs::apply::Command),
     #[command(subcommand)]
     Reconcile(crate::verbs::reconcile::Command),
+    Upgrade(Box<crate::verbs::upgrade::Args>),
     #[command(subcommand)]
     Rollback(crate::verbs::rollback::Command),
     #[command(subcommand)]
@@ -130,6 +131,7 @@ impl Command {
             Command::Plan(command) => verbs::plan::rights(command, rights),
             Command::Apply(command) => verbs::apply::rights(command, rights),
             Command::Reconcile(command) => verbs::reconcile::rights(command, rights)?,
+            Command::Upgrade(args) => verbs::upgrade::rights(args, rights),
             Command::Rollback(command) => verbs::rollback::rights(command, rights),
             Command::Suspend(command) => verbs::suspend::rights(command, rights)?,
             Command::Resume(command) => verbs::resume::rights(command, rights)?,

@@ -1,6 +1,7 @@
 //! Steps shared by several verbs: send a request and follow it, run a reconcile in this process, read and write files
 //! of manifests.
 
+pub mod change_spec;
 pub mod desired;
 pub mod follow;
 pub mod here;
@@ -13,3 +14,4 @@ pub mod resource_set;
 pub mod rights;
 pub mod run_in_process;
 pub mod saved_plan;
+pub mod version_change;

@@ -145,6 +145,7 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Plan(command) => verbs::plan::run(&command, shell),
         Command::Apply(command) => verbs::apply::run(&command, shell),
         Command::Reconcile(command) => verbs::reconcile::run(&command, shell),
+        Command::Upgrade(args) => verbs::upgrade::run(&args, shell),
         Command::Rollback(command) => verbs::rollback::run(&command, shell),
         Command::Suspend(command) => verbs::suspend::run(&command, shell),
         Command::Resume(command) => verbs::resume::run(&command, shell),

@@ -31,6 +31,7 @@ pub mod suspend;
 pub mod trace;
 pub mod tree;
 pub mod uninstall;
+pub mod upgrade;
 pub mod version;
 pub mod wait;
 pub mod what_changed;

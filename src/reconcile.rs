@@ -50,7 +50,7 @@ pub mod uninstall;
 
 pub use context::RunContext;
 pub use custom_resources::CustomResources;
-pub use draft::{SavedPlan, plan, plan_for, plan_kept};
+pub use draft::{NewSpec, SavedPlan, plan, plan_for, plan_with_spec};
 pub use fetch::{Distributions, artifact_digest};
 pub use kept_builds::{KeptBuild, kept_builds};
 pub use messages::Unhealthy;

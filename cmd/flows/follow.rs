@@ -509,7 +509,10 @@ fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: 
     // A pending condition would only repeat the condition.
     let condition = last.condition.as_ref().map(ToString::to_string);
     if let Some(pending) = last.pending.as_ref().filter(|p| Some(*p) != condition.as_ref()) {
-        error = error.cause(pending.clone());
+        error = error.cause(match pending.starts_with("waiting ") {
+            true => format!("still {pending}"),
+            false => format!("still waiting: {pending}"),
+        });
     }
     if let Some(event) = &last.event {
         error = error.cause(format!("last event: {event}"));

@@ -19,7 +19,7 @@ use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
-    self, Consent, Distributions, Failure, KeptBuild, Outcome, Plan, PlanOptions, ReconcileError, ResourceSetPlan,
+    self, Consent, Distributions, Failure, NewSpec, Outcome, Plan, PlanOptions, ReconcileError, ResourceSetPlan,
     RunOptions, Uninstalled, fold_errors,
 };
 use futures::FutureExt;
@@ -492,17 +492,17 @@ pub async fn plan(
     make_plan(session, target, args, mode, work).await
 }
 
-/// Plans the stored instance with the spec of a build that was ready before.
-pub async fn plan_kept(
+/// Plans the stored instance with another spec.
+pub async fn plan_with_spec(
     session: &Session<'_>,
     target: &Target,
-    build: &KeptBuild,
+    new: NewSpec<'_>,
     args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
     let work =
         async |cluster: &Cluster, distributions: &dyn Distributions, options: &PlanOptions, listener: &Listener| {
-            reconcile::plan_kept(cluster, &target.id(), build, distributions, options, listener).await
+            reconcile::plan_with_spec(cluster, &target.id(), new, distributions, options, listener).await
         };
     make_plan(session, target, args, mode, work).await
 }

@@ -7,7 +7,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 pub mod instance;
 mod resourceset;
-mod view;
+pub mod view;
 
 /// Show what an apply would change
 #[derive(Subcommand, Debug)]

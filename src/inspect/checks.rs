@@ -226,8 +226,8 @@ fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distr
 /// How many objects a line of the upgrade names.
 const NAMED: usize = 3;
 
-/// What a newer version of Flux makes of the cluster.
-fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group {
+/// Checks what another version of Flux makes of the cluster.
+pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group {
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));

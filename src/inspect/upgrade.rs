@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::api::Component;
 use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP};
+use crate::distribution::api_migration::StoredVersions;
 use crate::distribution::minor_changes::{self, ArgumentProblem, STRICT_SUBSTITUTION, argument_problems};
 use crate::distribution::{Distribution, DistributionError, FluxVersion};
 use crate::format::yaml;
@@ -46,6 +47,7 @@ pub struct Target {
     pub version: FluxVersion,
     /// The served API versions, by group and kind.
     served: BTreeMap<(String, String), BTreeSet<String>>,
+    stored: StoredVersions,
 }
 
 impl Target {
@@ -59,7 +61,8 @@ impl Target {
             let versions = definition.versions.iter().map(|version| version.name.clone());
             served.insert((definition.group.clone(), definition.kind.clone()), versions.collect());
         }
-        Ok(Target { version, served })
+        let stored = StoredVersions::of(distribution, &version)?;
+        Ok(Target { version, served, stored })
     }
 
     /// Returns the version of a manifest if the target no longer serves it.
@@ -85,6 +88,9 @@ impl Target {
         let mut found = vec![];
         if let Some(old) = self.unserved(object) {
             found.push((true, format!("{}/{old} is not served any more", fields::group(object))));
+        }
+        for field in self.stored.lost_fields(object) {
+            found.push((true, format!("Flux {} does not have the field {field}", self.version.name)));
         }
         let is = |group: &str, kind: &str| fields::group(object) == group && fields::kind(object) == kind;
         let has_renderers = !fields::items(object, "/spec/postRenderers").is_empty();

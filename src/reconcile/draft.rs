@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fetch::Distributions;
-use super::kept_builds::KeptBuild;
 use super::live_objects::LiveObjects;
 use super::options::PlanOptions;
 use super::outcome::{Failure, ReconcileError, Stop};
@@ -19,8 +18,8 @@ use super::plan::{self, Comparison, Plan, PlannedInstance, Recreation};
 use super::progress::{Progress, Stage, Update};
 use super::status::instance_id;
 use crate::api::manifest::Manifest;
-use crate::api::well_known::{self, CLI_FIELD_MANAGER};
-use crate::api::{CheckedInstance, FluxInstance, InventoryEntry, InventoryOwner, OwnerKind};
+use crate::api::well_known::{self, CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
+use crate::api::{CheckedInstance, FluxInstance, FluxInstanceSpec, InventoryEntry, InventoryOwner, OwnerKind};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::distribution::Distribution;
@@ -53,20 +52,32 @@ pub async fn plan(
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
-/// Plans a rollback: the stored instance with the spec of a build that was ready before.
+/// A spec that a stored instance is to get.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSpec<'a> {
+    pub spec: &'a FluxInstanceSpec,
+    /// An older minor version that is accepted, such as `v2.8.8`.
+    pub older_minor: Option<&'a str>,
+}
+
+/// Plans a run of the stored instance with another spec.
 ///
 /// # Errors
 /// As [`plan()`].
-pub async fn plan_kept(
+pub async fn plan_with_spec(
     cluster: &Cluster,
     id: &ObjectId,
-    build: &KeptBuild,
+    new: NewSpec<'_>,
     distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
     let mut instance = read_instance(cluster, id).await?;
-    instance.spec = build.spec.clone();
+    instance.spec = new.spec.clone();
+    if let Some(version) = new.older_minor {
+        let annotations = instance.metadata.annotations.get_or_insert_default();
+        annotations.insert(OLDER_MINOR_ANNOTATION.to_owned(), version.to_owned());
+    }
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
@@ -248,6 +259,9 @@ fn build_checked(
     let checked = CheckedInstance::check(instance.clone())?;
     let options = BuildOptions { strict: options.strict, allow_unknown_minor: options.allow_unknown_minor };
     let built = build::build(&checked, distribution, &options)?;
+    if instance.annotation(OLDER_MINOR_ANNOTATION) == Some(&built.version.name) {
+        return Ok(built);
+    }
     let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
     build::check_downgrade(installed.unwrap_or_default(), &built.version.name)?;
     Ok(built)

@@ -38,6 +38,11 @@ impl KeptBuild {
         KeptBuild { revision: revision.to_owned(), spec, ready: Timestamp::now() }
     }
 
+    /// The version of the build, such as `v2.9.4`.
+    pub fn version(&self) -> &str {
+        self.revision.split_once('@').map_or(self.revision.as_str(), |(version, _)| version)
+    }
+
     fn name(&self) -> String {
         let digest = self.revision.rsplit_once(':').map_or(self.revision.as_str(), |(_, digest)| digest);
         format!("flux-{}", digest.get(..10).unwrap_or(digest))

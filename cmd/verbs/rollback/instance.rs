@@ -1,24 +1,17 @@
 //! `rollback instance`: gives a FluxInstance the spec of an earlier ready revision, after showing the changes.
 
 use flux_operator::api::FluxInstance;
-use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::cluster::Cluster;
+use flux_operator::build::check_downgrade;
 use flux_operator::k8s::fields;
-use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::status::merge_diff;
-use flux_operator::reconcile::{self, KeptBuild, RunOptions, kept_builds};
-use flux_operator::request::{Absent, reconcile_patch, token};
-use serde_json::{Value, json};
+use flux_operator::reconcile::{KeptBuild, NewSpec, kept_builds};
+use serde_json::Value;
 
 use crate::args::WaitArgs;
-use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::way_without;
+use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, is_done_here, plan_counts, reconcile_here,
-    refuse_beside_running_operator,
-};
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, refuse_beside_running_operator};
+use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
@@ -26,15 +19,12 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Limit for the objects that the question lists.
-const NAMED: usize = 20;
-
 /// Go back to a revision of Flux that was ready before
 ///
 /// The instance gets the spec from which this revision was built: the exact version instead of a range, and the patches
 /// of that time. The changes are shown first. The last five revisions that became ready are kept; `get history` lists
-/// them. An older minor version is refused, because Flux does not migrate stored objects backwards, unless the newer
-/// one never became ready.
+/// them. Flux does not migrate stored objects backwards: an older minor version is refused if its definitions lack a
+/// version at which objects are stored, and fields that it lacks are named before.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Back to what was ready before\n  \
@@ -68,6 +58,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(COMPARES_CLUSTER);
     rights.in_namespace(&namespace, COMPARES_NAMESPACE);
     rights.in_namespace(&namespace, &[always("list", "controllerrevisions.apps")]);
+    rights.everywhere(FINDS_PROBLEMS);
     rights.everywhere(FINDS_OPERATOR);
     rights.instance(&args.name, &[always("get patch", KIND)]);
     if args.in_process.in_process {
@@ -82,37 +73,29 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
         let prepared = shell.interruptible(prepare(args, &session, &target)).await?;
-        let Some((live, build)) = prepared else { return Ok(Exit::Done) };
-        if shell.interruptible(is_done_here(&session, &args.in_process, &target)).await? {
-            return reconcile_in_process(&session, args, &target, &live, &build).await;
-        }
-        let stored = shell.interruptible(store(&session, &target, &live, &build)).await?;
-        let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-        shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
-        let coverage = shell.interruptible(session.operator_coverage(&target)).await?;
-        if coverage.is_nobody() {
-            let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
-            return Err(CliError::failed(format!(
-                "{} is saved, but no operator is running to reconcile it",
-                session.place(&target.reference())
-            ))
-            .cause(coverage.to_string())
-            .object(target.reference())
-            .hint(way_without(&session, &coverage, "reconcile it from here", &here)));
-        }
-        if !args.wait.wait {
-            return Ok(Exit::Done);
-        }
-        let followed = [Followed { uid: uid_of(&stored), target, request: None, absent: Absent::Ends }];
-        shell.interruptible(until_ready(&session, &followed, args.progress.progress)).await
+        let Some((live, instance, build)) = prepared else { return Ok(Exit::Done) };
+        let says = format!("has the spec of {}", build.revision);
+        let change = SpecChange {
+            in_process: &args.in_process,
+            confirm: &args.confirm,
+            mode: args.progress.progress,
+            wait: args.wait.wait,
+            verb: "roll back",
+            says: &says,
+        };
+        let new = new_spec(&instance, &build);
+        change.carry_out(&session, &target, &live, new).await
     })?
 }
 
 /// Shows the changes of the rollback, and asks; `None` when there is nothing to do, or only to show.
-async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<(Value, KeptBuild)>, CliError> {
+async fn prepare(
+    args: &Args,
+    session: &Session<'_>,
+    target: &Target,
+) -> Result<Option<(Value, FluxInstance, KeptBuild)>, CliError> {
     let shell = session.shell;
-    let live = session.get(target).await?;
-    let instance = instance_of(live.clone())?;
+    let (live, instance) = change_spec::read(session, target).await?;
     let builds = kept_builds(&session.cluster, &target.namespace).await.map_err(|error| cli_error(&error))?;
     let build = choose(&builds, &instance, args.to.as_deref()).map_err(|why| {
         let known: Vec<&str> = builds.iter().map(|build| build.revision.as_str()).collect();
@@ -125,25 +108,14 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         }
     })?;
     let mode = args.progress.progress;
-    let plan = run_in_process::plan_kept(session, target, &build, &DistributionArgs::default(), mode).await?;
-    let now =
-        instance.status.as_ref().and_then(|status| status.last_attempted_revision.as_deref()).unwrap_or("nothing");
-    shell.status(&format!("from {now}"));
-    shell.status(&format!("to   {}, ready at {}", build.revision, build.ready));
-    let changed: Vec<String> = plan
-        .objects
-        .iter()
-        .filter(|object| object.step != Step::Unchanged)
-        .map(|object| format!("  {} {}", if object.step == Step::Create { "+" } else { "~" }, object.object))
-        .chain(plan.pruned().into_iter().map(|object| format!("  - {object}")))
-        .collect();
-    for line in changed.iter().take(NAMED) {
-        shell.status(line);
+    let new = new_spec(&instance, &build);
+    let plan = run_in_process::plan_with_spec(session, target, new, &DistributionArgs::default(), mode).await?;
+    for line in lines(&instance, &build.spec, &plan) {
+        shell.status(&line);
     }
-    if let Some(more) = changed.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        shell.status(&format!("  and {more} more"));
+    for problem in problems(session, &target.namespace, &plan).await? {
+        shell.warn(&problem.text);
     }
-    shell.status(&plan_counts(&plan));
     for (definition, lost) in plan.lost_custom_resources() {
         shell.warn(&format!("{definition} takes {lost} with it"));
     }
@@ -163,7 +135,14 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
     let context = session.cluster.endpoint.context.as_deref();
     confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
-    Ok(Some((live, build)))
+    Ok(Some((live, instance, build)))
+}
+
+/// The spec of a build, which may be of an older minor version.
+fn new_spec<'a>(instance: &FluxInstance, build: &'a KeptBuild) -> NewSpec<'a> {
+    let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
+    let is_older = check_downgrade(installed.unwrap_or_default(), build.version()).is_err();
+    NewSpec { spec: &build.spec, older_minor: is_older.then(|| build.version()) }
 }
 
 /// Returns the selected build: the one named by `to`, or the newest one other than the last attempt.
@@ -184,55 +163,6 @@ fn choose(builds: &[KeptBuild], instance: &FluxInstance, to: Option<&str>) -> Re
         Some(to) => format!("no revision {to} that was ready is kept"),
         None => "no other revision that was ready is kept".to_owned(),
     })
-}
-
-/// Writes the earlier spec, unless someone wrote the instance in the meantime.
-async fn store(session: &Session<'_>, target: &Target, live: &Value, build: &KeptBuild) -> Result<Value, CliError> {
-    let patch = json!([
-        {"op": "test", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
-        {"op": "replace", "path": "/spec", "value": build.spec},
-    ]);
-    let id = target.id();
-    let stored = session.cluster.json_patch(&id, &patch, CLI_FIELD_MANAGER);
-    let stored = session.bounded(&format!("roll back {}", target.reference()), stored).await?;
-    session.shell.status(&format!("► {} has the spec of {}", session.place(&target.reference()), build.revision));
-    Ok(stored)
-}
-
-/// Does the operator's work in this process; the run itself writes the earlier spec, under the lease.
-async fn reconcile_in_process(
-    session: &Session<'_>,
-    args: &Args,
-    target: &Target,
-    live: &Value,
-    build: &KeptBuild,
-) -> Result<Exit, CliError> {
-    let shell = session.shell;
-    let distribution = DistributionArgs::default();
-    let distributions = shell.interruptible(distribution.open(shell)).await?;
-    let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
-    let again = format!("{without} --in-process");
-    let request = RunRequest {
-        session,
-        mode: args.progress.progress,
-        target,
-        verb: "roll back",
-        again: &again,
-        without: &without,
-    };
-    let mut options = run_in_process::options(&args.in_process, &distribution);
-    options.wait = args.wait.wait;
-    let mut request_patch = reconcile_patch(&token(jiff::Timestamp::now()), false, false);
-    let spec =
-        serde_json::to_value(&build.spec).map_err(|e| CliError::failed("cannot write the spec").caused_by(&e))?;
-    if let Some(change) = live.get("spec").and_then(|before| merge_diff(before, &spec)) {
-        request_patch["spec"] = change;
-    }
-    options.request = Some(request_patch);
-    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
-        reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
-    };
-    reconcile_here(&request, options, &args.confirm, work).await
 }
 
 #[cfg(test)]

@@ -258,6 +258,16 @@ impl ClusterError {
         matches!(self.reason, Reason::Stale | Reason::FieldConflict { .. })
     }
 
+    /// Whether every field in conflict is owned by this manager.
+    pub(crate) fn conflicts_only_with(&self, manager: &str) -> bool {
+        match &self.reason {
+            Reason::FieldConflict { fields } => {
+                !fields.is_empty() && fields.iter().all(|conflict| conflict.manager == manager)
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the server's sentence with its reason, `(Invalid): …`, or our own if it gave none.
     pub fn sentence(&self) -> String {
         match &self.answer {

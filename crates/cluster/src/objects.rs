@@ -253,7 +253,18 @@ impl Cluster {
     /// # Errors
     /// [`Reason::FieldConflict`] unless forced, and any refusal of the API server.
     pub async fn apply<'a>(&self, object: &Value, options: impl Into<WriteOptions<'a>>) -> Result<Value, ClusterError> {
-        let (id, options) = (ObjectId::of(object), options.into());
+        let options = options.into();
+        match self.apply_once(object, options).await {
+            // Patches under our own name count as another manager, because their operation is Update and not Apply.
+            Err(error) if error.conflicts_only_with(options.field_manager) => {
+                self.apply_once(object, WriteOptions { force: true, ..options }).await
+            }
+            applied => applied,
+        }
+    }
+
+    async fn apply_once(&self, object: &Value, options: WriteOptions<'_>) -> Result<Value, ClusterError> {
+        let id = ObjectId::of(object);
         let resource = self.resource(&id).await?;
         let force = if options.force { "&force=true" } else { "" };
         // A forced apply has no conflict with other managers, so a conflict means two writers at the same instant.

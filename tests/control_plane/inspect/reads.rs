@@ -412,7 +412,10 @@ async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
     assert_eq!(report["passed"], true);
     let groups: Vec<_> =
         report["groups"].as_array().expect("groups").iter().map(|g| g["name"].as_str().unwrap()).collect();
-    assert_eq!(groups, ["kubernetes", "rights", "definitions", "operator", "components", "sync", "api versions"]);
+    assert_eq!(
+        groups,
+        ["kubernetes", "rights", "definitions", "operator", "components", "sync", "api versions", "health"]
+    );
 }
 
 async fn what_the_next_minor_changes_is_told_of_a_cluster(cluster: TestCluster) {

@@ -61,6 +61,8 @@ pub const REVISION_ANNOTATION: &str = "fluxcd.controlplane.io/revision";
 pub const RECONCILE_ON_DRIFT_ANNOTATION: &str = "fluxcd.controlplane.io/reconcileOnDrift";
 /// `Enabled` (any case): an upgrade whose health check fails is rolled back to the last working revision.
 pub const ROLLBACK_ANNOTATION: &str = "fluxcd.controlplane.io/rollback";
+/// An older minor version, such as `v2.8.8`, to which the instance may go back.
+pub const OLDER_MINOR_ANNOTATION: &str = "fluxcd.controlplane.io/allowOlderMinor";
 pub const PROFILE_ANNOTATION: &str = "fluxcd.controlplane.io/profile";
 /// The reason of a suspension in the user's words, and its planned end (RFC 3339). They are notes for people, written
 /// by `suspend` and removed by `resume`; no controller reads them.

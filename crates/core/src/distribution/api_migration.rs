@@ -49,8 +49,10 @@ const ADVICE: [(&str, &str); 7] = [
 const SHARED_NAMES: [&str; 4] = ["Alert", "Bucket", "Provider", "Receiver"];
 
 /// The API version of every kind in one version of Flux, with the schema of that version.
+#[derive(Debug)]
 pub struct StoredVersions(BTreeMap<(String, String), Stored>);
 
+#[derive(Debug)]
 struct Stored {
     version: String,
     schema: Value,
@@ -167,6 +169,19 @@ impl StoredVersions {
             by_hand: true,
         };
         lines::plan(text, self).into_iter().map(unedited).collect()
+    }
+
+    /// Returns the fields of a Flux object at its stored version that this version of Flux does not have, as paths such
+    /// as `spec.a.b`; empty for other objects.
+    pub fn lost_fields(&self, object: &Value) -> Vec<String> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let Some((group, version)) = text("apiVersion").split_once('/') else { return vec![] };
+        let Some(stored) = self.get(group, text("kind")).filter(|stored| stored.version == version) else {
+            return vec![];
+        };
+        let mut unknown = vec![];
+        unknown_fields(object, &stored.schema, String::new(), &mut unknown);
+        unknown.iter().filter(|field| !is_ignored(field)).map(|field| path_of(field)).collect()
     }
 
     /// Plans the edits of a text. If it is the text of a patch, `target` is the patch's target and `owner` the object
@@ -384,7 +399,7 @@ impl ObjectWalk<'_> {
             }
             let line = positions.key(&format!("{pointer}{field}")).map_or(0, |at| at.line);
             let advice = ADVICE.iter().find(|(end, _)| field.ends_with(end)).map(|(_, advice)| *advice);
-            let field = field.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~");
+            let field = path_of(field);
             self.plan.lost.push(LostField { line, object: object.to_owned(), field, api_version: now.clone(), advice });
         }
     }
@@ -623,6 +638,11 @@ impl TargetPattern {
 /// when it decrypts the object.
 fn is_ignored(field: &str) -> bool {
     ["/metadata", "/status"].iter().any(|part| field.starts_with(part)) || field == "/sops"
+}
+
+/// Converts a JSON pointer to a path such as `spec.a.b`.
+fn path_of(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~")
 }
 
 /// Collects the fields of a value that its schema does not have, as JSON pointers. Fields below an unknown field are

@@ -1,0 +1,142 @@
+//! Another spec for the instance in the cluster, carried out by the operator or by this process.
+
+use flux_operator::api::FluxInstance;
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
+use flux_operator::cluster::Cluster;
+use flux_operator::reconcile::status::merge_diff;
+use flux_operator::reconcile::{self, NewSpec, RunOptions};
+use flux_operator::request::{Absent, reconcile_patch, token};
+use serde_json::{Map, Value, json};
+
+use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::operator::way_without;
+use crate::flows::run_in_process;
+use crate::flows::run_in_process::{
+    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, is_done_here, reconcile_here,
+};
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::progress::ProgressMode;
+use crate::terminal::{CliError, Exit};
+
+/// Options of carrying out a change that the user has agreed to.
+pub struct SpecChange<'a> {
+    pub in_process: &'a InProcessArgs,
+    pub confirm: &'a ConfirmArgs,
+    pub mode: ProgressMode,
+    pub wait: bool,
+    /// The verb in error messages: `roll back`.
+    pub verb: &'a str,
+    /// The new state in a sentence about the instance: `has the spec of v2.8.8`.
+    pub says: &'a str,
+}
+
+impl SpecChange<'_> {
+    /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise.
+    ///
+    /// # Errors
+    /// Someone else wrote the instance since it was read; no operator is running to reconcile it; those of the run.
+    pub async fn carry_out(
+        &self,
+        session: &Session<'_>,
+        target: &Target,
+        live: &Value,
+        new: NewSpec<'_>,
+    ) -> Result<Exit, CliError> {
+        let shell = session.shell;
+        if shell.interruptible(is_done_here(session, self.in_process, target)).await? {
+            return self.reconcile_in_process(session, target, live, new).await;
+        }
+        let stored = shell.interruptible(self.store(session, target, live, new)).await?;
+        let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+        shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
+        let coverage = shell.interruptible(session.operator_coverage(target)).await?;
+        if coverage.is_nobody() {
+            let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
+            return Err(CliError::failed(format!(
+                "{} is saved, but no operator is running to reconcile it",
+                session.place(&target.reference())
+            ))
+            .cause(coverage.to_string())
+            .object(target.reference())
+            .hint(way_without(session, &coverage, "reconcile it from here", &here)));
+        }
+        if !self.wait {
+            return Ok(Exit::Done);
+        }
+        let followed = [Followed { uid: uid_of(&stored), target: target.clone(), request: None, absent: Absent::Ends }];
+        shell.interruptible(until_ready(session, &followed, self.mode)).await
+    }
+
+    async fn store(
+        &self,
+        session: &Session<'_>,
+        target: &Target,
+        live: &Value,
+        new: NewSpec<'_>,
+    ) -> Result<Value, CliError> {
+        let version = live.pointer("/metadata/resourceVersion");
+        let annotations = annotations(live, new);
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "add", "path": "/metadata/annotations", "value": annotations},
+            {"op": "replace", "path": "/spec", "value": new.spec},
+        ]);
+        let id = target.id();
+        let stored = session.cluster.json_patch(&id, &patch, CLI_FIELD_MANAGER);
+        let stored = session.bounded(&format!("{} {}", self.verb, target.reference()), stored).await?;
+        session.shell.status(&format!("► {} {}", session.place(&target.reference()), self.says));
+        Ok(stored)
+    }
+
+    /// Does the operator's work in this process; the run itself writes the spec, under the lease.
+    async fn reconcile_in_process(
+        &self,
+        session: &Session<'_>,
+        target: &Target,
+        live: &Value,
+        new: NewSpec<'_>,
+    ) -> Result<Exit, CliError> {
+        let shell = session.shell;
+        let distribution = DistributionArgs::default();
+        let distributions = shell.interruptible(distribution.open(shell)).await?;
+        let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
+        let again = format!("{without} --in-process");
+        let request =
+            RunRequest { session, mode: self.mode, target, verb: self.verb, again: &again, without: &without };
+        let mut options = run_in_process::options(self.in_process, &distribution);
+        options.wait = self.wait;
+        let mut request_patch = reconcile_patch(&token(jiff::Timestamp::now()), false, false);
+        let spec =
+            serde_json::to_value(new.spec).map_err(|e| CliError::failed("cannot write the spec").caused_by(&e))?;
+        if let Some(change) = live.get("spec").and_then(|before| merge_diff(before, &spec)) {
+            request_patch["spec"] = change;
+        }
+        // Null removes the version of an earlier rollback.
+        request_patch["metadata"]["annotations"][OLDER_MINOR_ANNOTATION] = new.older_minor.into();
+        options.request = Some(request_patch);
+        let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+            reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
+        };
+        reconcile_here(&request, options, self.confirm, work).await
+    }
+}
+
+/// Returns the annotations with the accepted older minor version, and without that of an earlier rollback.
+fn annotations(live: &Value, new: NewSpec<'_>) -> Map<String, Value> {
+    let mut annotations = live.pointer("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
+    annotations.remove(OLDER_MINOR_ANNOTATION);
+    annotations.extend(new.older_minor.map(|version| (OLDER_MINOR_ANNOTATION.to_owned(), version.into())));
+    annotations
+}
+
+/// Reads the instance, as it is stored and as its type.
+///
+/// # Errors
+/// The instance does not exist or cannot be read.
+pub async fn read(session: &Session<'_>, target: &Target) -> Result<(Value, FluxInstance), CliError> {
+    let live = session.get(target).await?;
+    let instance = instance_of(live.clone())?;
+    Ok((live, instance))
+}

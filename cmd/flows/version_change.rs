@@ -1,0 +1,91 @@
+//! The first screen of a change of version: from which to which, images, restarts, and what stands in the way.
+
+use flux_operator::api::{ComponentImage, FluxInstance, FluxInstanceSpec};
+use flux_operator::distribution::Distribution;
+use flux_operator::inspect::checks::{Verdict, upgrade_group};
+use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::upgrade;
+use flux_operator::reconcile::Plan;
+use flux_operator::reconcile::plan::Step;
+
+use crate::flows::rights::{FLUX, Right, always, when};
+use crate::flows::run_in_process::plan_counts;
+use crate::session::Session;
+use crate::session::connect::cli_error;
+use crate::terminal::CliError;
+
+/// Reads of [`problems`].
+pub const FINDS_PROBLEMS: &[Right] =
+    &[always("list", "customresourcedefinitions deployments"), when("its kind is defined", "list", FLUX)];
+
+/// Formats the change, a line each: versions, the pinned version of the spec, images, restarts, removed API versions,
+/// other objects by kind.
+pub fn lines(instance: &FluxInstance, spec: &FluxInstanceSpec, plan: &Plan) -> Vec<String> {
+    let now = plan.previous_revision.as_deref().unwrap_or("nothing");
+    let mut lines = vec![format!("from {now}"), format!("to   {}", plan.revision)];
+    let (before, after) = (&instance.spec.distribution.version, &spec.distribution.version);
+    if before != after {
+        lines.push(format!("spec.distribution.version: {before} → {after}"));
+    }
+    let running = instance.status.as_ref().map(|status| status.components.as_slice()).unwrap_or_default();
+    lines.extend(plan.images.iter().filter_map(|image| image_line(running, image)));
+    let restarts: Vec<&str> = plan.restarts().into_iter().map(|object| object.name.as_str()).collect();
+    if !restarts.is_empty() {
+        lines.push(format!("restarts: {}", restarts.join(", ")));
+    }
+    for removed in &plan.removed_versions {
+        lines.push(format!("no longer served: {} {}", removed.definition, removed.versions.join(", ")));
+    }
+    let created = plan.objects.iter().filter(|object| object.step == Step::Create);
+    lines.extend(created.map(|object| format!("+ {}", object.object)));
+    lines.extend(plan.pruned().into_iter().map(|object| format!("- {object}")));
+    lines.push(plan_counts(plan));
+    lines
+}
+
+/// `image: ghcr.io/fluxcd/source-controller v1.7.4 → v1.8.0`, with the other registry where it changes.
+fn image_line(running: &[ComponentImage], image: &ComponentImage) -> Option<String> {
+    let before = running.iter().find(|before| before.name == image.name);
+    let Some(before) = before else {
+        return Some(format!("image: {}:{}, new", image.repository, image.tag));
+    };
+    if (&before.repository, &before.tag) == (&image.repository, &image.tag) {
+        return None;
+    }
+    let from = match before.repository == image.repository {
+        true => String::new(),
+        false => format!("{} → ", before.repository),
+    };
+    Some(format!("image: {from}{} {} → {}", image.repository, before.tag, image.tag))
+}
+
+/// Something that the other version rejects or treats differently.
+pub struct Problem {
+    pub breaks: bool,
+    pub text: String,
+}
+
+/// Looks for objects, definitions and arguments that the version of the plan rejects or treats differently; nothing is
+/// known about versions that are not embedded.
+///
+/// # Errors
+/// The cluster cannot be read.
+pub async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result<Vec<Problem>, CliError> {
+    let distribution = Distribution::embedded();
+    let Some(version) = distribution.versions().into_iter().find(|version| version.name == plan.version) else {
+        return Ok(vec![]);
+    };
+    let target = upgrade::Target::of(&distribution, version)
+        .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))?;
+    let look = from_cluster::collect(&session.cluster, |snapshot| upgrade_group(snapshot, namespace, &target));
+    let found = look.await.map_err(|error| cli_error(&error))?.value;
+    let problem = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn);
+    let found = found.checks.into_iter().filter(|check| problem(check.verdict)).map(|check| Problem {
+        breaks: check.verdict == Verdict::Fail,
+        text: match check.hint.map(|hint| session.whereto().sentence(&hint)) {
+            Some(hint) => format!("{}: {}; {hint}", check.name, check.message),
+            None => format!("{}: {}", check.name, check.message),
+        },
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,206 @@
+//! `upgrade`: gives the instance another version of Flux, after showing what that changes.
+
+use flux_operator::api::FluxInstanceSpec;
+use flux_operator::build::check_downgrade;
+use flux_operator::distribution::Distribution;
+use flux_operator::k8s::fields;
+use flux_operator::reconcile::NewSpec;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::args::WaitArgs;
+use crate::flows::change_spec::{self, SpecChange};
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
+use crate::flows::run_in_process;
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, refuse_beside_running_operator};
+use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
+use crate::output::table::terminal_width;
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::progress::ProgressArgs;
+use crate::terminal::{CliError, Exit, Shell};
+use crate::verbs::plan::view;
+
+/// Upgrade Flux to another version
+///
+/// First shows the change: the versions, images, restarts, API versions that are no longer served, and objects that
+/// the new version rejects or treats differently. Then asks, writes spec.distribution.version, and waits until Flux is
+/// ready. An older minor version needs `rollback`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    # To the newest version of this program\n  \
+    flux-operator upgrade\n\n  \
+    # To the newest patch of a minor version, and to follow its patches\n  \
+    flux-operator upgrade 2.9.x\n\n  \
+    # Without asking, and back to the version before if Flux does not become ready\n  \
+    flux-operator upgrade 2.9.x --yes --rollback-on-failure\n\n  \
+    # Only show what would change, with all objects\n  \
+    flux-operator upgrade 2.9.x --dry-run --diff")]
+pub struct Args {
+    /// Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
+    pub version: Option<String>,
+    /// Name of the instance
+    #[arg(long, value_name = "NAME", default_value = "flux", add = crate::args::complete::instances())]
+    pub instance: String,
+    /// Print unified YAML diffs of all objects, too; values of secrets are masked
+    #[arg(long)]
+    pub diff: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Give the instance its earlier spec again if it does not become ready in time
+    #[arg(long)]
+    pub rollback_on_failure: bool,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) {
+    let namespace = rights.flux_namespace();
+    rights.everywhere(COMPARES_CLUSTER);
+    rights.in_namespace(&namespace, COMPARES_NAMESPACE);
+    rights.everywhere(FINDS_PROBLEMS);
+    rights.everywhere(FINDS_OPERATOR);
+    rights.instance(&args.instance, &[always("get patch", KIND)]);
+    if args.in_process.in_process {
+        rights.run_in_process();
+    } else if args.wait.wait {
+        rights.instance(&args.instance, FOLLOWS);
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if args.rollback_on_failure && !args.wait.wait {
+        return Err(CliError::usage("--rollback-on-failure needs to wait: leave --wait=false out"));
+    }
+    shell.block_on(async {
+        let session = shell.interruptible(Session::open(shell)).await?;
+        let target = session.instance(&args.instance);
+        let Some(prepared) = shell.interruptible(prepare(args, &session, &target)).await? else {
+            return Ok(Exit::Done);
+        };
+        // The user's answer must not count against the time-out.
+        let session = session.with_new_deadline();
+        let says = format!("has version {}", prepared.spec.distribution.version);
+        let new = NewSpec { spec: &prepared.spec, older_minor: None };
+        let failed = match change(args, "upgrade", &says).carry_out(&session, &target, &prepared.live, new).await {
+            Err(error) if args.rollback_on_failure && error.exit() == Exit::Unhealthy => error,
+            ended => return ended,
+        };
+        shell.status(&format!("the upgrade failed: {}", failed.message()));
+        let session = session.with_new_deadline();
+        Err(match go_back(args, &session, &target, &prepared.before).await {
+            Ok(_) => failed.cause(format!("the instance has version {} again", prepared.before.distribution.version)),
+            Err(error) => failed.cause(format!("going back failed: {}", error.message())),
+        })
+    })?
+}
+
+fn change<'a>(args: &'a Args, verb: &'a str, says: &'a str) -> SpecChange<'a> {
+    SpecChange {
+        in_process: &args.in_process,
+        confirm: &args.confirm,
+        mode: args.progress.progress,
+        wait: args.wait.wait,
+        verb,
+        says,
+    }
+}
+
+/// Writes the earlier spec over the one that failed.
+async fn go_back(
+    args: &Args,
+    session: &Session<'_>,
+    target: &Target,
+    before: &FluxInstanceSpec,
+) -> Result<Exit, CliError> {
+    let (live, _) = session.shell.interruptible(change_spec::read(session, target)).await?;
+    let says = format!("has version {} again", before.distribution.version);
+    let new = NewSpec { spec: before, older_minor: None };
+    change(args, "roll back", &says).carry_out(session, target, &live, new).await
+}
+
+/// An upgrade that the user has agreed to.
+struct Prepared {
+    live: Value,
+    before: FluxInstanceSpec,
+    spec: FluxInstanceSpec,
+}
+
+/// Shows the change, and asks; `None` when there is nothing to do, or only to show.
+async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<Prepared>, CliError> {
+    let shell = session.shell;
+    let (live, instance) = change_spec::read(session, target).await?;
+    let mut spec = instance.spec.clone();
+    spec.distribution.version = wanted(args.version.as_deref());
+    let new = NewSpec { spec: &spec, older_minor: None };
+    let place = session.place(&target.reference());
+    let mode = args.progress.progress;
+    let plan = run_in_process::plan_with_spec(session, target, new, &DistributionArgs::default(), mode).await;
+    let plan = plan.map_err(|error| match is_older(&instance, &spec) {
+        true => error.hint("an older minor version needs `flux-operator rollback instance`"),
+        false => error,
+    })?;
+    for line in lines(&instance, &spec, &plan) {
+        shell.status(&line);
+    }
+    if args.diff {
+        let style = view::Style {
+            width: shell.stdout_is_terminal().then(terminal_width),
+            color: shell.stdout_color(),
+            all: true,
+            now: Timestamp::now(),
+        };
+        shell.print_in_colour(&view::diffs(&plan, &style)?);
+    }
+    let problems = problems(session, &target.namespace, &plan).await?;
+    for problem in &problems {
+        shell.warn(&problem.text);
+    }
+    for (definition, lost) in plan.lost_custom_resources() {
+        shell.warn(&format!("{definition} takes {lost} with it"));
+    }
+    if let Some(owner) = fields::label(&live, "kustomize.toolkit.fluxcd.io/name") {
+        shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));
+    }
+    if instance.spec == spec && !plan.has_changes() {
+        shell.status(&format!("{place} has this version already"));
+        return Ok(None);
+    }
+    if args.in_process.in_process {
+        let without = session.command("upgrade", &target.namespace);
+        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
+    }
+    if args.dry_run {
+        return Ok(None);
+    }
+    let breaks = problems.iter().filter(|problem| problem.breaks).count();
+    let although = match breaks {
+        0 => String::new(),
+        1 => ", although 1 check fails".to_owned(),
+        count => format!(", although {count} checks fail"),
+    };
+    let what = format!("upgrade {place} to {}{although}", plan.version);
+    let context = session.cluster.endpoint.context.as_deref();
+    confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
+    Ok(Some(Prepared { live, before: instance.spec, spec }))
+}
+
+/// Returns the version as the instance gets it; the newest embedded one if none is named.
+fn wanted(version: Option<&str>) -> String {
+    let newest = || Distribution::embedded().versions().last().map(|newest| newest.name.clone()).unwrap_or_default();
+    version.map_or_else(newest, str::to_owned).trim_start_matches('v').to_owned()
+}
+
+fn is_older(instance: &flux_operator::api::FluxInstance, spec: &FluxInstanceSpec) -> bool {
+    let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
+    let wanted = spec.distribution.version.replace(".x", ".999");
+    check_downgrade(installed.unwrap_or_default(), &wanted).is_err()
+}
