@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use flux_operator::api::well_known::{API_VERSION, GROUP};
+use flux_operator::api::well_known::{API_VERSION, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::format::yaml;
 use flux_operator::k8s::fields;
 use flux_operator::reconcile::RunOptions;
 use serde_json::Value;
 
 use crate::flows::run_in_process::{self, DistributionArgs, InProcessArgs};
-use crate::session::Session;
 use crate::session::manifest_file::read_text;
 use crate::session::target::{Target, resource_set_kind};
 use crate::terminal::{CliError, Exit, Shell, name_of_input};
@@ -32,8 +31,12 @@ pub fn options(in_process: &InProcessArgs, account: &SetAccountArgs) -> RunOptio
     options
 }
 
-/// Reads the one ResourceSet of a file; one without a namespace gets that of the command.
-pub async fn read(filename: &Path, session: &Session<'_>, shell: &Shell) -> Result<(Target, Value), CliError> {
+/// Reads the one ResourceSet of a file; one without a namespace gets that of the command, or of the context.
+pub async fn read(
+    filename: &Path,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<(Target, Value), CliError> {
     let text = read_text(filename, "the ResourceSet", shell).await?;
     let attempted = format!("cannot read the ResourceSet of {}", name_of_input(filename));
     let refused = |cause: String| CliError::new(Exit::Usage, attempted.clone()).cause(cause);
@@ -51,7 +54,7 @@ pub async fn read(filename: &Path, session: &Session<'_>, shell: &Shell) -> Resu
     }
     let kind = resource_set_kind();
     let namespace = match fields::text(&set, "/metadata/namespace") {
-        "" => session.namespace(),
+        "" => shell.global().namespace().or(context_namespace).unwrap_or(DEFAULT_NAMESPACE).to_owned(),
         namespace => namespace.to_owned(),
     };
     set["metadata"]["namespace"] = namespace.clone().into();

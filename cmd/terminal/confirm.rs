@@ -43,17 +43,54 @@ pub async fn confirm(
     agreement: Agreement<'_>,
 ) -> Result<(), CliError> {
     check_named_context(args, context, what)?;
-    if let Some((name, pattern)) = context.zip(protection(shell, context))
-        && args.confirm_context.is_none()
-    {
-        let what = format!("{what}: the context {name} is protected ({pattern})");
-        let hint = format!("repeat the command with --confirm-context {name} to go ahead");
-        ask(shell, &what, Agreement::Name { of: "context", name }, &hint).await?;
+    if let Some((name, question, hint)) = question_of_context(shell, args, context, what) {
+        ask(shell, &question, Agreement::Name { of: "context", name }, &hint).await?;
     }
     if args.yes {
         return Ok(());
     }
-    ask(shell, what, agreement, "repeat the command with --yes to go ahead").await
+    ask(shell, what, agreement, WITH_YES).await
+}
+
+const WITH_YES: &str = "repeat the command with --yes to go ahead";
+
+/// The question in a protected context, whose name is the answer, and the hint without a terminal.
+fn question_of_context<'a>(
+    shell: &Shell,
+    args: &ConfirmArgs,
+    context: Option<&'a str>,
+    what: &str,
+) -> Option<(&'a str, String, String)> {
+    let (name, pattern) = context.zip(protection(shell, context)).filter(|_| args.confirm_context.is_none())?;
+    let question = format!("{what}: the context {name} is protected ({pattern})");
+    Some((name, question, format!("repeat the command with --confirm-context {name} to go ahead")))
+}
+
+/// The first question that the flags leave open, and the hint without a terminal.
+fn unanswered(shell: &Shell, args: &ConfirmArgs, context: Option<&str>, what: &str) -> Option<(String, String)> {
+    let of_context = question_of_context(shell, args, context, what).map(|(_, question, hint)| (question, hint));
+    of_context.or_else(|| (!args.yes).then(|| (what.to_owned(), WITH_YES.to_owned())))
+}
+
+fn cannot_ask(what: &str, hint: &str) -> CliError {
+    let error = format!("cannot {what}: confirmation is required, and there is no terminal to ask on");
+    CliError::usage(error).hint(hint)
+}
+
+/// Refuses a dry run where [`confirm`] would refuse the run. It does not ask: on a terminal the answer is not known yet, and the
+/// dry run passes.
+///
+/// # Errors
+/// Usage, as the run.
+pub fn check_consent(shell: &Shell, args: &ConfirmArgs, context: Option<&str>, what: &str) -> Result<(), CliError> {
+    check_named_context(args, context, what)?;
+    if can_ask(shell) {
+        return Ok(());
+    }
+    match unanswered(shell, args, context, what) {
+        Some((question, hint)) => Err(cannot_ask(&question, &hint)),
+        None => Ok(()),
+    }
 }
 
 /// Returns the pattern of the configuration that protects a context.
@@ -87,9 +124,7 @@ pub async fn agree_by_default(what: &str) -> Result<bool, CliError> {
 
 async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {
     if !can_ask(shell) {
-        let error =
-            CliError::usage(format!("cannot {what}: confirmation is required, and there is no terminal to ask on"));
-        return Err(error.hint(hint));
+        return Err(cannot_ask(what, hint));
     }
     let question = question(what, &agreement, terminal_width());
     let answer = read_answer(&question).await?;

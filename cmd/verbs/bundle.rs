@@ -1,5 +1,6 @@
 //! `bundle`: everything that explains an installation in one archive, without its secrets.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,20 +99,21 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::usage("the archive would be written to the terminal").hint("name a file with -o FILE"));
     }
     // Create the file before reading: an existing file or an unwritable folder is noticed at once.
-    let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
+    let file = if path == Path::new("-") { None } else { Some(create(&path)?) };
     let (bytes, exit) = make(args, shell, now)?;
-    match file.as_mut() {
-        Some(whole) => {
-            let file = whole.file();
-            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
-        }
-        None => shell.print_bytes(&bytes),
+    let Some(mut file) = file else {
+        shell.print_bytes(&bytes);
+        return Ok(exit);
+    };
+    file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
+    if !link(&file, &path).map_err(|e| failed(&path, &e))? {
+        let mut whole = WholeFile::beside(&path).map_err(|e| failed(&path, &e))?;
+        let file = whole.file();
+        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
+        whole.put_if_absent().map_err(|e| failed(&path, &e))?;
     }
-    if let Some(file) = file {
-        file.put_if_absent().map_err(|e| failed(&path, &e))?;
-        shell.print(&format!("{}\n", path.display()));
-        shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
-    }
+    shell.print(&format!("{}\n", path.display()));
+    shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     Ok(exit)
 }
 
@@ -123,12 +125,38 @@ fn failed(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// Creates the file beside the target; it replaces the target when complete, and is deleted otherwise.
-fn create(path: &Path) -> Result<WholeFile, CliError> {
+/// Creates a file without a name in the folder of the target, readable by its owner only. Nothing is left of it when the command is
+/// killed.
+fn create(path: &Path) -> Result<File, CliError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
     }
-    WholeFile::beside(path).map_err(|e| failed(path, &e))
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::tempfile_in(folder).map_err(|e| failed(path, &e))
+}
+
+/// Gives a file without a name its name. Returns false where the system or the file system cannot.
+///
+/// # Errors
+/// Another file has the name already.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+
+    // As open(2) describes for O_TMPFILE; AT_EMPTY_PATH would need a capability.
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Err(std::io::ErrorKind::AlreadyExists.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> std::io::Result<bool> {
+    Ok(false)
 }
 
 /// The archive, and how the command ends when it is written.

@@ -181,9 +181,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.dry_run {
             shell.print(&listing(&plan));
         }
+        let distribution = DistributionArgs::default();
+        let mode = args.progress.progress;
         if args.dry_run {
             let more = if wanted.is_some() { ", then apply the instance" } else { "" };
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
+            if let Some(wanted) = &wanted {
+                agree_to_store(&session, wanted, &distribution, &args.confirm, mode, true).await?;
+            }
             return Ok(Exit::Done);
         }
         if can_ask(shell) {
@@ -194,8 +199,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let session = match &wanted {
             Some(wanted) => {
-                let distribution = DistributionArgs::default();
-                agree_to_store(&session, wanted, &distribution, &args.confirm, args.progress.progress).await?;
+                agree_to_store(&session, wanted, &distribution, &args.confirm, mode, false).await?;
                 // The user's answer must not count against the time-out.
                 session.with_new_deadline()
             }

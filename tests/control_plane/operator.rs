@@ -98,7 +98,7 @@ async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(clus
     assert!(world.get(rbac, "ClusterRole", "", "flux-operator-flux-system").await.is_none());
     assert!(world.get(rbac, "RoleBinding", NAMESPACE, "flux-operator").await.is_none());
 
-    run(&world, "uninstall operator --dry-run").await.exits(2).stderr_has("nobody can be asked");
+    run(&world, "uninstall operator --dry-run").await.exits(2).stderr_has("confirmation is required");
     run(&world, "uninstall operator --dry-run --yes").await.exits(0).stdout_has("Deployment/flux-system/flux-operator");
     assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 2);
     // Without a terminal somebody has to say yes.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
+use flux_operator::format::yaml;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
 use serde_json::Value;
@@ -17,6 +18,7 @@ use crate::flows::run_in_process::{
     self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
 };
 use crate::session::Session;
+use crate::session::connect::context_namespace;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
@@ -69,15 +71,24 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if args.dry_run.dry_run == Some(DryRun::Client) {
+        let namespace = context_namespace(shell.global());
+        let (_, written) = shell.run(resource_set::read(&args.filename, namespace.as_deref(), shell))?;
+        let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
+        shell.print(&text);
+        shell.status("(dry run) nothing was sent");
+        return Ok(Exit::Done);
+    }
     shell.block_on(async {
         let (session, target, written) = shell
             .interruptible(async {
                 let session = Session::open(shell).await?;
-                let (target, written) = resource_set::read(&args.filename, &session, shell).await?;
+                let (target, written) =
+                    resource_set::read(&args.filename, session.cluster.namespace.as_deref(), shell).await?;
                 Ok((session, target, written))
             })
             .await?;
-        if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
+        if args.in_process.in_process {
             return apply_in_process(&session, args, &target, &written).await;
         }
         shell.interruptible(through_operator(&session, args, target, &written)).await
@@ -120,7 +131,7 @@ async fn through_operator(
     target: Target,
     written: &Value,
 ) -> Result<Exit, CliError> {
-    let dry_run = args.dry_run.dry_run.is_some();
+    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let place = session.place(&target.reference());
     let attempted = format!("apply {place}");

@@ -11,7 +11,7 @@ use crate::flows::request::request_deletion;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
 use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -71,16 +71,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             [one] => format!("delete {}", session.place(&one.reference())),
             many => format!("delete {} objects ({})", many.len(), session.cluster.endpoint.place()),
         };
+        let context = session.cluster.endpoint.context.clone();
         match args.dry_run.dry_run {
             Some(DryRun::Client) => {
                 shell.status(&format!("(dry run) would {what}"));
-                return Ok(Exit::Done);
+                return check_consent(shell, &args.confirm, context.as_deref(), &what).map(|()| Exit::Done);
             }
             Some(DryRun::Server) => {}
-            None => {
-                let context = session.cluster.endpoint.context.as_deref();
-                confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
-            }
+            None => confirm(shell, &args.confirm, context.as_deref(), &what, Agreement::Yes).await?,
         }
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
@@ -90,6 +88,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         if is_dry {
             shell.status(&format!("(server dry run) would {what}"));
+            check_consent(shell, &args.confirm, context.as_deref(), &what)?;
         } else if args.wait.wait {
             for (target, object) in targets.iter().zip(&objects) {
                 let followed =

@@ -85,7 +85,8 @@ async fn plan(args: &Args, shell: &Shell) -> Result<ResourceSetPlan, CliError> {
     let options = options(&InProcessArgs::default(), &args.account);
     match (&args.filename, &args.name) {
         (Some(file), _) => {
-            let (target, written) = shell.interruptible(resource_set::read(file, &session, shell)).await?;
+            let (target, written) =
+                shell.interruptible(resource_set::read(file, session.cluster.namespace.as_deref(), shell)).await?;
             run_in_process::plan_resource_set(&session, &target, Some(&written), &options, mode).await
         }
         (None, name) => {

@@ -7,7 +7,8 @@ use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, is_done_here, plan_counts, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, RunRequest, check_losses, is_done_here, plan_counts,
+    refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::target::Target;
@@ -105,7 +106,8 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
             shell.warn(&format!("{definition} takes {lost} with it"));
         }
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
-        return Ok(Exit::Done);
+        let request = RunRequest { session, mode, target, verb: "reconcile", again: "", without: &without };
+        return check_losses(&request, &args.confirm, &plan).map(|()| Exit::Done);
     }
     let work = ReconcileHere {
         in_process: &args.in_process,

@@ -10,12 +10,14 @@ use crate::args::WaitArgs;
 use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, refuse_beside_running_operator};
+use crate::flows::run_in_process::{
+    DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
+};
 use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -129,11 +131,16 @@ async fn prepare(
         let without = session.command(&format!("rollback {}", target.words()), &target.namespace);
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
     }
-    if args.dry_run {
-        return Ok(None);
-    }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
     let context = session.cluster.endpoint.context.as_deref();
+    if args.dry_run {
+        check_consent(shell, &args.confirm, context, &what)?;
+        if args.in_process.in_process {
+            let request = RunRequest { session, mode, target, verb: "roll back", again: "", without: "" };
+            check_losses(&request, &args.confirm, &plan)?;
+        }
+        return Ok(None);
+    }
     confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
     Ok(Some((live, instance, build)))
 }

@@ -21,7 +21,7 @@ use crate::flows::run_in_process::{InProcessArgs, is_done_here, reconcile_error,
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -78,15 +78,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let UninstallPreview { session, target, instance, plan, here } = shell.interruptible(look(args, shell)).await?;
         shell.print(&listing(&session, &target, &plan));
         let place = session.place(&target.reference());
+        let question = format!("uninstall Flux of {place}");
+        let context = session.cluster.endpoint.context.as_deref();
         if let Some(where_) = args.dry_run.dry_run {
             if where_ == DryRun::Server {
                 shell.interruptible(dry_run(&session, &plan)).await?;
             }
             shell.status(&format!("Dry run: nothing was uninstalled ({place})"));
-            return Ok(Exit::Done);
+            return check_consent(shell, &args.confirm, context, &question).map(|()| Exit::Done);
         }
-        let question = format!("uninstall Flux of {place}");
-        let context = session.cluster.endpoint.context.as_deref();
         shell
             .interruptible(confirm(
                 shell,

@@ -121,6 +121,11 @@ fn a_client_dry_run_of_a_manifest_needs_no_cluster() {
     assert!(run.stdout.contains("namespace: apps"), "{}", run.stdout);
     run_with_input(&arguments, manifest.replace("version: 2.x, ", "")).exits(2).stderr_has("version");
     run_with_input(&arguments, "kind: ConfigMap\napiVersion: v1\n").exits(2).stderr_has("no FluxInstance found");
+
+    let set = "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata:\n  name: apps\nspec: {}\n";
+    let arguments = ["apply", "resourceset", "-f", "-", "--dry-run=client", "-n", "apps"];
+    let run = run_with_input(&arguments, set).exits(0).stderr_has("nothing was sent");
+    assert!(run.stdout.contains("namespace: apps"), "{}", run.stdout);
 }
 
 #[test]
