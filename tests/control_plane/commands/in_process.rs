@@ -656,12 +656,17 @@ async fn in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name
     own.write("2.9.2", &["source-controller"]);
     let mark = own.plane.audit().mark().await.unwrap();
     own.run("plan instance -f flux.yaml --out saved.json").await.exits(1);
-    for arguments in
-        ["apply instance -f flux.yaml", "apply instance -f flux.yaml --yes", "apply instance --plan saved.json --yes"]
-    {
+    for arguments in [
+        "apply instance -f flux.yaml",
+        "apply instance -f flux.yaml --yes",
+        "apply instance -f flux.yaml --yes --dry-run=server",
+        "apply instance --plan saved.json --yes",
+    ] {
         is_refused_for_the_context(protected(arguments).await);
     }
-    protected("rollback instance --yes").await.exits(2).stderr_has("the context test is protected (te?t)");
+    for arguments in ["rollback instance --yes", "rollback instance --yes --dry-run"] {
+        protected(arguments).await.exits(2).stderr_has("the context test is protected (te?t)");
+    }
     protected("apply instance -f flux.yaml --yes --confirm-context prod")
         .await
         .exits(2)
@@ -692,7 +697,9 @@ async fn in_a_protected_context_an_operator_is_given_nothing_to_prune_without_it
     for arguments in [
         "apply -f flux.yaml --wait=false",
         "apply instance -f flux.yaml --wait=false --yes",
+        "apply instance -f flux.yaml --dry-run=server --yes",
         "install --image x/y:v1 -f flux.yaml --wait=false --yes",
+        "install --image x/y:v1 -f flux.yaml --dry-run --yes",
     ] {
         is_refused_for_the_context(protected(arguments).await);
     }

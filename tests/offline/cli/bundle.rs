@@ -87,3 +87,20 @@ fn a_file_that_appears_meanwhile_stays_and_nothing_is_left_beside_it() {
     run_with_input(&["bundle", "--redact", "-", "-o", other.to_str().expect("UTF-8")], "{").exits(1);
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_command_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("b.tar.gz");
+    let mut child = command(&["bundle", "--redact", "-", "-o", path.to_str().expect("UTF-8")])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // More than a pipe holds, so the command reads, and before that it has created its file.
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    stdin.write_all(" ".repeat(1 << 20).as_bytes()).expect("read");
+    child.kill().expect("killed");
+    child.wait().expect("the binary ends");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
