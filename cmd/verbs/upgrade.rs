@@ -12,12 +12,14 @@ use crate::args::WaitArgs;
 use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, refuse_beside_running_operator};
+use crate::flows::run_in_process::{
+    DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
+};
 use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use crate::verbs::plan::view;
@@ -178,9 +180,6 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         let without = session.command("upgrade", &target.namespace);
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
     }
-    if args.dry_run {
-        return Ok(None);
-    }
     let breaks = problems.iter().filter(|problem| problem.breaks).count();
     let although = match breaks {
         0 => String::new(),
@@ -189,6 +188,14 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     };
     let what = format!("upgrade {place} to {}{although}", plan.version);
     let context = session.cluster.endpoint.context.as_deref();
+    if args.dry_run {
+        check_consent(shell, &args.confirm, context, &what)?;
+        if args.in_process.in_process {
+            let request = RunRequest { session, mode, target, verb: "upgrade", again: "", without: "" };
+            check_losses(&request, &args.confirm, &plan)?;
+        }
+        return Ok(None);
+    }
     confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
     Ok(Some(Prepared { live, before: instance.spec, spec }))
 }
