@@ -1,0 +1,163 @@
+//! Boolean expressions in CEL over the fields of an object, as Flux evaluates them.
+//!
+//! [`Expression::evaluate`] gives the result of `readyExpr` and of the expressions of health checks.
+//! [`Expression::explain`] names the part of an expression that makes it false, with the values it compares.
+//!
+//! The variables are the fields at the top of the object, such as `metadata` and `status`. The functions are those of
+//! Flux: the standard ones, optional values, strings, sets and encoders
+//! (<https://fluxcd.io/flux/cheatsheets/cel-healthchecks/>). Expressions come from untrusted authors, so their length,
+//! their depth and the loops within loops have limits. The crate knows nothing of Kubernetes.
+#![warn(missing_docs)]
+
+mod explain;
+mod operators;
+mod split;
+mod value;
+
+use kube_cel::KubeCelExt;
+use kube_cel::cel::common::ast::Expr;
+use kube_cel::cel::parser::Parser;
+use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
+use serde_json::{Map, Value};
+
+pub use explain::FalsePart;
+
+/// Limit for the length of an expression in bytes.
+pub const MAX_LENGTH: usize = 16 << 10;
+/// Limit for brackets within brackets; the parser recurses.
+pub const MAX_DEPTH: usize = 48;
+/// Limit for loops within loops, each of which may run over a large list.
+pub const MAX_LOOPS: usize = 3;
+
+/// An expression that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to parse the CEL expression '{expression}': {reason}")]
+pub struct ExpressionError {
+    /// The text of the expression.
+    pub expression: String,
+    /// The position and the mistake.
+    pub reason: String,
+}
+
+/// An expression that has no result for an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluationError {
+    /// A field is missing, or a value has the wrong type.
+    #[error("failed to evaluate the CEL expression '{expression}': {reason}")]
+    Failed {
+        /// The text of the expression.
+        expression: String,
+        /// The reason in the words of Flux.
+        reason: String,
+    },
+    /// The result is not true or false.
+    #[error("failed to evaluate CEL expression as boolean: '{0}'")]
+    NotBoolean(String),
+}
+
+/// A parsed expression.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    text: String,
+    parsed: IdedExpr,
+}
+
+impl Expression {
+    /// Parses an expression. Names and types are not checked before it is evaluated.
+    ///
+    /// # Errors
+    /// A mistake in the syntax, or a limit.
+    pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
+        let refused = |reason: String| ExpressionError { expression: text.to_owned(), reason };
+        if text.len() > MAX_LENGTH {
+            return Err(refused(format!("it is longer than {MAX_LENGTH} bytes")));
+        }
+        if split::depth(text) > MAX_DEPTH {
+            return Err(refused(format!("it has more than {MAX_DEPTH} brackets within each other")));
+        }
+        let parser = Parser::default().enable_optional_syntax(true);
+        let mut parsed = parser.parse(text).map_err(|errors| refused(errors.to_string()))?;
+        operators::replace(&mut parsed);
+        if loops(&parsed) > MAX_LOOPS {
+            return Err(refused(format!("it has more than {MAX_LOOPS} loops within each other")));
+        }
+        Ok(Expression { text: text.to_owned(), parsed })
+    }
+
+    /// The text of the expression.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Evaluates the expression over the fields of an object.
+    ///
+    /// # Errors
+    /// A field is missing, a value has the wrong type, or the result is not true or false.
+    pub fn evaluate(&self, fields: &Map<String, Value>) -> Result<bool, EvaluationError> {
+        self.evaluate_in(&context(fields))
+    }
+
+    /// Returns the parts that make the expression false or without a result, with the values that they compare; empty
+    /// when it is true.
+    pub fn explain(&self, fields: &Map<String, Value>) -> Vec<FalsePart> {
+        explain::explain(&self.text, &context(fields))
+    }
+
+    fn evaluate_in(&self, context: &Context<'_>) -> Result<bool, EvaluationError> {
+        match self.value_in(context) {
+            Ok(CelValue::Bool(result)) => Ok(result),
+            Ok(_) => Err(EvaluationError::NotBoolean(self.text.clone())),
+            Err(error) => Err(EvaluationError::Failed { expression: self.text.clone(), reason: reason(&error) }),
+        }
+    }
+
+    fn value_in(&self, context: &Context<'_>) -> Result<CelValue, ExecutionError> {
+        CelValue::resolve(&self.parsed, context)
+    }
+}
+
+/// The fields of an object as variables.
+fn context(fields: &Map<String, Value>) -> Context<'static> {
+    let mut context = Context::default().with_all();
+    operators::register(&mut context);
+    for (name, field) in fields {
+        context.add_variable_from_value(name.clone(), value::from_json(field));
+    }
+    context
+}
+
+/// Returns the reason in the words of Go's library, which conditions repeat.
+fn reason(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
+        // Other texts print whole values, which may be large or secret.
+        ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
+        ExecutionError::InvalidArgumentCount { expected, actual } => {
+            format!("invalid number of arguments: expected {expected}, got {actual}")
+        }
+        _ => "no such overload".to_owned(),
+    }
+}
+
+/// Returns how many loops stand within each other.
+fn loops(expression: &IdedExpr) -> usize {
+    let most = |all: &[IdedExpr]| all.iter().map(loops).max().unwrap_or_default();
+    match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().map(loops).unwrap_or_default().max(most(&call.args)),
+        Expr::Comprehension(comprehension) => {
+            let body = [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result];
+            let body = 1 + body.into_iter().map(loops).max().unwrap_or_default();
+            body.max(loops(&comprehension.iter_range))
+        }
+        Expr::List(list) => most(&list.elements),
+        Expr::Select(select) => loops(&select.operand),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

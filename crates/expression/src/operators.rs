@@ -1,0 +1,94 @@
+//! Operators that the crate `cel` evaluates in another way than Go's library, on which Flux relies.
+//!
+//! Numbers of different types are equal by value, and an optional field that is missing is an empty optional value
+//! (<https://github.com/google/cel-spec/blob/master/doc/langdef.md#equality>).
+
+use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
+use kube_cel::cel::{Context, IdedExpr, Value as CelValue};
+
+// No identifier of an expression begins with this sign, so an author cannot call them.
+const EQUAL: &str = "@equal";
+const NOT_EQUAL: &str = "@not_equal";
+
+/// Replaces the operators in a parsed expression.
+pub(crate) fn replace(expression: &mut IdedExpr) {
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            match call.func_name.as_str() {
+                operators::EQUALS => EQUAL.clone_into(&mut call.func_name),
+                operators::NOT_EQUALS => NOT_EQUAL.clone_into(&mut call.func_name),
+                operators::OPT_SELECT => operators::OPT_INDEX.clone_into(&mut call.func_name),
+                _ => {}
+            }
+            call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(replace);
+        }
+        Expr::Comprehension(comprehension) => {
+            let parts = [
+                &mut comprehension.iter_range,
+                &mut comprehension.accu_init,
+                &mut comprehension.loop_cond,
+                &mut comprehension.loop_step,
+                &mut comprehension.result,
+            ];
+            parts.into_iter().for_each(replace);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(replace),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                match &mut entry.expr {
+                    EntryExpr::MapEntry(entry) => {
+                        replace(&mut entry.key);
+                        replace(&mut entry.value);
+                    }
+                    EntryExpr::StructField(field) => replace(&mut field.value),
+                }
+            }
+        }
+        Expr::Select(select) => replace(&mut select.operand),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+    }
+}
+
+/// Adds the functions that [`replace`] uses.
+pub(crate) fn register(context: &mut Context<'_>) {
+    context.add_function(EQUAL, |left: CelValue, right: CelValue| is_equal(&left, &right));
+    context.add_function(NOT_EQUAL, |left: CelValue, right: CelValue| !is_equal(&left, &right));
+}
+
+fn is_equal(left: &CelValue, right: &CelValue) -> bool {
+    match (left, right) {
+        (CelValue::List(left), CelValue::List(right)) => {
+            left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| is_equal(left, right))
+        }
+        (CelValue::Map(left), CelValue::Map(right)) => {
+            left.map.len() == right.map.len()
+                && left.map.iter().all(|(key, value)| right.get(key).is_some_and(|other| is_equal(value, other)))
+        }
+        _ => match (number(left), number(right)) {
+            // Whole numbers beyond the precision of a float are compared as they are.
+            (Some(left_number), Some(right_number)) if is_float(left) || is_float(right) => left_number == right_number,
+            (Some(_), Some(_)) => whole(left) == whole(right),
+            _ => left == right,
+        },
+    }
+}
+
+fn is_float(value: &CelValue) -> bool {
+    matches!(value, CelValue::Float(_))
+}
+
+fn whole(value: &CelValue) -> Option<i128> {
+    match value {
+        CelValue::Int(number) => Some(i128::from(*number)),
+        CelValue::UInt(number) => Some(i128::from(*number)),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Go's library compares a whole number with a float in the same way")]
+fn number(value: &CelValue) -> Option<f64> {
+    match value {
+        CelValue::Float(number) => Some(*number),
+        other => whole(other).map(|number| number as f64),
+    }
+}
