@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
+use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::{json, yaml};
 use flux_operator::request::SuspendNote;
@@ -211,6 +212,21 @@ impl ResourceArgs {
 /// Usage, with the nearest known kind.
 pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
     kinds::find(word).ok_or_else(|| unknown_kind(word))
+}
+
+/// Returns the owner that words name: one of the usual kind by its name, another kind as `KIND/NAME` or `KIND NAME`.
+///
+/// # Errors
+/// Usage, for an unknown kind.
+pub fn owner<'a>(words: &'a [String], usual: &'static FluxKind) -> Result<(&'static FluxKind, &'a str), CliError> {
+    match words {
+        [] => Ok((usual, INSTANCE_NAME)),
+        [word, name] => Ok((kind(word)?, name)),
+        [one, ..] => match one.split_once('/') {
+            Some((word, name)) => Ok((kind(word)?, name)),
+            None => Ok((usual, one)),
+        },
+    }
 }
 
 /// Returns the error for a word that is not a kind, with the nearest known kind.

@@ -6,6 +6,7 @@ pub mod desired;
 pub mod follow;
 pub mod here;
 pub mod impact;
+pub mod inputs;
 pub mod inventory;
 pub mod manifest_files;
 pub mod operator;

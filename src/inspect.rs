@@ -25,6 +25,7 @@ pub mod page;
 pub mod read;
 pub mod redact;
 pub mod report;
+pub mod resource_set;
 pub mod resources;
 pub mod revision;
 pub mod status;

@@ -28,10 +28,27 @@ const TYPE: Detail = plain("TYPE", 1, |o| Cell::some_text(o.spec.kind.as_deref()
 
 /// The columns of each kind; any other kind has only the common ones.
 const DETAILS: &[(&str, &[Detail])] = &[
-    ("ResourceSet", &[plain("INPUTS", 1, inputs), INTERVAL]),
+    (
+        "ResourceSet",
+        &[
+            plain("INPUTS", 1, inputs),
+            plain("SETS", 1, input_sets),
+            plain("OBJECTS", 1, |o| count(o.status.inventory.as_ref().map(|inventory| inventory.entries.len()))),
+            wide("INTERVAL", |o| annotated_interval(o, "1h0m0s")),
+        ],
+    ),
     (
         "ResourceSetInputProvider",
-        &[TYPE, URL, plain("INPUTS", 1, |o| count(o.status.exported_inputs.as_ref().map(Vec::len)))],
+        &[
+            TYPE,
+            URL,
+            plain("INPUTS", 1, |o| count(o.status.exported_inputs.as_ref().map(Vec::len))),
+            plain("LAST EXPORT", 2, |o| Cell::revision(o.status.last_exported_revision.as_deref())),
+            plain("NEXT SCHEDULE", 1, |o| {
+                o.status.next_schedule.as_ref().and_then(|next| next.when).map_or(Cell::Absent, Cell::Due)
+            }),
+            wide("INTERVAL", |o| annotated_interval(o, "10m0s")),
+        ],
     ),
     ("Kustomization", &[plain("PATH", 1, |o| Cell::some_text(o.spec.path.as_deref())), SOURCE, INTERVAL]),
     (
@@ -222,6 +239,19 @@ fn inputs(object: &FluxObject) -> Cell {
     Cell::text(own.into_iter().chain(from).collect::<Vec<_>>().join(","))
 }
 
+/// Returns the number of input sets of the last run.
+fn input_sets(object: &FluxObject) -> Cell {
+    let newest = object.status.history.iter().flatten().next();
+    let sets = newest.and_then(|run| run.metadata.as_ref()?.get("inputs")?.parse().ok());
+    sets.map_or(Cell::Absent, Cell::Count)
+}
+
+/// Returns the interval of an object whose interval is an annotation.
+fn annotated_interval(object: &FluxObject, usual: &'static str) -> Cell {
+    let annotations = object.metadata.annotations.as_ref();
+    Cell::text(annotations.and_then(|annotations| annotations.interval.as_deref()).unwrap_or(usual))
+}
+
 /// Returns the chart of the newest release, or else of the spec.
 fn chart(object: &FluxObject) -> Cell {
     let released = object.status.history.iter().flatten().next().and_then(|release| release.chart_name.clone());
@@ -274,14 +304,16 @@ mod tests {
                 "rset",
                 json!({"inputs": [{}, {}], "inputsFrom": [{"kind": "ResourceSetInputProvider", "name": "tenants"},
                 {"selector": {}}]}),
-                json!({}),
-                &["INPUTS=2,tenants,by labels"],
+                json!({"history": [{"metadata": {"inputs": "3", "resources": "3"}}, {"metadata": {"inputs": "1"}}],
+                    "inventory": {"entries": [{"id": "a", "v": "v1"}]}}),
+                &["INPUTS=2,tenants,by labels", "SETS=3", "OBJECTS=1"],
             ),
             (
                 "rsip",
                 json!({"type": "GitHubBranch", "url": "https://x"}),
-                json!({"exportedInputs": [{"a": 1}]}),
-                &["TYPE=GitHubBranch", "URL=https://x", "INPUTS=1"],
+                json!({"exportedInputs": [{"a": 1}], "lastExportedRevision": "sha256:1",
+                    "nextSchedule": {"cron": "@hourly", "when": "1970-01-01T01:00:00Z"}}),
+                &["TYPE=GitHubBranch", "URL=https://x", "INPUTS=1", "LAST EXPORT=sha256:1", "NEXT SCHEDULE=in 60m"],
             ),
             (
                 "ks",

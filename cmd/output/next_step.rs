@@ -43,6 +43,9 @@ pub fn command(step: &NextStep) -> String {
                 namespace(object)
             )
         }
+        NextStep::ShowInputs(object) => {
+            format!("flux-operator debug {}{} --inputs", named(object), namespace(object))
+        }
         NextStep::Delete(object) => format!("flux-operator delete {}", noun(object)),
         NextStep::ShowPlan(object) => format!("flux-operator plan {}", noun(object)),
         NextStep::Uninstall(object) => format!("flux-operator uninstall {} --in-process", noun(object)),

@@ -11,6 +11,7 @@ use flux_operator::inspect::events::EventRow;
 use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
 use flux_operator::inspect::inventory::InventoryRow;
 use flux_operator::inspect::report::{StatsRow, size_text};
+use flux_operator::inspect::resource_set::InputSetRow;
 use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::suspended::SuspendedRow;
 use flux_operator::k8s::kstatus::Status;
@@ -236,6 +237,8 @@ impl Row for HistoryRow {
         Column::new("DURATION").rank(1),
         Column::new("TOTAL").rank(2),
         Column::new("STATUS"),
+        Column::wide("INPUTS"),
+        Column::wide("RESOURCES"),
         Column::wide("DIGEST"),
     ];
 
@@ -248,6 +251,8 @@ impl Row for HistoryRow {
             Cell::text(short_duration(&self.duration)),
             Cell::Count(self.total),
             Cell::text(&self.status),
+            self.inputs.map_or(Cell::Absent, Cell::Count),
+            self.resources.map_or(Cell::Absent, Cell::Count),
             Cell::revision(Some(&self.digest)),
         ]
     }
@@ -257,6 +262,36 @@ impl Row for HistoryRow {
     }
     fn ready(&self) -> Option<&str> {
         Some(if self.status == reason::RECONCILIATION_SUCCEEDED { "True" } else { "False" })
+    }
+}
+
+impl Row for InputSetRow {
+    const LIST_KIND: &'static str = "InputSetList";
+    const COLUMNS: &'static [Column] = &[
+        Column::new("SET"),
+        Column::new("ID"),
+        Column::new("FROM").rank(1),
+        // Wrapped below its row if it is omitted, as a message is.
+        Column { name: "VALUES", ..Column::MESSAGE },
+    ];
+
+    fn cells(&self) -> Vec<Cell> {
+        let source = self.source.as_ref().map(|id| format!("{}/{}", id.kind, id.name));
+        let values = self.values.iter().filter(|(key, _)| !["id", "provider"].contains(&key.as_str()));
+        let values = values.map(|(key, value)| match value.as_str() {
+            Some(text) => format!("{key}={text}"),
+            None => format!("{key}={value}"),
+        });
+        vec![
+            Cell::Count(i64::try_from(self.index).unwrap_or(i64::MAX)),
+            Cell::some_text(self.id.as_deref()),
+            source.map_or(Cell::Absent, Cell::Text),
+            Cell::message(&values.collect::<Vec<_>>().join(" ")),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("input/{}", self.index)
     }
 }
 

@@ -7,26 +7,28 @@ use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
     Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
+use flux_operator::inspect::resource_set::InputSetRow;
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::unknown_kind;
-use crate::flows::rights::{Rights, read_words, when};
+use crate::flows::inputs::resolved;
+use crate::flows::rights::{Rights, SET_INPUTS, read_words, when};
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source, named_objects, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
 
-/// Show effective Helm values and substitution variables
+/// Show effective Helm values, substitution variables and inputs
 ///
-/// The values that Helm gets and the variables of the substitution, each with its source; conditions; history. Values
-/// from Secrets are masked unless --reveal is given.
+/// The values that Helm gets, the variables of the substitution and the inputs of templates, each with its source;
+/// conditions; history. Values from Secrets are masked unless --reveal is given.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", without_names),
-    group(clap::ArgGroup::new("what").args(["values", "vars", "status", "history"]).required(true)),
+    group(clap::ArgGroup::new("what").args(["values", "vars", "inputs", "status", "history"]).required(true)),
     after_help = "Examples:\n  \
     # The values of a release, merged\n  \
     flux-operator -n apps debug hr podinfo --values\n\n  \
@@ -34,12 +36,14 @@ use flux_operator::format::harmless::on_one_line;
     flux-operator -n apps debug hr podinfo --values -o wide\n\n  \
     # The variables of a Kustomization, those of Secrets too\n  \
     flux-operator -n apps debug ks podinfo --vars --reveal\n\n  \
+    # The input sets of a ResourceSet, and where each comes from\n  \
+    flux-operator -n apps debug rset web --inputs\n\n  \
     # Conditions and history\n  \
     flux-operator -n apps debug ks podinfo --status\n  \
     flux-operator -n apps debug hr podinfo --history"
 )]
 pub struct Args {
-    /// HelmRelease or Kustomization, as KIND/NAME or KIND NAME
+    /// HelmRelease, Kustomization, ResourceSet or provider of inputs, as KIND/NAME or KIND NAME
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
     /// The values of a HelmRelease, merged as Helm gets them
@@ -48,6 +52,9 @@ pub struct Args {
     /// The variables of a Kustomization's substitution
     #[arg(long, alias = "show-vars")]
     pub vars: bool,
+    /// The input sets of a ResourceSet or a ResourceSetInputProvider
+    #[arg(long, alias = "show-inputs")]
+    pub inputs: bool,
     /// The conditions
     #[arg(long, alias = "show-status")]
     pub status: bool,
@@ -68,6 +75,10 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         let namespace = rights.namespace_or("default");
         rights.in_namespace(&namespace, &[when("the object takes values from it", "get", "configmaps secrets")]);
     }
+    if args.inputs {
+        let namespace = rights.namespace_or("default");
+        rights.in_namespace(&namespace, SET_INPUTS);
+    }
     read_words(rights, &args.resource)
 }
 
@@ -81,14 +92,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     let kind = kinds::find(word).ok_or_else(|| unknown_kind(word))?;
     let fits = match kind.kind {
-        "HelmRelease" => !args.vars,
-        "Kustomization" => !args.values,
+        "HelmRelease" => args.values || args.status || args.history,
+        "Kustomization" => args.vars || args.status || args.history,
+        "ResourceSet" => args.inputs || args.status || args.history,
+        "ResourceSetInputProvider" => args.inputs || args.status,
         _ => false,
     };
     if !fits {
         let usage = CliError::usage(format!("{} has no such thing to show", kind.kind));
         return Err(
-            usage.hint("--values is of a HelmRelease, --vars of a Kustomization; --status and --history of both")
+            usage.hint("--values is of a HelmRelease, --vars of a Kustomization, --inputs of a ResourceSet or its provider; --status and --history of all that have them")
         );
     }
     shell.run(async {
@@ -105,6 +118,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             };
             let what = if args.status { "conditions" } else { "history" };
             return show(shell, &shown, &format!("{}/{name} has no {what} yet", kind.kind.to_lowercase()));
+        }
+        if args.inputs {
+            let inputs = resolved(shell, &source, &object).await?;
+            inputs.warnings.iter().for_each(|warning| shell.warn(warning));
+            let shown = match structured_without_names(&json!(inputs.sets), &args.view.output)? {
+                Some(text) => text,
+                None => input_sets(&inputs.sets)?,
+            };
+            return show(shell, &shown, &format!("{}/{name} has no inputs", kind.kind.to_lowercase()));
         }
         let wanted = if args.values { sources_of_values(&object) } else { sources_of_variables(&object) };
         let mut found = vec![];
@@ -156,6 +178,19 @@ async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &Value
             }
         }
     }
+}
+
+/// Formats input sets as documents, each with a comment about its place and origin.
+fn input_sets(sets: &[InputSetRow]) -> Result<String, CliError> {
+    let mut text = String::new();
+    for set in sets {
+        let origin = set.source.as_ref().map_or_else(|| "a permutation".to_owned(), |source| format!("of {source}"));
+        let id = set.id.as_deref().map(|id| format!(", id {id}")).unwrap_or_default();
+        text += &format!("---\n# {}\n", on_one_line(&format!("input set {} {origin}{id}", set.index)));
+        text += &yaml::to_string(&json!(set.values))
+            .map_err(|error| CliError::failed("cannot print the inputs").caused_by(&error))?;
+    }
+    Ok(text)
 }
 
 /// Formats `image.tag: v1  # ConfigMap/values key values.yaml`, a line per value.

@@ -7,12 +7,13 @@ use crate::terminal::{CliError, Exit, Shell};
 
 mod components;
 mod history;
+mod inputs;
 mod instance;
 mod inventory;
 mod resources;
 mod suspended;
 
-/// Show lists: instances, components, history, inventory, Flux resources
+/// Show lists: instances, components, history, inventory, inputs, Flux resources
 #[derive(Subcommand, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
@@ -21,6 +22,8 @@ pub enum Command {
     #[command(alias = "component")]
     Components(components::Args),
     History(history::Args),
+    #[command(alias = "input")]
+    Inputs(inputs::Args),
     Inventory(inventory::Args),
     #[command(visible_alias = "all", alias = "resource")]
     Resources(resources::Args),
@@ -32,6 +35,7 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
         Command::Instance(args) => instance::rights(args, rights),
         Command::Components(args) => components::rights(args, rights),
         Command::History(args) => history::rights(args, rights),
+        Command::Inputs(args) => inputs::rights(args, rights),
         Command::Inventory(args) => inventory::rights(args, rights),
         Command::Resources(args) => return resources::rights(args, rights),
         Command::Suspended(args) => return suspended::rights(args, rights),
@@ -44,6 +48,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
         Command::Instance(args) => instance::run(args, shell),
         Command::Components(args) => components::run(args, shell),
         Command::History(args) => history::run(args, shell),
+        Command::Inputs(args) => inputs::run(args, shell),
         Command::Inventory(args) => inventory::run(args, shell),
         Command::Resources(args) => resources::run(args, shell),
         Command::Suspended(args) => suspended::run(args, shell),

@@ -145,6 +145,7 @@ fn text(trace: &Trace, lines: &mut Lines, now: Timestamp) {
         let role = match step.role.as_str() {
             "object" => "Object",
             "source" => "Source",
+            "inputs from" => "Inputs from",
             _ => "Managed by",
         };
         let mut line =

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::inventory;
 use super::read::snapshot::Snapshot;
+use super::resource_set;
 use super::trace;
 use crate::api::kinds::{self, DEPLOYMENT, FLUX_KINDS, HELM_GROUP, KUSTOMIZE_GROUP, PVC};
 use crate::api::well_known::{self, KUSTOMIZE_PRUNE_ANNOTATION};
@@ -83,7 +84,7 @@ pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
         (None, 1) => format!("one object goes with {own}"),
         (None, count) => format!("{count} objects go with {own}"),
     };
-    let dependents = dependents(snapshot, &own);
+    let dependents = dependents(snapshot, object, &own);
     Impact { object: own, summary, deleted, kept, dependents }
 }
 
@@ -240,7 +241,7 @@ fn address(service: &Value) -> String {
 }
 
 /// Returns the Flux objects that depend on an object or take their content from it.
-fn dependents(snapshot: &Snapshot, own: &ObjectId) -> Vec<ObjectId> {
+fn dependents(snapshot: &Snapshot, subject: &Value, own: &ObjectId) -> Vec<ObjectId> {
     let waits = |object: &Value| {
         let namespace = fields::namespace(object);
         fields::items(object, "/spec/dependsOn").iter().any(|dependency| {
@@ -249,7 +250,11 @@ fn dependents(snapshot: &Snapshot, own: &ObjectId) -> Vec<ObjectId> {
             kind == own.kind && fields::text(dependency, "/name") == own.name && place == own.namespace()
         })
     };
-    let uses = |object: &Value| trace::source_of(object).is_some_and(|source| source == *own);
+    let is_provider = own.kind == kinds::INPUT_PROVIDER.kind;
+    let uses = |object: &Value| match resource_set::is_resource_set(object) {
+        true => is_provider && resource_set::takes_from(object, subject),
+        false => trace::source_of(object).is_some_and(|source| source == *own),
+    };
     if kinds::of(&own.group, &own.kind).is_none() {
         return vec![];
     }

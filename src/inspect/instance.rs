@@ -95,6 +95,12 @@ pub struct HistoryRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub last_reconciled: Option<Timestamp>,
+    /// Number of input sets; missing except for a ResourceSet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<i64>,
+    /// Number of objects; missing except for a ResourceSet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<i64>,
     /// Duration of the last run in Go's notation.
     pub duration: String,
     /// Reason of the last run, such as `ReconciliationSucceeded`.
@@ -110,6 +116,8 @@ pub fn history(instance: &Value) -> Vec<HistoryRow> {
         .map(|entry| HistoryRow {
             digest: fields::text(entry, "/digest").into(),
             version: fields::some_text(entry, "/metadata/flux").map(Into::into),
+            inputs: fields::some_text(entry, "/metadata/inputs").and_then(|count| count.parse().ok()),
+            resources: fields::some_text(entry, "/metadata/resources").and_then(|count| count.parse().ok()),
             first_reconciled: fields::time(entry, "/firstReconciled"),
             last_reconciled: fields::time(entry, "/lastReconciled"),
             duration: fields::text(entry, "/lastReconciledDuration").into(),

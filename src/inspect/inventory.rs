@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::read::snapshot::Snapshot;
+use super::resource_set;
 use crate::api::kinds::CRD;
-use crate::api::{takeover, well_known};
+use crate::api::{InventoryOwner, OwnerKind, takeover, well_known};
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::fields;
 use crate::k8s::kstatus;
@@ -112,12 +113,13 @@ pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'
 
 fn list_owned(snapshot: &Snapshot, owner: &Value, is_meant: impl Fn(&ObjectId) -> bool) {
     let selector = match (fields::group(owner), fields::namespace(owner)) {
-        (well_known::GROUP, Some(namespace)) => format!(
-            "{}={},{}={namespace}",
-            well_known::OWNER_NAME_LABEL,
-            fields::name(owner),
-            well_known::OWNER_NAMESPACE_LABEL
-        ),
+        (well_known::GROUP, Some(namespace)) => {
+            let kind = match resource_set::is_resource_set(owner) {
+                true => OwnerKind::ResourceSet,
+                false => OwnerKind::FluxInstance,
+            };
+            InventoryOwner::new(kind, namespace, fields::name(owner)).selector()
+        }
         (group, Some(namespace)) if !group.is_empty() => {
             format!("{group}/name={},{group}/namespace={namespace}", fields::name(owner))
         }

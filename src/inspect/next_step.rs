@@ -19,6 +19,8 @@ pub enum NextStep {
     /// Show the controllers' log about an object.
     ShowLogs(ObjectId),
     ShowTree(ObjectId),
+    /// Show the input sets of a ResourceSet.
+    ShowInputs(ObjectId),
     /// Delete an instance that installed nothing.
     Delete(ObjectId),
     /// Uninstall an instance without an operator.

@@ -36,12 +36,14 @@ pub struct Metadata {
     pub annotations: Option<Switches>,
 }
 
-/// The annotations that can suspend an object; the kind decides which one counts.
+/// The annotations that control how an object is reconciled; the kind decides which suspension counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Switches {
     #[serde(rename = "fluxcd.controlplane.io/reconcile")]
     pub operator: Option<String>,
+    #[serde(rename = "fluxcd.controlplane.io/reconcileEvery")]
+    pub interval: Option<String>,
     #[serde(rename = "source.extensions.fluxcd.io/reconcile")]
     pub generator: Option<String>,
 }
@@ -174,6 +176,18 @@ pub struct Status {
     pub last_automation_run_time: Option<Timestamp>,
     #[serde(deserialize_with = "lenient")]
     pub exported_inputs: Option<Vec<IgnoredAny>>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_exported_revision: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub next_schedule: Option<ScheduledRun>,
+}
+
+/// `status.nextSchedule` of a provider.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ScheduledRun {
+    #[serde(deserialize_with = "lenient")]
+    pub when: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -214,7 +228,7 @@ pub struct Inventory {
     pub entries: Vec<IgnoredAny>,
 }
 
-/// An entry of a HelmRelease's history.
+/// An entry of the history of a HelmRelease or a ResourceSet.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Release {
@@ -224,6 +238,8 @@ pub struct Release {
     pub chart_version: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub app_version: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub metadata: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -311,6 +327,7 @@ impl FluxObject {
         artifact
             .filter(|r| !r.is_empty())
             .or_else(|| status.last_applied_revision.clone())
+            .or_else(|| status.last_exported_revision.clone())
             .or_else(release)
             .or_else(image)
             .or_else(|| status.latest_image.clone())

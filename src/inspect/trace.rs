@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::read::snapshot::Snapshot;
+use super::resource_set;
 use crate::api::kinds;
 use crate::api::well_known::{self, condition::READY};
 use crate::k8s::ObjectId;
@@ -14,7 +15,7 @@ use crate::k8s::fields;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceStep {
-    /// `object`, `managed by` or `source`.
+    /// `object`, `managed by`, `inputs from` or `source`.
     pub role: String,
     pub object: ObjectId,
     /// Whether it exists; if not, the other fields are empty.
@@ -65,6 +66,7 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
         match snapshot.get_ref(&reference) {
             Some(owner) => {
                 steps.push(step("managed by", owner));
+                steps.extend(input_providers(snapshot, owner));
                 // A reconciler's own source explains its content better than the object that applied the reconciler.
                 if let Some(sources) = sources(snapshot, owner) {
                     steps.extend(sources);
@@ -77,6 +79,9 @@ pub fn trace(snapshot: &Snapshot, object: &Value) -> Trace {
                 break;
             }
         }
+    }
+    if steps.len() == 1 {
+        steps.extend(input_providers(snapshot, object));
     }
     if steps.len() == 1
         && let Some(sources) = sources(snapshot, object)
@@ -94,9 +99,8 @@ fn manager(object: &Value) -> Option<ObjectId> {
         Some(ObjectId::new(group, kind, Some(namespace), name))
     };
     let resource_set = || {
-        let group = "resourceset.fluxcd.controlplane.io";
-        let name = fields::label(object, &format!("{group}/name"))?;
-        let namespace = fields::label(object, &format!("{group}/namespace"))?;
+        let name = fields::label(object, well_known::SET_OWNER_NAME_LABEL)?;
+        let namespace = fields::label(object, well_known::SET_OWNER_NAMESPACE_LABEL)?;
         Some(ObjectId::new(well_known::GROUP, "ResourceSet", Some(namespace), name))
     };
     let owner = || {
@@ -118,6 +122,18 @@ fn manager(object: &Value) -> Option<ObjectId> {
         .or_else(resource_set)
         .or_else(|| by_label(well_known::GROUP, "FluxInstance"))
         .or_else(owner)
+}
+
+/// Returns the providers of a ResourceSet. Its templates come from the object that applied it, so the way goes on
+/// there.
+fn input_providers(snapshot: &Snapshot, set: &Value) -> Vec<TraceStep> {
+    if !resource_set::is_resource_set(set) {
+        return vec![];
+    }
+    let providers = resource_set::providers(snapshot, set).into_iter();
+    providers
+        .map(|(id, live)| live.map_or_else(|| missing("inputs from", id), |provider| step("inputs from", provider)))
+        .collect()
 }
 
 /// Returns the sources of a reconciler's content, nearest first; `None` when it has no source.
@@ -172,9 +188,14 @@ fn missing(role: &str, reference: ObjectId) -> TraceStep {
 fn step(role: &str, object: &Value) -> TraceStep {
     let ready = fields::condition(object, READY);
     let is_flux = kinds::of(fields::group(object), fields::kind(object)).is_some();
-    let revision = ["/status/lastAppliedRevision", "/status/artifact/revision", "/status/lastAttemptedRevision"]
-        .into_iter()
-        .find_map(|pointer| fields::some_text(object, pointer));
+    let revision = [
+        "/status/lastAppliedRevision",
+        "/status/artifact/revision",
+        "/status/lastAttemptedRevision",
+        "/status/lastExportedRevision",
+    ]
+    .into_iter()
+    .find_map(|pointer| fields::some_text(object, pointer));
     let url = fields::some_text(object, "/spec/url").map(str::to_owned).or_else(|| {
         let endpoint = fields::some_text(object, "/spec/endpoint")?;
         Some(format!("{endpoint}/{}", fields::text(object, "/spec/bucketName")))

@@ -50,6 +50,25 @@ pub fn plain(api_version: &str, kind: &str, name: &str, spec: Value, status: Val
         "spec": spec, "status": status})
 }
 
+/// A ResourceSet with one template.
+pub fn resource_set(more: Value, reason: &str, message: &str) -> Value {
+    let mut spec =
+        json!({"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "<< inputs.tenant >>"}}]});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    reporting("fluxcd.controlplane.io/v1", "ResourceSet", "set", spec, reason, message)
+}
+
+pub fn input_provider(reason: &str, message: &str, exported: bool) -> Value {
+    let spec = json!({"type": "GitHubBranch", "url": "https://github.com/org/app"});
+    let mut provider =
+        reporting("fluxcd.controlplane.io/v1", "ResourceSetInputProvider", "branches", spec, reason, message);
+    if exported {
+        provider["status"]["lastExportedRevision"] = "sha256:1".into();
+        provider["status"]["exportedInputs"] = json!([{"id": "1", "branch": "main"}]);
+    }
+    provider
+}
+
 pub fn secret(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "apps"}})
 }
@@ -966,6 +985,82 @@ fn release_rows() -> Vec<Row> {
     ]
 }
 
+fn resource_set_rows() -> Vec<Row> {
+    const SET: &str = "ResourceSet/apps/set";
+    let failed = |text: &str| resource_set(json!({}), "BuildFailed", text);
+    let named = |reason: &str, text: &str| resource_set(json!({"inputsFrom": [{"name": "branches"}]}), reason, text);
+    let text = "build failed: failed to build resources[0]: failed to execute template: template: resourceset:4:11: \
+                executing \"resourceset\" at <inputs>: map has no entry for key \"tenant\" (spec.resources[0], line 4, \
+                input set 0 (id 7, of ResourceSet/apps/set))";
+    let refused = "failed to call Git provider: failed to list branches: could not list branches: 401 Bad credentials";
+    let away = "failed to compute inputs: failed to get provider apps/branches: \
+                ResourceSetInputProvider.fluxcd.controlplane.io \"branches\" not found";
+    let not_yet = "Retrying dependency check: ResourceSetInputProvider/apps/branches has not exported inputs yet";
+    let gate = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": "apps"}]);
+    let waits = "Retrying dependency check: dependency v1/ConfigMap/apps/gate not found: configmaps \"gate\" not found";
+    let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}});
+    let bad = "Reconciliation failed terminally due to configuration error: failed to parse expression for dependency \
+               v1/ConfigMap/apps/gate: failed to parse the CEL expression 'data.x =': syntax error";
+    vec![
+        row(failed(text), [], "InputMissing", SET, "does not have"),
+        row(
+            failed(
+                "build failed: failed to build resource: failed to parse template: template: resourceset:2: unexpected EOF",
+            ),
+            [],
+            "TemplateFailed",
+            SET,
+            "cannot be parsed",
+        ),
+        row(
+            failed("build failed: duplicate resource ConfigMap/apps/a in step \"b\", already defined in step \"a\""),
+            [],
+            "ObjectCollision",
+            SET,
+            "the same object",
+        ),
+        row(
+            named("BuildFailed", away),
+            [with(input_provider("", "ok", true), "/metadata/name", "others".into())],
+            "DependencyMissing",
+            "ResourceSetInputProvider/apps/branches",
+            "ResourceSetInputProvider branches does not exist",
+        ),
+        row(
+            named("DependencyNotReady", not_yet),
+            [input_provider("ReconciliationFailed", refused, false)],
+            "CredentialsRejected",
+            "ResourceSetInputProvider/apps/branches",
+            "refuses the ones it got",
+        ),
+        row(
+            resource_set(json!({"dependsOn": gate}), "DependencyNotReady", waits),
+            [other],
+            "DependencyMissing",
+            "ConfigMap/apps/gate",
+            "does not exist",
+        ),
+        row(
+            resource_set(json!({}), "InvalidCELExpression", bad),
+            [],
+            "ExpressionInvalid",
+            SET,
+            "not a valid expression",
+        ),
+        row(
+            resource_set(
+                json!({}),
+                "ReconciliationFailed",
+                "reconciliation failed: failed to copy data from Secret/default/source: secrets \"source\" not found",
+            ),
+            [],
+            "DependencyMissing",
+            SET,
+            "copied from",
+        ),
+    ]
+}
+
 fn workload_rows() -> Vec<Row> {
     let one = |status: Value| [deployment("web", json!({})), pod(json!({}), status)];
     let told = |status: Value, event: Value| [deployment("web", json!({})), pod(json!({}), status), event];
@@ -1418,8 +1513,16 @@ fn instance_rows() -> Vec<Row> {
 }
 
 pub fn rows() -> Vec<Row> {
-    [instance_rows(), source_rows(), kustomization_rows(), release_rows(), workload_rows(), controller_rows()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        instance_rows(),
+        source_rows(),
+        kustomization_rows(),
+        release_rows(),
+        resource_set_rows(),
+        workload_rows(),
+        controller_rows(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -420,6 +420,49 @@ texts! { CAUSES, Reason, [],
             "flux-operator -n apps logs kustomization/podinfo",
         ],
     }
+    TemplateFailed {
+        title: "A template of a ResourceSet cannot be rendered",
+        meaning: "A template has a mistake, or the text that it renders is not a Kubernetes object. The condition has \
+                  the line of the template; nothing is applied or pruned.",
+        origin: "A function with the wrong kind of value, a missing `end`, or a value that breaks the YAML around it.",
+        neighbours: "A value that an input set lacks is InputMissing.",
+        commands: [
+            "flux-operator -n apps debug rset web --inputs",
+            "flux-operator build rset -f web.yaml --live",
+        ],
+    }
+    InputMissing {
+        title: "An input set lacks a value that a template uses",
+        meaning: "The template reads `inputs.NAME`, and the input set has no such name. Nothing is applied or pruned.",
+        origin: "A typing mistake, or a provider that exports the value for some of its sets only.",
+        neighbours: "A template with another mistake is TemplateFailed.",
+        commands: [
+            "flux-operator -n apps debug rset web --inputs",
+            "flux-operator -n apps get inputs rset/web",
+            "kubectl -n apps edit resourceset web",
+        ],
+    }
+    ObjectCollision {
+        title: "Two steps of a ResourceSet render the same object",
+        meaning: "An object has the kind, namespace and name of one in another step, so the steps would overwrite it in \
+                  turn. Nothing is applied.",
+        origin: "A name that does not contain what tells its input set from the others.",
+        neighbours: "Within one step the first object is applied, and `build rset --strict` reports the others.",
+        commands: [
+            "flux-operator build rset -f web.yaml --live --explain",
+            "kubectl -n apps edit resourceset web",
+        ],
+    }
+    ExpressionInvalid {
+        title: "An expression of a ResourceSet is not valid",
+        meaning: "A `readyExpr` cannot be parsed as CEL, so it is not known what the ResourceSet waits for. It is not \
+                  tried again before the spec changes.",
+        origin: "A typing mistake in the expression.",
+        neighbours: "An expression that is valid and false is DependencyNotReady.",
+        commands: [
+            "kubectl -n apps edit resourceset web",
+        ],
+    }
     SecondInstance {
         title: "The cluster has another FluxInstance already",
         meaning: "A cluster takes one FluxInstance, and another one was there first. Nothing is applied for this one.",

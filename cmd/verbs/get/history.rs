@@ -1,29 +1,35 @@
-//! `get history`: the configurations of an instance.
+//! `get history`: the configurations of an instance or another owner.
 
 use flux_operator::inspect::instance::history;
+use flux_operator::k8s::ObjectId;
 
 use crate::args::list::{ListRequest, show_list};
+use crate::args::owner;
 use crate::flows::rights::Rights;
 use crate::output::listing::listing;
-use crate::session::read_source::{FromArgs, Source, instance_type};
+use crate::session::read_source::{FromArgs, Source};
+use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what an instance reconciled, newest first
+/// Show what an instance or another owner reconciled, newest first
 ///
-/// A row per revision and result. TOTAL counts the runs with that result.
+/// Of the instance, or of any object that keeps a history: a Kustomization, a
+/// ResourceSet. A row per revision and result; TOTAL counts the runs with that result.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Revisions, durations and outcomes\n  \
     flux-operator get history\n\n  \
+    # Of a ResourceSet, with the number of its input sets\n  \
+    flux-operator -n apps get history rset/web -o wide\n\n  \
     # Failures only\n  \
     flux-operator get history --ready-status False\n\n  \
     # From a dump\n  \
     kubectl get fluxinstance -A -o yaml | flux-operator get history --from -")]
 pub struct Args {
-    /// Name of the instance
-    #[arg(default_value = "flux", add = crate::args::complete::instances())]
-    pub name: String,
+    /// Name of an instance, KIND/NAME or KIND NAME of another owner [default: flux]
+    #[arg(value_name = "OWNER", num_args = 0..=2, add = crate::args::complete::instances())]
+    pub owner: Vec<String>,
     #[command(flatten)]
     pub from: FromArgs,
     #[command(flatten)]
@@ -35,24 +41,33 @@ pub struct Args {
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
-    rights.list(&instance_type(), Some(&namespace), &[&args.name], args.watch);
+    if let Ok((kind, name)) = owner(&args.owner, instance_kind()) {
+        rights.list(&kind.resource_type(), Some(&namespace), &[name], args.watch);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let (kind, name) = owner(&args.owner, instance_kind())?;
+    if kind.kind == "HelmRelease" {
+        return Err(CliError::usage("get history shows reconciliations, and a HelmRelease keeps releases")
+            .hint(format!("`flux-operator debug hr {name} --history` shows them")));
+    }
+    let resource = kind.resource_type();
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let namespace = source.instance_namespace();
+        let namespace = source.namespace_of(&resource);
+        let id = ObjectId::new("", &kind.kind.to_lowercase(), namespace.as_deref(), name);
         let options = ListRequest {
             output: &args.output,
             watch: args.watch,
-            kinds: vec![instance_type()],
-            namespace: Some(namespace.clone()),
+            kinds: vec![resource.clone()],
+            namespace: namespace.clone(),
             single: false,
-            nothing: format!("fluxinstance/{namespace}/{} has no history yet", args.name),
+            nothing: format!("{id} has no history yet"),
         };
         show_list(shell, &source, options, async || {
-            let instance = source.object(shell, &instance_type(), Some(&namespace), &args.name).await?;
-            Ok(listing(&history(&instance)))
+            let object = source.object(shell, &resource, namespace.as_deref(), name).await?;
+            Ok(listing(&history(&object)))
         })
         .await
     })

@@ -1,12 +1,11 @@
 //! `get inventory`: the objects that an instance applied, with their state.
 
-use flux_operator::api::kinds::{DEPLOYMENT, FluxKind};
-use flux_operator::api::well_known::INSTANCE_NAME;
+use flux_operator::api::kinds::DEPLOYMENT;
 use flux_operator::inspect::inventory;
 use flux_operator::k8s::ObjectId;
 
-use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, show_list};
+use crate::args::owner;
 use crate::flows::desired::desired_objects;
 use crate::flows::rights::{READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights};
 use crate::output::listing::listing;
@@ -49,7 +48,7 @@ pub struct Args {
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
-    if let Ok((kind, name)) = owner(&args.owner) {
+    if let Ok((kind, name)) = owner(&args.owner, instance_kind()) {
         rights.list(&kind.resource_type(), Some(&namespace), &[name], args.watch);
     }
     rights.everywhere(READS_INVENTORY_CLUSTER);
@@ -60,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let named = args.source.open_named(shell).await?;
-        let (kind, name) = owner(&args.owner)?;
+        let (kind, name) = owner(&args.owner, instance_kind())?;
         let resource = kind.resource_type();
         let namespace = source.namespace_of(&resource);
         let options = ListRequest {
@@ -89,16 +88,4 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         })
         .await
     })
-}
-
-/// The owner that words name: an instance by its name, another kind as `KIND/NAME` or `KIND NAME`.
-fn owner(words: &[String]) -> Result<(&'static FluxKind, &str), CliError> {
-    match words {
-        [] => Ok((instance_kind(), INSTANCE_NAME)),
-        [kind, name] => Ok((parse_kind(kind)?, name)),
-        [one, ..] => match one.split_once('/') {
-            Some((kind, name)) => Ok((parse_kind(kind)?, name)),
-            None => Ok((instance_kind(), one)),
-        },
-    }
 }

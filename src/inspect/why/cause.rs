@@ -95,6 +95,10 @@ pub enum Reason {
     RolloutPaused,
     RolloutFailed,
     SecondInstance,
+    TemplateFailed,
+    InputMissing,
+    ObjectCollision,
+    ExpressionInvalid,
 }
 
 /// A piece of evidence: who says it, what, and when.

@@ -11,7 +11,7 @@ use super::{
 use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::format::go_duration;
-use crate::inspect::{inventory, trace};
+use crate::inspect::{inventory, resource_set, trace};
 use crate::k8s::fields::Condition;
 use crate::k8s::{ObjectId, fields, kstatus};
 
@@ -88,8 +88,13 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.behind(kind, object, from) {
             return Some(cause);
         }
+        if !is_asked || self.is_about_an_instance() {
+            return None;
+        }
+        // A ResourceSet stays ready with the inputs of before while a provider fails.
+        let inputs = if resource_set::is_resource_set(object) { self.source(object) } else { None };
         // What an instance or a dependency applied is looked into when that is asked about itself.
-        if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
+        inputs.or_else(|| self.applied(object))
     }
 
     /// Whether the walk would find nothing: most objects are well, and an overview need not keep what each of them says.
@@ -176,11 +181,12 @@ impl<'a> Walk<'a> {
             "Receiver" if text.contains("\" not found") => {
                 Some((Reason::SecretMissing, "the secret with the token of the receiver does not exist"))
             }
-            "ResourceSet" => message::kustomization_failure(text),
+            "ResourceSet" => message::resource_set_failure(text),
             _ => message::source_failure(text),
         };
         let waits_for_source = matches!(reported.reason(), "ArtifactFailed" | "SourceNotReady" | "SourceNotFound")
-            || matches!(found, Some((Reason::ArtifactUnavailable, _)));
+            || matches!(found, Some((Reason::ArtifactUnavailable, _)))
+            || (kind.kind == "ResourceSet" && text.contains("failed to compute inputs"));
         if waits_for_source
             && !matches!(found, Some((Reason::KustomizationFailed | Reason::ArtifactCorrupt, _)))
             && let Some(cause) = self.source(object)
@@ -266,6 +272,16 @@ impl<'a> Walk<'a> {
                     .next(self.list_events(object))
                     .next(NextStep::Reconcile { object: id.clone(), in_process: false, force: true })
             }
+            Reason::TemplateFailed | Reason::InputMissing => {
+                let place = text
+                    .rsplit_once(" (spec.")
+                    .map(|(_, place)| format!("spec.{}", place.trim_end().strip_suffix(')').unwrap_or(place)));
+                cause
+                    .evidence("spec", place.unwrap_or_default(), None)
+                    .next(NextStep::ShowInputs(id.clone()))
+                    .next(NextStep::Edit(id.clone()))
+            }
+            Reason::ObjectCollision | Reason::ExpressionInvalid => cause.next(NextStep::Edit(id.clone())),
             Reason::ValuesMissing | Reason::ValuesInvalid | Reason::SubstitutionFailed | Reason::ImmutableField => {
                 cause.next(NextStep::Edit(id.clone())).next(again())
             }
@@ -424,7 +440,12 @@ impl<'a> Walk<'a> {
 
     /// Why the content that an object works on is not there.
     fn source(&mut self, object: &'a Value) -> Option<Cause> {
-        for reference in content_of(object) {
+        let is_set = resource_set::is_resource_set(object);
+        let references = match is_set {
+            true => resource_set::providers(self.snapshot, object).into_keys().collect(),
+            false => content_of(object),
+        };
+        for reference in references {
             match self.snapshot.get_ref(&reference) {
                 Some(source) => {
                     if let Some(cause) = self.object(source) {
@@ -441,7 +462,11 @@ impl<'a> Walk<'a> {
                     let user = ObjectId::of(object);
                     return Some(
                         Cause::of(Reason::DependencyMissing, reference, summary)
-                            .evidence("spec", format!("{user} takes its content from it"), None)
+                            .evidence(
+                                "spec",
+                                format!("{user} takes its {} from it", if is_set { "inputs" } else { "content" }),
+                                None,
+                            )
                             .next(NextStep::Edit(user)),
                     );
                 }
@@ -637,7 +662,9 @@ fn depends_on(object: &Value) -> Vec<(ObjectId, Option<String>)> {
             Some(kind) => (kind, fields::group(dependency)),
             None => (own.kind.as_str(), own.group.as_str()),
         };
-        let namespace = fields::some_text(dependency, "/namespace").or(own.namespace());
+        // A ResourceSet names the namespace of what it waits for; without one the object belongs to no namespace.
+        let usual = if resource_set::is_resource_set(object) { None } else { own.namespace() };
+        let namespace = fields::some_text(dependency, "/namespace").or(usual);
         let id = ObjectId::new(group, kind, namespace, fields::text(dependency, "/name"));
         (id.at(fields::version(dependency)), fields::some_text(dependency, "/readyExpr").map(str::to_owned))
     });

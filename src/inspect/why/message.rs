@@ -96,6 +96,21 @@ const KUSTOMIZATIONS: &[Row] = &[
     ("delete failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
 ];
 
+/// What is wrong with a ResourceSet, before what refuses its objects.
+const RESOURCE_SETS: &[Row] = &[
+    ("map has no entry for key", Reason::InputMissing, "a template uses a value that its input set does not have"),
+    ("nil data; no entry for key", Reason::InputMissing, "a template uses a value outside of its inputs"),
+    ("duplicate resource", Reason::ObjectCollision, "two steps render the same object"),
+    ("failed to parse template", Reason::TemplateFailed, "a template cannot be parsed"),
+    ("failed to execute template", Reason::TemplateFailed, "a template cannot be rendered"),
+    ("failed to parse multi-doc", Reason::TemplateFailed, "a template cannot be parsed"),
+    ("failed to execute multi-doc", Reason::TemplateFailed, "a template cannot be rendered"),
+    ("failed to read object", Reason::TemplateFailed, "a template renders a text that is not an object"),
+    ("failed to parse the cel expression", Reason::ExpressionInvalid, "a readyExpr is not a valid expression"),
+    ("failed to compute inputs", Reason::BuildFailed, "the inputs cannot be combined"),
+    ("build failed", Reason::BuildFailed, "the objects cannot be built"),
+];
+
 /// What is wrong with a Helm release, before and beside what refuses its objects.
 const RELEASES: &[Row] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
@@ -154,6 +169,16 @@ const IMAGES: &[Row] = &[
 pub(crate) fn kustomization_failure(text: &str) -> Option<(Reason, &'static str)> {
     // A field that is refused may hold any words: what refuses is asked for after what fails before it.
     find(KUSTOMIZATIONS, text).or_else(|| refusal(text))
+}
+
+/// Why a ResourceSet failed, if the text says so.
+pub(crate) fn resource_set_failure(text: &str) -> Option<(Reason, &'static str)> {
+    let lower = text.to_lowercase();
+    let copies = ["failed to copy data from", "failed to get kubeconfig", "failed to resolve fluxcd.controlplane.io"];
+    if lower.contains("not found") && copies.iter().any(|part| lower.contains(part)) {
+        return Some((Reason::DependencyMissing, "an object that data is copied from does not exist"));
+    }
+    find(RESOURCE_SETS, text).or_else(|| kustomization_failure(text))
 }
 
 /// Why a HelmRelease failed, if the text says so.

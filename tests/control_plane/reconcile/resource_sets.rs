@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 use super::world::*;
 use crate::cluster_tests;
+use crate::commands::cluster_objects::finish;
+use crate::inspect::world::Run;
+use crate::support::runner::command;
 use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -23,6 +26,7 @@ pub fn tests() -> Vec<ClusterTest> {
         objects_are_made_anew_only_where_a_field_cannot_be_changed,
         a_set_is_applied_with_the_rights_of_its_service_account,
         steps_wait_and_data_is_copied,
+        every_verb_knows_sets_and_providers,
     ]
 }
 
@@ -367,4 +371,75 @@ async fn steps_wait_and_data_is_copied(cluster: TestCluster) {
     let refused = sets.run("steps").await;
     assert_eq!(refused.reason, "InvalidCELExpression");
     assert!(refused.message.contains("'data.x == '1''"), "{}", refused.message);
+}
+
+async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let run = async |line: &str| -> Run {
+        let mut command = command(sets.world.kubeconfig.path(), sets.world.plane.folder());
+        command.args(["-n", APPS, "--timeout", "30s"]).args(line.split(' ')).stdin(std::process::Stdio::null());
+        finish(command).await
+    };
+    let spec = json!({"inputsFrom": [{"name": "prs"}], "resources": config_maps("cm-<< inputs.tenant >>")});
+    sets.provider("prs", Some(json!([{"id": "1", "tenant": "a"}, {"id": "2", "tenant": "b"}])), "True").await;
+    sets.set("web", json!({}), spec).await;
+    sets.ready("web").await;
+    // Lists and views.
+    let line = |text: &str, part: &str| text.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned();
+    let cells = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let listed = run("get rset").await.exits(0).stdout;
+    assert_eq!(cells(line(&listed, "web"))[..5], ["web", "prs", "2", "2", "True"], "{listed}");
+    let listed = run("get rsip").await.exits(0).stdout;
+    assert_eq!(cells(line(&listed, "prs"))[..4], ["prs", "Static", "<none>", "2"], "{listed}");
+    let inputs = run("get inputs rset/web").await.exits(0).stdout;
+    assert_eq!(cells(line(&inputs, "tenant=b")), ["1", "2", "ResourceSetInputProvider/prs", "tenant=b"], "{inputs}");
+    assert!(run("get inputs rsip/prs").await.exits(0).stdout.contains("tenant=a"));
+    let debugged = run("debug rset/web --inputs").await.exits(0).stdout;
+    assert!(debugged.contains("# input set 0 of ResourceSetInputProvider/apps/prs, id 1\n"), "{debugged}");
+    assert!(run("get inventory rset/web").await.exits(0).stdout.contains("cm-b"));
+    assert!(run("get history rset/web -o wide").await.exits(0).stdout.contains("ReconciliationSucceeded"));
+    assert!(run("tree rset web").await.exits(0).stdout.contains("ConfigMap/apps/cm-a"));
+    let traced = run("trace cm/cm-a").await.exits(0).stdout;
+    assert!(
+        traced.contains("ResourceSet/apps/web") && traced.contains("ResourceSetInputProvider/apps/prs"),
+        "{traced}"
+    );
+    assert!(run("why rset/web").await.exits(0).stdout.contains("ResourceSetInputProvider/apps/prs"));
+    assert!(run("impact rsip/prs").await.exits(0).stdout.contains("ResourceSet/apps/web"));
+    assert!(run("impact rset/web").await.exits(0).stdout.contains("2 objects go with ResourceSet/apps/web"));
+    assert!(run("export resource rset/web").await.exits(0).stdout.contains("<< inputs.tenant | quote >>"));
+    let counted = run("export report -o json").await.exits(0).stdout;
+    let counted: Value = serde_json::from_str(&counted).unwrap();
+    let of = |kind: &str| {
+        let all = counted["spec"]["reconcilers"].as_array().into_iter().flatten();
+        all.into_iter().find(|one| one["kind"] == kind).map(|one| one["stats"]["running"].clone())
+    };
+    assert_eq!((of(SET), of("ResourceSetInputProvider")), (Some(json!(1)), Some(json!(1))), "{counted}");
+    run("wait rset web").await.exits(0);
+    run("wait rsip/prs").await.exits(0);
+    // A provider that fails explains the set, and a set that waits for it.
+    sets.provider("prs", Some(json!([{"id": "1", "tenant": "a"}])), "False").await;
+    let failing = run("why rset/web").await.exits(7).stdout;
+    assert!(
+        failing.contains("Object: ResourceSetInputProvider/apps/prs") && failing.contains("the service is away"),
+        "{failing}"
+    );
+    run("wait rsip prs").await.exits(7);
+    // Suspension, and deletion with what goes.
+    run("suspend rset/web --reason audit").await.exits(0);
+    let listed = run("get rset").await.exits(0).stdout;
+    assert!(line(&listed, "web").contains("True (suspended)"), "{listed}");
+    assert!(run("get suspended").await.exits(0).stdout.contains("audit"));
+    run("resume rset/web --wait=false").await.exits(0);
+    run("suspend rsip/prs").await.exits(0);
+    run("resume rsip/prs --wait=false").await.exits(0);
+    let preview = run("delete resource rset/web --dry-run").await.exits(0);
+    let says = format!("{}{}", preview.stdout, preview.stderr);
+    assert!(says.contains("2 objects") && says.contains("ConfigMap"), "{says}");
+    assert!(sets.world.get(API, SET, APPS, "web").await.is_some());
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("bundle.tar.gz");
+    run(&format!("bundle -o {}", bundle.display())).await.exits(0);
+    let inputs = run(&format!("get inputs rset/web --from {}", bundle.display())).await.exits(0).stdout;
+    assert!(inputs.contains("tenant=a"), "{inputs}");
 }

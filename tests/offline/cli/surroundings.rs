@@ -27,6 +27,7 @@ const ON_FILES: &[(&str, &str)] = &[
     ("get components", "--from DUMP"),
     ("get history", "--from DUMP"),
     ("get inventory", "--from DUMP"),
+    ("get inputs", "web --from DUMP"),
     ("get resources", "--from DUMP"),
     ("get suspended", "--from DUMP"),
     ("tree instance", "--from DUMP"),

@@ -53,6 +53,26 @@ fn every_reason_has_a_row() {
 }
 
 #[test]
+fn a_provider_that_fails_explains_a_set_that_is_ready_only_when_that_set_is_asked_about() {
+    let set = resource_set(json!({"inputsFrom": [{"name": "branches"}]}), "", "Reconciliation finished in 1s");
+    let provider = input_provider("ReconciliationFailed", "401 Bad credentials", true);
+    let found = explain(&set, std::slice::from_ref(&provider)).cause.unwrap();
+    assert_eq!(found.object.to_string(), "ResourceSetInputProvider/apps/branches");
+    let all = everything([set.clone(), provider]);
+    assert_eq!((all.failing, all.causes.len()), (1, 1), "{all:#?}");
+    assert!(explain(&set, &[input_provider("", "ok", true)]).ready);
+}
+
+#[test]
+fn a_template_that_fails_is_placed_in_the_spec_with_its_input_set() {
+    let text = "build failed: failed to build resources[0]: failed to execute template: template: resourceset:4:11: x: \
+                map has no entry for key \"a\" (spec.resources[0], line 4, input set 0 (id 7, of ResourceSet/apps/set))\n";
+    let found = explain(&resource_set(json!({}), "BuildFailed", text), &[]).cause.unwrap();
+    let place = found.evidence.iter().find(|evidence| evidence.from == "spec").unwrap();
+    assert_eq!(place.text, "spec.resources[0], line 4, input set 0 (id 7, of ResourceSet/apps/set)");
+}
+
+#[test]
 fn all_causes_are_found_among_all_objects_as_well() {
     // What is looked into only for one object that was asked about.
     let only_asked = ["ObjectMissing", "InProgress"];
