@@ -11,6 +11,7 @@ use flux_operator::inspect::health::{HealthCounts, HealthVerdict, KindCounts};
 use flux_operator::inspect::resources::ResourceRow;
 use flux_operator::inspect::status::{StatusOptions, StatusView, status};
 use flux_operator::k8s::ObjectId;
+use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -173,7 +174,13 @@ fn screen(view: &StatusView<String>, mut screen: Screen, source: &Source<'_>) ->
             Some(_) => "  for the same reason".to_owned(),
         };
         let says = format!("{} {}/{}{why}", controller.name, controller.ready_pods, controller.desired_pods);
-        screen.marked("Controllers", Some(controller.message.is_none()), &says);
+        let is_well = match &controller.message {
+            None => Some(true),
+            // It runs, with a remark.
+            Some(_) if controller.status == Status::Current => None,
+            Some(_) => Some(false),
+        };
+        screen.marked("Controllers", is_well, &says);
     }
     for row in &view.sync {
         let revision =

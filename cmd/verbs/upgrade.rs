@@ -69,8 +69,12 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(COMPARES_CLUSTER);
     rights.in_namespace(&namespace, COMPARES_NAMESPACE);
     rights.everywhere(FINDS_PROBLEMS);
+    rights.instance(&args.instance, &[always("get", KIND)]);
+    if args.dry_run {
+        return;
+    }
     rights.everywhere(FINDS_OPERATOR);
-    rights.instance(&args.instance, &[always("get patch", KIND)]);
+    rights.instance(&args.instance, &[always("patch", KIND)]);
     if args.in_process.in_process {
         rights.run_in_process();
     } else if args.wait.wait {

@@ -216,7 +216,8 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
 }
 
 async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(cluster: TestCluster) {
-    define_kinds(cluster.client()).await;
+    // Something of Flux is installed.
+    create(&cluster, INSTANCE, "flux", json!({})).await;
     let start = Instant::now();
     run(&cluster, &["wait", "resource", "gitrepo/later"]).await.exits(3).stderr_has("not found");
     assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());

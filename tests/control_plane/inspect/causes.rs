@@ -127,7 +127,8 @@ async fn everything_that_is_not_well_is_grouped_by_cause(cluster: TestCluster) {
     run(&cluster, &["why", "ks/raedy"]).await.exits(3).stderr_has("did you mean ready?");
     // A kind alone stands for all of its objects.
     let kind = run(&cluster, &["why", "ks", "-n", namespace]).await.exits(7);
-    kind.stdout_has(&format!("21 objects fail in namespace {namespace}, 1 cause:")).stdout_has("(SourceNotFound)");
+    kind.stdout_has(&format!("21 objects failing in namespace {namespace}, 1 root cause"))
+        .stdout_has("(SourceNotFound)");
 }
 
 async fn a_kustomization_is_explained_down_to_the_log_of_a_pod(cluster: TestCluster) {
