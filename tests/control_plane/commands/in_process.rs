@@ -336,7 +336,7 @@ async fn an_upgrade_shows_its_change_and_a_rollback_goes_back_a_minor(cluster: T
     own.write("2.8.x", &["source-controller", "kustomize-controller"]);
     own.install().await;
     let version = async || own.instances().get("flux").await.unwrap().data["spec"]["distribution"]["version"].clone();
-    let shown = own.run("upgrade 2.9.x --in-process --dry-run").await.exits(0);
+    let shown = own.run("upgrade 2.9.x --in-process --dry-run --yes").await.exits(0);
     for line in ["from v2.8.8@", "to   v2.9.4@", "spec.distribution.version: 2.8.x → 2.9.x", "restarts: "] {
         assert!(shown.stderr.contains(line), "{line}: {}", shown.stderr);
     }

@@ -77,7 +77,7 @@ const VIEWS: &[&str] = &[
     "report -o json",
     "plan instance -f $F",
     "plan instance",
-    "upgrade 2.9.4 --dry-run",
+    "upgrade 2.9.4 --dry-run --yes",
     "bundle -o $D",
 ];
 
