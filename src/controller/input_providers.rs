@@ -41,6 +41,7 @@ async fn reconcile(
         user_agent: format!("flux-operator/{}", shared.options.version),
         tokens,
         force: false,
+        default_service_account: shared.options.default_service_account.clone(),
     };
     ended(input_provider::run(&cluster, &id, &options).await)
 }

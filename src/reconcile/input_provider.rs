@@ -25,7 +25,7 @@ use crate::api::kinds::{self, FluxKind, SECRET};
 use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, condition, reason};
 use crate::api::{ArtifactSelector, NextSchedule, Reconciled, ResourceSetInputProvider, conditions};
 use crate::cluster::events::Event;
-use crate::cluster::{Cluster, ClusterError, ListOptions};
+use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::format::go_duration;
 use crate::format::proxy::ProxyEnvironment;
 use crate::k8s::label_selector::LabelSelector;
@@ -44,6 +44,8 @@ pub struct InputProviderOptions {
     pub tokens: Arc<TokenCache>,
     /// Ask also outside of the schedule.
     pub force: bool,
+    /// With whose rights a provider that names no service account reads ExternalArtifacts.
+    pub default_service_account: Option<String>,
 }
 
 /// The result of a run.
@@ -342,8 +344,11 @@ async fn export_now(
     };
     let mut artifacts = vec![];
     if settings.provider_type == ProviderType::ExternalArtifact {
+        // A tenant must not read through a provider what its service account cannot read, because what is read becomes
+        // visible in the status of the provider.
+        let account = spec.service_account_name.as_deref().or(options.default_service_account.as_deref());
         for selector in spec.selectors.iter().flatten() {
-            artifacts.extend(reader.artifacts(selector).await?);
+            artifacts.extend(reader.artifacts(selector, account).await?);
         }
     }
     let connection = Connection {
@@ -433,8 +438,20 @@ impl Reader<'_> {
         Ok(known)
     }
 
-    async fn artifacts(&self, selector: &ArtifactSelector) -> Result<Vec<ArtifactInput>, String> {
-        let failed = |error: &ClusterError| format!("failed to call ExternalArtifact provider: {}", error.sentence());
+    /// Reads the artifacts of a selector, with the rights of a service account if one is given.
+    async fn artifacts(
+        &self,
+        selector: &ArtifactSelector,
+        account: Option<&str>,
+    ) -> Result<Vec<ArtifactInput>, String> {
+        let impersonated = account.map(|account| self.cluster.impersonating_service_account(self.namespace, account));
+        let cluster = impersonated.as_ref().unwrap_or(self.cluster);
+        let failed = |error: &ClusterError, attempted: String| {
+            let denied = account.filter(|_| matches!(error.reason, Reason::Forbidden { .. }));
+            let denied = denied
+                .map(|account| format!("impersonated service account '{account}' lacks permissions to {attempted}: "));
+            format!("failed to call ExternalArtifact provider: {}{}", denied.unwrap_or_default(), error.sentence())
+        };
         let Some(kind) = kinds::find("ExternalArtifact").map(FluxKind::resource_type) else { return Ok(vec![]) };
         let namespace = match selector.namespace.as_deref() {
             None => Some(self.namespace),
@@ -443,12 +460,15 @@ impl Reader<'_> {
         };
         if let (Some(name), Some(namespace)) = (&selector.name, namespace) {
             let id = ObjectId::new(&kind.group, &kind.kind, Some(namespace), name).at(&kind.version);
-            let found = self.cluster.read(&id).await.map_err(|error| failed(&error))?;
+            let found = cluster.read(&id).await;
+            let found = found.map_err(|error| failed(&error, format!("get ExternalArtifact '{namespace}/{name}'")))?;
             return Ok(found.iter().map(artifact).collect());
         }
         let labels = label_selector(selector)?;
-        let list = self.cluster.list_all(&kind, namespace, &ListOptions::default()).await;
-        let items = list.map_err(|error| failed(&error))?.map(|list| list.items).unwrap_or_default();
+        let place = namespace.map_or("across all namespaces".to_owned(), |one| format!("in namespace '{one}'"));
+        let list = cluster.list_all(&kind, namespace, &ListOptions::default()).await;
+        let list = list.map_err(|error| failed(&error, format!("list ExternalArtifacts {place}")))?;
+        let items = list.map(|list| list.items).unwrap_or_default();
         let is_meant = |item: &&Value| match &selector.name {
             Some(name) => fields::name(item) == name,
             None => labels.matches_object(item),

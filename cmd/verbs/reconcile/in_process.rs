@@ -30,6 +30,7 @@ pub fn rights(wanted: &Wanted, rights: &mut Rights) {
         when("the provider names a Secret", "get", "secrets"),
         when("the provider of a registry names a service account", "get", "serviceaccounts"),
         when("the provider exports ExternalArtifacts", "get list", "externalartifacts.source.toolkit.fluxcd.io"),
+        when("it does so with a service account", "impersonate", "serviceaccounts"),
     ];
     match namespace {
         Some(namespace) => rights.in_namespace(&namespace, &rows),
@@ -59,6 +60,7 @@ pub fn run(args: &InProcessArgs, force: bool, wanted: Wanted, shell: &Shell) -> 
             user_agent: format!("flux-operator/{VERSION}"),
             tokens: Arc::new(TokenCache::new()),
             force,
+            default_service_account: None,
         };
         for target in &targets {
             refuse_beside_any_operator(&session, args, target).await?;

@@ -18,6 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         inputs_follow_the_spec_survive_a_service_that_fails_and_their_provider_is_released,
         a_command_exports_inputs_and_builds_with_them_without_an_operator,
+        artifacts_are_read_with_the_rights_of_the_service_account,
     ]
 }
 
@@ -181,4 +182,64 @@ async fn a_command_exports_inputs_and_builds_with_them_without_an_operator(clust
         .stderr_has("does not contain an 'inputs' field")
         .stderr_has("the 2 inputs of the last export stay as they are");
     assert_eq!(run(&build).await.exits(0).stdout, "namespace/tenant-a\nnamespace/tenant-b\n");
+}
+
+/// A definition of ExternalArtifacts as far as providers read them.
+fn artifact_definition() -> Value {
+    let version = json!({"name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "externalartifacts.source.toolkit.fluxcd.io"},
+        "spec": {"group": "source.toolkit.fluxcd.io", "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "ExternalArtifact", "listKind": "ExternalArtifactList", "plural": "externalartifacts",
+                "singular": "externalartifact"}}})
+}
+
+async fn artifacts_are_read_with_the_rights_of_the_service_account(cluster: TestCluster) {
+    let world = World::new(&cluster).await;
+    world.prepared().await;
+    world.define(crd::input_provider()).await;
+    world.define(artifact_definition()).await;
+    let artifact = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "ExternalArtifact",
+        "metadata": {"name": "app", "namespace": "default"}, "status": {"artifact": {"revision": "v1@sha256:0"}}});
+    world.apply_as("test-author", artifact).await;
+    let role = |kind: &str, more: Value| {
+        let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "artifacts", "namespace": "default"}});
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object
+    };
+    let rule = json!({"apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["externalartifacts"], "verbs": ["get", "list"]});
+    world.apply_as("test-author", role("Role", json!({"rules": [rule]}))).await;
+    let binding = json!({"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "artifacts"},
+        "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": "default"}]});
+    world.apply_as("test-author", role("RoleBinding", binding)).await;
+    let _operator = Operator::start(&world, "operator-a", &["--default-service-account=usual"]);
+    let spec = |account: Option<&str>, selector: Value| {
+        let mut spec = json!({"type": "ExternalArtifact", "selectors": [selector]});
+        if let Some(account) = account {
+            spec["serviceAccountName"] = json!(account);
+        }
+        spec
+    };
+    for (name, spec) in [
+        ("allowed", spec(Some("tenant"), json!({}))),
+        ("everywhere", spec(Some("tenant"), json!({"namespace": "*"}))),
+        ("named", spec(Some("other"), json!({"name": "app"}))),
+        ("usual", spec(None, json!({}))),
+    ] {
+        world.apply_as("test-author", provider(name, json!({}), spec)).await;
+    }
+    let allowed = world.provider("allowed", "an export", |object| ready(object).0 == "True").await;
+    assert_eq!(allowed["status"]["exportedInputs"][0]["revision"], "v1@sha256:0", "{allowed:#}");
+    for (name, denied) in [
+        ("everywhere", "'tenant' lacks permissions to list ExternalArtifacts across all namespaces: "),
+        ("named", "'other' lacks permissions to get ExternalArtifact 'default/app': "),
+        ("usual", "'usual' lacks permissions to list ExternalArtifacts in namespace 'default': "),
+    ] {
+        let failed = world.provider(name, "a denial", |object| ready(object).0 == "False").await;
+        let start = "failed to call ExternalArtifact provider: impersonated service account ";
+        assert!(ready(&failed).2.starts_with(&format!("{start}{denied}")), "{}", ready(&failed).2);
+        assert!(failed["status"]["exportedInputs"].is_null(), "{failed:#}");
+    }
 }

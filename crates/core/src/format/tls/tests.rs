@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P521_SHA512, SignatureAlgorithm, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, NameConstraints, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P521_SHA512, SignatureAlgorithm,
+    date_time_ymd,
 };
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::verify_tls13_signature_with_raw_key;
@@ -149,6 +150,49 @@ fn a_server_is_trusted_by_a_chain_or_by_its_own_certificate() {
         assert_eq!(connect(&server.serves(), bundle), Ok(()), "{case}");
         let among_others = format!("{}{bundle}", Pair::authority().pem);
         assert_eq!(connect(&server.serves(), &among_others), Ok(()), "{case}, among others");
+    }
+}
+
+#[test]
+fn a_server_marked_as_an_authority_is_trusted_where_a_trusted_authority_issued_it() {
+    let authority = Pair::authority();
+    let marked = |change: &dyn Fn(&mut CertificateParams)| {
+        authority.issue(|params| {
+            make_authority(params);
+            change(params);
+        })
+    };
+    let server = marked(&|_| {});
+    assert_eq!(connect(&server.serves(), &authority.pem), Ok(()));
+    assert_eq!(connect(&server.serves(), &format!("{}{}", Pair::authority().pem, authority.pem)), Ok(()));
+
+    // Same names and issuer, but another key.
+    refusal(&server.serves(), &Pair::authority().pem);
+    refusal(&Pair::authority().issue(make_authority).serves(), &authority.pem);
+    // What a server has signed.
+    let plain = authority.issue(|_| {});
+    refusal(&plain.issue(make_authority).serves(), &plain.pem);
+    let expired = |params: &mut CertificateParams| params.not_after = date_time_ymd(2029, 12, 31);
+    let for_clients =
+        |params: &mut CertificateParams| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let for_others = |params: &mut CertificateParams| {
+        params.subject_alt_names = CertificateParams::new(vec!["other.example".to_owned()]).unwrap().subject_alt_names;
+    };
+    for change in [&expired as &dyn Fn(&mut CertificateParams), &for_clients, &for_others] {
+        refusal(&marked(change).serves(), &authority.pem);
+    }
+    let constrained = |params: &mut CertificateParams| {
+        params.name_constraints = Some(NameConstraints {
+            permitted_subtrees: vec![GeneralSubtree::DnsName("example".to_owned())],
+            excluded_subtrees: vec![],
+        });
+    };
+    for change in [&expired as &dyn Fn(&mut CertificateParams), &for_clients, &constrained] {
+        let other = Pair::p256(|params| {
+            make_authority(params);
+            change(params);
+        });
+        refusal(&other.issue(make_authority).serves(), &other.pem);
     }
 }
 

@@ -5,9 +5,13 @@
 //! because the certificate is in the pool. The exception here is just as narrow: the certificate must equal a trusted
 //! one byte for byte, and its validity, names, purpose and critical extensions must be right.
 //!
+//! A server whose certificate is marked as a CA is also trusted when a CA of the bundle has issued it itself, because webpki
+//! verifies no chain of such a certificate. With intermediate CAs between them, or name constraints, it stays refused.
+//!
 //! webpki also treats every certificate of a bundle as a CA. Go does not, and neither does this verifier: trusting one
 //! server's certificate must not mean trusting what that server signs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +21,13 @@ use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{AlgorithmIdentifier, CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
 use x509_cert::Certificate;
-use x509_cert::certificate::Version;
-use x509_cert::der::Decode;
+use x509_cert::certificate::{TbsCertificate, Version};
 use x509_cert::der::asn1::ObjectIdentifier;
-use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage};
+use x509_cert::der::{Decode, Encode};
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, NameConstraints};
+use x509_cert::spki::AlgorithmIdentifierOwned;
 
 use super::TlsSetupError;
 
@@ -63,11 +68,8 @@ impl TrustedServers {
         Ok(TrustedServers { chains: Some(Arc::new(verifier)), bundle: None, algorithms })
     }
 
-    fn contains(&self, certificate: &CertificateDer<'_>) -> bool {
-        match &self.bundle {
-            Some(bundle) => bundle.contains(certificate),
-            None => system_certificates().contains(certificate),
-        }
+    fn trusted(&self) -> Cow<'_, [CertificateDer<'static>]> {
+        self.bundle.as_deref().map_or_else(|| Cow::Owned(system_certificates()), Cow::Borrowed)
     }
 }
 
@@ -101,10 +103,13 @@ impl ServerCertVerifier for TrustedServers {
                 }
             }
         };
-        if !self.contains(end_entity) {
-            return Err(refused);
+        let trusted = self.trusted();
+        let is_issued =
+            |authority| is_authority(authority) && is_issued_by(end_entity, authority, now, self.algorithms);
+        if trusted.contains(end_entity) || (is_authority(end_entity) && trusted.iter().any(is_issued)) {
+            return verify_by_itself(end_entity, server_name, now);
         }
-        verify_by_itself(end_entity, server_name, now)
+        Err(refused)
     }
 
     fn verify_tls12_signature(
@@ -141,23 +146,70 @@ fn verify_by_itself(
     let parsed = ParsedCertificate::try_from(der)?;
     let certificate = Certificate::from_der(der).map_err(unreadable)?;
     let certificate = certificate.tbs_certificate();
-    let seconds = |time: Duration| UnixTime::since_unix_epoch(Duration::from_secs(time.as_secs()));
-    let not_before = seconds(certificate.validity().not_before.to_unix_duration());
-    let not_after = seconds(certificate.validity().not_after.to_unix_duration());
-    if now < not_before {
-        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
-    }
-    if now > not_after {
-        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
-    }
-    let purposes = certificate.get_extension::<ExtendedKeyUsage>().map_err(unreadable)?;
-    if purposes
-        .is_some_and(|(_, ExtendedKeyUsage(all))| !all.iter().any(|one| [SERVER_AUTH, ANY_PURPOSE].contains(one)))
-    {
+    check_dates(certificate, now)?;
+    if !may_be_for_servers(certificate) {
         return Err(CertificateError::InvalidPurpose.into());
     }
     verify_server_name(&parsed, server_name)?;
     Ok(ServerCertVerified::assertion())
+}
+
+fn check_dates(certificate: &TbsCertificate, now: UnixTime) -> Result<(), CertificateError> {
+    let seconds = |time: Duration| UnixTime::since_unix_epoch(Duration::from_secs(time.as_secs()));
+    let not_before = seconds(certificate.validity().not_before.to_unix_duration());
+    let not_after = seconds(certificate.validity().not_after.to_unix_duration());
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time: now, not_before });
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time: now, not_after });
+    }
+    Ok(())
+}
+
+/// Whether the purposes of a certificate, if it lists any, include servers.
+fn may_be_for_servers(certificate: &TbsCertificate) -> bool {
+    match certificate.get_extension::<ExtendedKeyUsage>() {
+        Ok(None) => true,
+        Ok(Some((_, ExtendedKeyUsage(all)))) => all.iter().any(|one| [SERVER_AUTH, ANY_PURPOSE].contains(one)),
+        Err(_) => false,
+    }
+}
+
+/// Whether a CA, itself in force for servers of any name, has signed a certificate.
+fn is_issued_by(
+    der: &CertificateDer<'_>,
+    authority: &CertificateDer<'_>,
+    now: UnixTime,
+    algorithms: WebPkiSupportedAlgorithms,
+) -> bool {
+    let (Ok(certificate), Ok(authority)) = (Certificate::from_der(der), Certificate::from_der(authority)) else {
+        return false;
+    };
+    let (signed, authority) = (certificate.tbs_certificate(), authority.tbs_certificate());
+    let is_suitable = signed.issuer() == authority.subject()
+        && signed.signature() == certificate.signature_algorithm()
+        && check_dates(authority, now).is_ok()
+        && may_be_for_servers(authority)
+        && matches!(authority.get_extension::<NameConstraints>(), Ok(None));
+    let key = authority.subject_public_key_info();
+    let (Ok(message), Some(signature), Some(bits)) =
+        (signed.to_der(), certificate.signature().as_bytes(), key.subject_public_key.as_bytes())
+    else {
+        return false;
+    };
+    let has_signed = |algorithm: &&dyn SignatureVerificationAlgorithm| {
+        is_algorithm(certificate.signature_algorithm(), algorithm.signature_alg_id())
+            && is_algorithm(&key.algorithm, algorithm.public_key_alg_id())
+            && algorithm.verify_signature(bits, &message, signature).is_ok()
+    };
+    is_suitable && algorithms.all.iter().any(has_signed)
+}
+
+/// Compares a parsed identifier with one that lacks the tag and the length in front.
+fn is_algorithm(parsed: &AlgorithmIdentifierOwned, identifier: AlgorithmIdentifier) -> bool {
+    // Identifiers are shorter than 128 bytes, so the length takes one.
+    parsed.to_der().is_ok_and(|der| der.get(2..) == Some(identifier.as_ref()))
 }
 
 /// Whether a trusted certificate may act as a CA, by Go's rule: a version 3 certificate must say so, and its key usage
