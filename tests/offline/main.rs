@@ -16,6 +16,7 @@ mod guide;
 mod kustomize_judge;
 mod manifests;
 mod needs;
+mod outside_suites;
 mod parsers;
 mod prose;
 mod windows;
