@@ -3,6 +3,7 @@
 //! ```text
 //! selection, profiles   the contexts to ask
 //! reads                 the commands that run for many clusters, and the form in which each prints
+//! descriptors           how many clusters the process can ask at once
 //! schedule              when each cluster is asked, and how it ended
 //! join, views, page     the answers as one
 //! plans                 equal plans folded, one file a cluster
@@ -23,6 +24,7 @@ use crate::terminal::output_format::Format;
 use crate::terminal::progress::{Progress, ProgressMode};
 use crate::terminal::{CliError, Exit, Shell};
 
+mod descriptors;
 mod join;
 mod page;
 mod plans;
@@ -44,6 +46,8 @@ use schedule::{ClusterStage, FleetCluster, FleetRun};
 /// Without a terminal, progress is printed after this long without a change, and then at most this often.
 const SILENCE: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// Lines on standard error that are printed of one of several clusters. Without rights a command warns of each kind.
+const TALK_LINES: usize = 5;
 
 /// Runs a command for every cluster that was asked for, and joins what they print.
 ///
@@ -58,7 +62,8 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
     let done = shell.run(async {
         let mut fleet = select(shell).await?;
         let mut presenter = Presenter::new(read, shell, &fleet);
-        fleet.run(shell, flags.parallel.into(), command, |fleet| presenter.observe(fleet)).await;
+        let parallel = descriptors::parallel(flags.parallel.into(), shell);
+        fleet.run(shell, parallel, command, |fleet| presenter.observe(fleet)).await;
         let end = presenter.finish(&fleet);
         Ok((fleet, end))
     });
@@ -76,7 +81,7 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
 /// The clusters that the flags select.
 async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
     let flags = shell.global();
-    let known = contexts_with_servers(flags)?;
+    let known = contexts_with_servers(shell).await?;
     let limit = flags.cluster_timeout.0;
     let server = |context: &str| {
         let found = known.iter().find(|(name, _)| name == context);
@@ -299,8 +304,13 @@ impl<'a> Presenter<'a> {
         if self.told.get_mut(index).is_none_or(|told| std::mem::replace(told, true)) {
             return;
         }
-        for line in cluster.output.take_talk() {
-            self.shell.relay(&cluster.context, &line);
+        let talk = cluster.output.take_talk();
+        for line in talk.iter().take(TALK_LINES) {
+            self.shell.relay(&cluster.context, line);
+        }
+        if let Some(more) = talk.len().checked_sub(TALK_LINES).filter(|more| *more > 0) {
+            let lines = if more == 1 { "line" } else { "lines" };
+            self.shell.status(&format!("{0}: and {more} more {lines}; `--context {0}` prints all", cluster.context));
         }
         for hint in failure(cluster).iter().flat_map(|error| error.hints()).take(1) {
             if !self.read.is_structured() {
@@ -318,7 +328,7 @@ impl<'a> Presenter<'a> {
         let text = format!("{done} of {}, waiting for {}", fleet.clusters.len(), awaited.context);
         if let Some(progress) = &mut self.progress {
             progress.redraw("clusters", &text);
-        } else if self.said.0 != text {
+        } else if self.is_list_printed && self.said.0 != text {
             // A change begins a new silence.
             let pause = if self.said.0.is_empty() { SILENCE } else { BETWEEN_LINES };
             if self.said.1.elapsed() >= pause && !self.shell.has_structured_errors() {

@@ -228,7 +228,10 @@ impl JoinedOutput {
                         color: self.color,
                         now: Timestamp::now(),
                     };
-                    TableWriter::new(first.chain(headings.iter().cloned()).collect(), style)
+                    let mut table = TableWriter::new(first.chain(headings.iter().cloned()).collect(), style);
+                    // Lines of clusters without rows stand in the same column.
+                    table.widen_first(self.width);
+                    table
                 });
                 rows.extend(of_cluster.iter().map(|row| with_context(context, row)));
             }

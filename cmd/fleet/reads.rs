@@ -83,12 +83,18 @@ impl FleetRead {
                 report::check_destination(args)?;
                 (file, overwrite) = (args.file.clone(), args.overwrite);
             }
-            Command::Plan(plan::Command::Instance(args)) => {
-                if args.filename.as_deref().is_some_and(is_stdin) {
+            Command::Plan(command) => {
+                let file = match command {
+                    plan::Command::Instance(args) => {
+                        folder.clone_from(&args.out);
+                        &args.filename
+                    }
+                    plan::Command::ResourceSet(args) => &args.filename,
+                };
+                if file.as_deref().is_some_and(is_stdin) {
                     return Err(CliError::usage("standard input can be read once, and --contexts plans several times")
                         .hint("give the manifest as a file: -f FILE"));
                 }
-                folder = args.out.clone();
             }
             _ => {}
         }
@@ -206,6 +212,7 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
             return Some(FormatSlot::Object(format));
         }
         Command::Plan(plan::Command::Instance(args)) => return Some(FormatSlot::Plan(&mut args.output)),
+        Command::Plan(plan::Command::ResourceSet(args)) => return Some(FormatSlot::Plan(&mut args.output)),
         _ => return None,
     };
     Some(FormatSlot::Plain(plain))

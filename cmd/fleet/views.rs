@@ -188,7 +188,7 @@ struct FoldedCause {
 
 fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<Drawn<'a>> {
     let mut folded: Vec<FoldedCause> = vec![];
-    let (mut well, mut failures) = (vec![], vec![]);
+    let (mut rest, mut failures) = (vec![], vec![]);
     for cluster in clusters {
         if let Some(error) = failure(cluster) {
             failures.push((cluster.context.as_str(), vec![Piece::Failure(failure_line(error))]));
@@ -196,7 +196,7 @@ fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<Dr
             let view = printed_json(cluster);
             let causes = fields::items(&view, "/causes");
             if causes.is_empty() {
-                well.push(cluster.context.as_str());
+                rest.push((verdict(&view), cluster.context.as_str()));
             }
             causes.iter().for_each(|cause| fold(&mut folded, cause, cluster));
         }
@@ -204,14 +204,24 @@ fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<Dr
     folded.sort_by_key(|cause| Reverse((cause.clusters.len(), cause.affected)));
     let now = Timestamp::now();
     let mut lines: String = folded.iter().map(|cause| cause.lines(of, is_wide, now)).collect();
-    if !well.is_empty() {
-        let names = if is_wide { well.join(", ") } else { first_names(&well) };
-        lines.push_str(&format!("{}: nothing fails: {names}\n", share(well.len(), of)));
+    for (words, is_meant) in WITHOUT_CAUSES {
+        let names: Vec<&str> = rest.iter().filter(|(verdict, _)| is_meant(*verdict)).map(|(_, name)| *name).collect();
+        if !names.is_empty() {
+            let shown = if is_wide { names.join(", ") } else { first_names(&names) };
+            lines.push_str(&format!("{}: {words}: {shown}\n", share(names.len(), of)));
+        }
     }
     let mut drawn = vec![("", vec![Piece::Text(lines)])];
     drawn.extend(failures);
     drawn
 }
+
+/// How clusters in which no cause was found are told apart.
+const WITHOUT_CAUSES: [(&str, fn(HealthVerdict) -> bool); 3] = [
+    (WITHOUT_FLUX, |verdict| verdict == HealthVerdict::NotInstalled),
+    ("not allowed to read what decides it", |verdict| verdict == HealthVerdict::Unknown),
+    ("nothing fails", |verdict| !matches!(verdict, HealthVerdict::NotInstalled | HealthVerdict::Unknown)),
+];
 
 fn fold(folded: &mut Vec<FoldedCause>, cause: &Value, cluster: &FleetCluster) {
     let summary = fields::text(cause, "/summary");
@@ -357,14 +367,19 @@ mod tests {
         let clusters = [
             cluster("eu-1", Ok(Exit::Unhealthy), &view("2026-01-01T10:05:00Z", "0123abcd")),
             cluster("eu-2", Ok(Exit::Unhealthy), &view("2026-01-01T10:02:00Z", "4567abcd")),
-            cluster("us-1", Ok(Exit::Done), &json!({"causes": []})),
+            cluster("us-1", Ok(Exit::Done), &json!({"verdict": "ready", "causes": []})),
+            cluster("us-2", Ok(Exit::Denied), &json!({"verdict": "unknown", "causes": []})),
+            cluster("us-3", Ok(Exit::ApiMissing), &json!({"verdict": "notInstalled", "causes": []})),
             cluster("dead", unreachable(), &Value::Null),
         ];
         let text = drawn(FleetView::Causes, &clusters);
-        let first = "2 of 4 clusters: the registry rejects the token for main@sha1:0123abcd (CredentialsRejected), first in eu-2 ";
+        let first = "2 of 6 clusters: the registry rejects the token for main@sha1:0123abcd (CredentialsRejected), first in eu-2 ";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("  eu-1, eu-2: takes down 6 objects\n"), "{text}");
-        assert!(text.contains("1 of 4 clusters: nothing fails: us-1\n"), "{text}");
+        let rest = ["nothing fails: us-1", "not allowed to read what decides it: us-2", "Flux is not installed: us-3"];
+        for line in rest {
+            assert!(text.contains(&format!("1 of 6 clusters: {line}\n")), "{text}");
+        }
         assert!(text.contains("dead   ✗ cannot reach the server"), "{text}");
     }
 

@@ -102,6 +102,13 @@ impl TableWriter {
         self.widths.first().copied().unwrap_or_default()
     }
 
+    /// Makes the first column at least this wide.
+    pub fn widen_first(&mut self, width: usize) {
+        if let Some(first) = self.widths.first_mut() {
+            *first = width.max(*first);
+        }
+    }
+
     /// Makes the columns as wide as these rows need, before the first of them is drawn: rows that are drawn in several pages stand
     /// below each other then.
     pub fn measure(&mut self, rows: &[Vec<Cell>]) {

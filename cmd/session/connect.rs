@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use flux_operator::cluster::{
     Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginRuns,
@@ -15,6 +15,8 @@ use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment};
 
 /// Users of several contexts are often the same, and their plugins may take seconds.
 static PLUGIN_RUNS: LazyLock<PluginRuns> = LazyLock::new(PluginRuns::default);
+/// The kubeconfig of a command for many clusters, read once.
+static SHARED_KUBECONFIG: OnceLock<KubeconfigSource> = OnceLock::new();
 
 /// Prepares access to the cluster that flags, environment and kubeconfig select; `context` is the name of a context,
 /// `None` the current one. Opens no connection.
@@ -29,7 +31,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
     // A single call must not exceed the limit of the whole command.
     let limit = flags.request_timeout.0;
     let options = ConnectOptions {
-        kubeconfig: kubeconfig(flags),
+        kubeconfig: SHARED_KUBECONFIG.get().cloned().unwrap_or_else(|| kubeconfig(flags)),
         overrides: overrides(flags, context),
         proxy: environment::proxy(),
         in_cluster: in_cluster(),
@@ -87,7 +89,7 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
 /// The namespace of the chosen context, for commands that use no cluster; a kubeconfig that cannot be used counts as none.
 pub fn context_namespace(flags: &GlobalArgs) -> Option<String> {
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags)).ok()?;
-    flux_operator::cluster::kubeconfig::namespace(config, flags.context.as_deref())
+    flux_operator::cluster::kubeconfig::namespace(&config, flags.context.as_deref())
 }
 
 /// Returns the available contexts; empty if the kubeconfig is unusable.
@@ -96,13 +98,20 @@ pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
     config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
 }
 
-/// The contexts there are, with the addresses of their servers.
+/// Returns the contexts with the addresses of their servers. Later connections of the process use the kubeconfig as it was read here.
 ///
 /// # Errors
 /// Failed, when the kubeconfig cannot be used.
-pub fn contexts_with_servers(flags: &GlobalArgs) -> Result<Vec<(String, String)>, CliError> {
-    let contexts = flux_operator::cluster::contexts_with_servers(&kubeconfig(flags));
-    contexts.map_err(|reason| CliError::failed("cannot read the contexts of the kubeconfig").caused_by(&reason))
+pub async fn contexts_with_servers(shell: &Shell) -> Result<Vec<(String, String)>, CliError> {
+    let source = kubeconfig(shell.global());
+    let read = move || flux_operator::cluster::kubeconfig::read(&source);
+    let config = shell
+        .read_input("the kubeconfig", read)
+        .await?
+        .map_err(|reason| CliError::failed("cannot read the contexts of the kubeconfig").caused_by(&reason))?;
+    let contexts = flux_operator::cluster::contexts_with_servers(&config);
+    let _ = SHARED_KUBECONFIG.set(KubeconfigSource::Loaded(config));
+    Ok(contexts)
 }
 
 fn overrides(flags: &GlobalArgs, context: Option<&str>) -> Overrides {

@@ -6,7 +6,7 @@ use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
 pub mod instance;
-mod resourceset;
+pub mod resourceset;
 pub mod view;
 
 /// Show what an apply would change

@@ -129,11 +129,7 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
 
 /// The contexts of a kubeconfig with the addresses of their servers, in the order of the files; a context without a cluster has
 /// an empty address.
-///
-/// # Errors
-/// The kubeconfig cannot be read.
-pub fn contexts_with_servers(source: &KubeconfigSource) -> Result<Vec<(String, String)>, Reason> {
-    let config = kubeconfig::read(source)?;
+pub fn contexts_with_servers(config: &Kubeconfig) -> Vec<(String, String)> {
     let server = |cluster: &str| {
         let cluster = config.clusters.iter().find(|one| one.name == cluster)?.cluster.as_ref()?;
         cluster.server.as_deref().map(shown_server)
@@ -142,11 +138,11 @@ pub fn contexts_with_servers(source: &KubeconfigSource) -> Result<Vec<(String, S
         let server = context.context.as_ref().and_then(|context| server(&context.cluster));
         (context.name.clone(), server.unwrap_or_default())
     };
-    Ok(config.contexts.iter().map(of_context).collect())
+    config.contexts.iter().map(of_context).collect()
 }
 
 async fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
-    let config: Kubeconfig = match options.kubeconfig.may_block() {
+    let config = match options.kubeconfig.may_block() {
         true => {
             let source = options.kubeconfig.clone();
             let read = tokio::task::spawn_blocking(move || kubeconfig::read(&source)).await;
@@ -154,12 +150,13 @@ async fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
         }
         false => kubeconfig::read(&options.kubeconfig)?,
     };
-    if let Some(target) = kubeconfig::choose(config, &options.overrides)? {
+    if let Some(target) = kubeconfig::choose(&config, &options.overrides)? {
         return Ok(target);
     }
     let looked_in = match &options.kubeconfig {
         KubeconfigSource::File(path) => vec![path.display().to_string()],
         KubeconfigSource::List(paths) => paths.iter().map(|p| p.display().to_string()).collect(),
+        KubeconfigSource::Loaded(_) => vec![],
     };
     let in_cluster = options.in_cluster.as_ref().ok_or(Reason::NoCluster { looked_in })?;
     pod_target(in_cluster, &options.overrides)

@@ -7,6 +7,7 @@
 //! <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,6 +26,9 @@ pub enum KubeconfigSource {
     File(PathBuf),
     /// A list such as `KUBECONFIG` or the default location; missing files are skipped.
     List(Vec<PathBuf>),
+    /// A kubeconfig that was read before. Connections to many clusters share it: a pipe can be read once only, and a file with
+    /// hundreds of contexts takes long.
+    Loaded(Arc<Kubeconfig>),
 }
 
 impl KubeconfigSource {
@@ -33,6 +37,7 @@ impl KubeconfigSource {
         let paths = match self {
             KubeconfigSource::File(path) => std::slice::from_ref(path),
             KubeconfigSource::List(paths) => paths,
+            KubeconfigSource::Loaded(_) => return false,
         };
         paths.iter().any(|path| std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()))
     }
@@ -68,9 +73,10 @@ pub(super) struct ConnectionTarget {
 ///
 /// # Errors
 /// A named file that cannot be read, or any file that is not a kubeconfig.
-pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
+pub fn read(source: &KubeconfigSource) -> Result<Arc<Kubeconfig>, Reason> {
     match source {
-        KubeconfigSource::File(path) => read_file(path),
+        KubeconfigSource::Loaded(config) => Ok(config.clone()),
+        KubeconfigSource::File(path) => read_file(path).map(Arc::new),
         KubeconfigSource::List(paths) => {
             let mut merged = Kubeconfig::default();
             for path in paths.iter().filter(|p| !p.as_os_str().is_empty()) {
@@ -80,16 +86,16 @@ pub fn read(source: &KubeconfigSource) -> Result<Kubeconfig, Reason> {
                     merged = merge(merged, read_file(path)?, path)?;
                 }
             }
-            Ok(merged)
+            Ok(Arc::new(merged))
         }
     }
 }
 
 /// Returns the namespace of a context, or of the current one; an empty one counts as none.
-pub fn namespace(config: Kubeconfig, context: Option<&str>) -> Option<String> {
-    let name = context.map(str::to_owned).or(config.current_context)?;
-    let context = config.contexts.into_iter().find(|c| c.name == name)?.context?;
-    context.namespace.filter(|n| !n.is_empty())
+pub fn namespace(config: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(config.current_context.as_deref())?;
+    let context = config.contexts.iter().find(|c| c.name == name)?.context.as_ref()?;
+    context.namespace.clone().filter(|n| !n.is_empty())
 }
 
 /// The names of the contexts, in the order of the files.
@@ -331,7 +337,7 @@ fn unusable(path: &Path, problem: &str) -> Reason {
 }
 
 /// Selects context, cluster and user, and applies the flags. Returns `None` if nothing names a cluster.
-pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<ConnectionTarget>, Reason> {
+pub(super) fn choose(config: &Kubeconfig, overrides: &Overrides) -> Result<Option<ConnectionTarget>, Reason> {
     let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let name = overrides.context.clone().filter(|n| !n.is_empty());
     let name = name.or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
@@ -549,7 +555,7 @@ mod tests {
     }
 
     fn target(overrides: Overrides) -> ConnectionTarget {
-        choose(two_contexts(), &overrides).unwrap().unwrap()
+        choose(&two_contexts(), &overrides).unwrap().unwrap()
     }
 
     #[test]
@@ -568,7 +574,7 @@ mod tests {
 
     #[test]
     fn an_unknown_context_lists_the_known_ones() {
-        let reason = choose(two_contexts(), &Overrides { context: Some("c".into()), ..Overrides::default() }).err();
+        let reason = choose(&two_contexts(), &Overrides { context: Some("c".into()), ..Overrides::default() }).err();
         assert_eq!(reason, Some(Reason::ContextNotFound { name: "c".into(), known: vec!["a".into(), "b".into()] }));
     }
 
@@ -576,8 +582,8 @@ mod tests {
     fn contexts_without_a_current_one_are_an_error_and_no_contexts_are_no_cluster() {
         let mut config = two_contexts();
         config.current_context = None;
-        assert!(matches!(choose(config, &Overrides::default()), Err(Reason::NoCurrentContext { .. })));
-        assert!(choose(Kubeconfig::default(), &Overrides::default()).unwrap().is_none());
+        assert!(matches!(choose(&config, &Overrides::default()), Err(Reason::NoCurrentContext { .. })));
+        assert!(choose(&Kubeconfig::default(), &Overrides::default()).unwrap().is_none());
     }
 
     #[test]
@@ -587,7 +593,7 @@ mod tests {
                 "current-context: a\ncontexts: [{{name: a, context: {{cluster: one, user: ghost}}}}]\n\
                  clusters: [{{name: one, cluster: {{server: '{server}'}}}}]\nusers: []\n"
             );
-            choose(config(&text), overrides).err().map(|reason| reason.to_string())
+            choose(&config(&text), overrides).err().map(|reason| reason.to_string())
         };
         let plain = Overrides::default();
         let error = without("https://one", &plain).unwrap_or_default();
@@ -619,7 +625,7 @@ mod tests {
     #[test]
     fn a_server_alone_needs_no_kubeconfig() {
         let flags = Overrides { server: Some("https://x".into()), ..Overrides::default() };
-        let target = choose(Kubeconfig::default(), &flags).unwrap().unwrap();
+        let target = choose(&Kubeconfig::default(), &flags).unwrap().unwrap();
         assert_eq!((target.context, target.cluster.server.as_deref()), (None, Some("https://x")));
     }
 
@@ -674,7 +680,7 @@ mod tests {
         let file = folder.path().join("config");
         let read = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
-            read(&KubeconfigSource::File(file.clone())).map(|config| config.current_context)
+            read(&KubeconfigSource::File(file.clone())).map(|config| config.current_context.clone())
         };
         let text = "current-context: ähre\n";
         for (mark, order) in [([0xFF, 0xFE], u16::to_le_bytes as fn(u16) -> [u8; 2]), ([0xFE, 0xFF], u16::to_be_bytes)]
@@ -698,7 +704,7 @@ mod tests {
     }
 
     /// Reads a text like a kubeconfig file.
-    fn read_text(text: &str) -> Result<Kubeconfig, String> {
+    fn read_text(text: &str) -> Result<Arc<Kubeconfig>, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
         std::fs::write(&file, text).unwrap();
@@ -800,7 +806,7 @@ mod tests {
                 "current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
                  clusters: [{{name: k, cluster: {{server: 'https://x', {cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
             );
-            choose(read_text(&text).unwrap(), flags).map(Option::unwrap).map_err(|reason| reason.to_string())
+            choose(&read_text(&text).unwrap(), flags).map(Option::unwrap).map_err(|reason| reason.to_string())
         };
         let none = Overrides::default();
         let exec = |more: &str| format!("exec: {{command: x, {more}}}");

@@ -1,6 +1,6 @@
 //! `--contexts`: one command, many clusters, some of which are away.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -108,6 +108,12 @@ fn twenty_clusters_are_shown_in_order_and_each_that_fails_costs_its_own_row() {
     let heading = run.stdout.lines().next().unwrap();
     assert!(heading.starts_with("CLUSTER ") && heading.contains(" NAMESPACE "), "{heading}");
     assert_eq!(run.stdout.matches("CLUSTER").count(), 1);
+    let offset = |line: &str| {
+        let name = line.find(' ').unwrap();
+        name + line[name..].find(|c| c != ' ').unwrap()
+    };
+    let offsets: Vec<usize> = run.stdout.lines().map(offset).collect();
+    assert!(offsets.iter().all(|one| *one == offsets[0]), "lines of errors stand under the rows: {}", run.stdout);
     let row = |context: &str| run.stdout.lines().find(|line| line.starts_with(&format!("{context} "))).unwrap();
     assert!(row("c05").contains(" True ") && row("slow").contains(" True "));
     assert!(row("dead").contains("✗ ") && row("dead").contains("cannot be reached"), "{}", row("dead"));
@@ -185,7 +191,7 @@ fn names_and_columns_have_the_cluster_first_and_errors_are_talk() {
     assert_eq!(lines, [["a", name], ["cc", name]]);
     assert!(run.stderr.contains("warning: dead: "), "{}", run.stderr);
     let run = world.run("get ks -A --contexts * -o custom-columns=N:.metadata.name --no-headers").exits(8);
-    assert_eq!(run.stdout, "a    app\ncc   app\n");
+    assert_eq!(run.stdout, "a      app\ncc     app\n");
 }
 
 #[test]
@@ -248,9 +254,21 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
         ("get ks -A --contexts * --context a", "--context cannot be used together"),
         ("get ks -A --contexts * --token t", "--token cannot be used together"),
         ("plan -f - --contexts *", "standard input can be read once"),
+        ("plan rset -f - --contexts *", "standard input can be read once"),
     ] {
         world.run(line).exits(2).stderr_has(told);
     }
+}
+
+#[test]
+fn a_kubeconfig_from_a_pipe_is_read_once_for_all_clusters() {
+    let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Well)]);
+    let mut command = command(&["get", "ks", "-A", "--contexts", "*", "--kubeconfig", "/dev/stdin"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let config = std::fs::read(world.path("kubeconfig")).unwrap();
+    child.stdin.take().unwrap().write_all(&config).unwrap();
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!(contexts_of(&run.exits(0).stdout), ["a", "b"]);
 }
 
 #[test]
@@ -289,26 +307,32 @@ fn views_of_many_clusters_fold_and_sort() {
         ("x", failing("x")),
         ("y", failing("y")),
         ("dead", cluster("dead", FakeBehaviour::Dead)),
+        ("bare", cluster("bare", FakeBehaviour::WithoutFlux)),
+        ("jane", cluster("jane", FakeBehaviour::WithoutRights)),
     ]);
     let why = world.run("why --contexts *").exits(7);
     let first = why.stdout.lines().next().unwrap_or_default();
-    assert!(first.starts_with("2 of 4 clusters: ") && first.contains("first in x"), "{}", why.stdout);
+    assert!(first.starts_with("2 of 6 clusters: ") && first.contains("first in x"), "{}", why.stdout);
     assert!(why.stdout.contains("  x, y: takes down 2 objects"), "{}", why.stdout);
-    assert!(why.stdout.contains("1 of 4 clusters: nothing fails: well"), "{}", why.stdout);
+    for line in ["nothing fails: well", "Flux is not installed: bare", "not allowed to read what decides it: jane"] {
+        assert!(why.stdout.contains(&format!("1 of 6 clusters: {line}")), "{}", why.stdout);
+    }
     assert!(why.stdout.lines().any(|line| line.starts_with("dead ") && line.contains('✗')), "{}", why.stdout);
+    let talk = why.stderr.lines().filter(|line| line.starts_with("jane: ")).count();
+    assert!(talk <= 6 && why.stderr.contains("more lines; `--context jane` prints all"), "{}", why.stderr);
     let status = world.run("status --contexts *").exits(7);
     let order = contexts_of(&status.stdout);
-    assert_eq!(order, ["dead", "x", "y", "well"], "the worst first: {}", status.stdout);
+    assert_eq!(order, ["dead", "bare", "x", "y", "jane", "well"], "the worst first: {}", status.stdout);
     let version = world.run("version --contexts well,x").exits(0);
     assert!(version.stdout.starts_with("CLUSTER   FLUX     OPERATOR   KUBERNETES"), "{}", version.stdout);
     assert_eq!(version.stdout.matches("v1.36.1").count(), 2);
     let check = world.run("check --contexts well,x").exits(1);
     assert!(check.stdout.lines().any(|line| line.starts_with("x ") && line.contains(" fail ")), "{}", check.stdout);
     let page = world.path("page.html");
-    world.run("report page.html --contexts *").exits(8);
+    world.run("report page.html --contexts well,x,y,dead").exits(8);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<title>Flux on 4 clusters</title>") && html.matches("<details id=").count() == 3, "{html}");
-    world.run("report page.html --contexts *").exits(1).stderr_has("the file exists");
+    world.run("report page.html --contexts well,x,y,dead").exits(1).stderr_has("the file exists");
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! How many clusters a process can ask at once before it runs out of file descriptors.
+
+use crate::terminal::Shell;
+
+/// Descriptors of a cluster that is asked: its event loop, its connections, and the pipes of a credential plugin.
+const OF_ONE_CLUSTER: u64 = 12;
+/// Descriptors of everything else.
+const OF_THE_PROCESS: u64 = 24;
+
+/// Returns how many clusters are asked at once: as many as the user wants, or as many as the limit of open files allows, which is
+/// raised as far as the system lets a process raise it.
+pub fn parallel(wanted: usize, shell: &Shell) -> usize {
+    let possible = possible(raised_limit(wanted));
+    if possible < wanted {
+        shell.warn(&format!("asking {possible} clusters at once, not {wanted}: raise `ulimit -n` for more"));
+    }
+    wanted.min(possible)
+}
+
+/// The clusters that a limit of open files allows; `None` is no limit.
+fn possible(limit: Option<u64>) -> usize {
+    let clusters = limit.map(|limit| limit.saturating_sub(OF_THE_PROCESS) / OF_ONE_CLUSTER);
+    clusters.map_or(usize::MAX, |clusters| usize::try_from(clusters).unwrap_or(usize::MAX).max(1))
+}
+
+#[cfg(unix)]
+fn raised_limit(clusters: usize) -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = OF_THE_PROCESS + OF_ONE_CLUSTER * u64::try_from(clusters).unwrap_or(u64::MAX / OF_ONE_CLUSTER - 2);
+    let current = limit.current.filter(|current| *current < wanted)?;
+    let raised = limit.maximum.map_or(wanted, |most| most.min(wanted)).max(current);
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }) {
+        Ok(()) => Some(raised),
+        Err(_) => Some(current),
+    }
+}
+
+#[cfg(not(unix))]
+fn raised_limit(_clusters: usize) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_open_files_allows_so_many_clusters_and_at_least_one() {
+        assert_eq!([None, Some(1024), Some(64), Some(3)].map(possible), [usize::MAX, 83, 3, 1]);
+    }
+}
