@@ -80,6 +80,11 @@ fn the_tables_of_masterminds_ranges_hold() {
     let mut count = 0;
     for (range, version, expected) in rows {
         count += 1;
+        // An empty range is a mistake here, where a field that is left out has a default.
+        if range.is_empty() {
+            assert!(range.parse::<VersionRange>().is_err());
+            continue;
+        }
         let matches = range.parse::<VersionRange>().ok().zip(parse_version_lenient(&version));
         let matches = matches.map(|(range, version)| range.matches(&version));
         if matches != Some(expected) {

@@ -169,7 +169,7 @@ fn a_server_marked_as_an_authority_is_trusted_where_a_trusted_authority_issued_i
     // Same names and issuer, but another key.
     refusal(&server.serves(), &Pair::authority().pem);
     refusal(&Pair::authority().issue(make_authority).serves(), &authority.pem);
-    // What a server has signed.
+    // The issuer is trusted as a server only.
     let plain = authority.issue(|_| {});
     refusal(&plain.issue(make_authority).serves(), &plain.pem);
     let expired = |params: &mut CertificateParams| params.not_after = date_time_ymd(2029, 12, 31);
