@@ -14,6 +14,7 @@ pub mod components;
 pub mod debug;
 pub mod events;
 pub mod health;
+mod health_checks;
 pub mod impact;
 pub mod instance;
 pub mod inventory;

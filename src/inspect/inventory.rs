@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::health_checks;
 use super::read::snapshot::Snapshot;
 use super::resource_set;
 use crate::api::kinds::CRD;
 use crate::api::{InventoryOwner, OwnerKind, takeover, well_known};
 use crate::k8s::documentation::is_documentation;
 use crate::k8s::fields;
-use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::{ObjectId, diff};
 
@@ -143,7 +143,7 @@ pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) ->
         desired.into_iter().flatten().map(|object| (ObjectId::of(object), object)).collect();
     owned_so_far(snapshot, instance)
         .into_iter()
-        .map(|(reference, live)| row(snapshot, reference, live, &desired))
+        .map(|(reference, live)| row(snapshot, instance, reference, live, &desired))
         .collect()
 }
 
@@ -158,19 +158,20 @@ pub(super) fn drifted(snapshot: &Snapshot, instance: &Value, desired: &[Value]) 
     }
     let desired = desired.iter().map(|object| (ObjectId::of(object), object)).collect();
     let applied = entries(instance).into_iter().filter(|id| !is_definition(id));
-    let rows = applied.map(|id| row(snapshot, id.clone(), snapshot.get_ref(&id), &desired));
+    let rows = applied.map(|id| row(snapshot, instance, id.clone(), snapshot.get_ref(&id), &desired));
     rows.filter(|row| matches!(row.drift, Drift::Drifted | Drift::Missing)).count()
 }
 
 fn row(
     snapshot: &Snapshot,
+    owner: &Value,
     reference: ObjectId,
     live: Option<&Value>,
     desired: &BTreeMap<ObjectId, &Value>,
 ) -> InventoryRow {
     let (status, message, drift, fields) = match live {
         Some(live) => {
-            let health = kstatus::compute(live);
+            let health = health_checks::health_of(owner, live);
             let fields = desired.get(&reference).map(|wanted| differences(wanted, live)).unwrap_or_default();
             let (wording, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|path| is_documentation(path));
             let drift = match (fields.is_empty(), wording.is_empty()) {

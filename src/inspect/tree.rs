@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::components;
+use super::health_checks;
 use super::inventory;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{self, POD};
@@ -166,7 +167,14 @@ fn children(
             .into_iter()
             .filter(|(reference, _)| *reference != ObjectId::of(owner))
             .filter(|(r, _)| !options.compact || kinds::of(&r.group, &r.kind).is_some())
-            .map(|(reference, live)| node(snapshot, reference, live, seen, options, depth))
+            .map(|(reference, live)| {
+                let mut node = node(snapshot, reference, live, seen, options, depth);
+                if let Some(health) = live.and_then(|live| health_checks::by_expressions(owner, live)) {
+                    node.status = Some(health.status);
+                    node.message = if health.is_current() { String::new() } else { health.message };
+                }
+                node
+            })
             .collect(),
         _ => vec![],
     }
@@ -241,6 +249,20 @@ mod tests {
         let tree = |object: &Value| reconciler(&Snapshot::of_dump([]), object, TreeOptions::default());
         assert_eq!(lines(&tree(&failing("BuildFailed")), ""), ["Kustomization/fs/web Failed it fails"]);
         assert_eq!(lines(&tree(&failing("DependencyNotReady")), ""), ["Kustomization/fs/web InProgress it fails"]);
+    }
+
+    #[test]
+    fn an_object_with_health_check_expressions_shows_the_part_that_is_false() {
+        let owner = json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": "app", "namespace": "fs"},
+            "spec": {"healthCheckExprs": [{"apiVersion": "v1", "kind": "ConfigMap", "current": "data.phase == 'up'"}]},
+            "status": {"inventory": {"entries": [{"id": "apps_a__ConfigMap", "v": "v1"}]}}});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "apps"},
+            "data": {"phase": "down"}});
+        let snapshot = Snapshot::of_dump([map]);
+        let text = lines(&reconciler(&snapshot, &owner, TreeOptions::default()), "");
+        let says = "the health check expression current is false: data.phase == 'up' is not true: data.phase is 'down'";
+        assert_eq!(text[1], format!("  ConfigMap/apps/a InProgress {says}"));
     }
 
     #[test]

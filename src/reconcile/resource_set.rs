@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run        one reconciliation, from its dependencies to its status
-//!   dependencies, ready_expression   what has to be there first
+//!   dependencies                     objects that have to be there first
 //!   desired                          inputs -> templates -> data -> objects
 //!     inputs                         its own, and what providers have exported
 //!     referenced_data                copyFrom, checksumFrom, convertKubeConfigFrom
@@ -18,7 +18,6 @@ mod failure;
 mod finalize;
 mod inputs;
 mod preview;
-mod ready_expression;
 mod referenced_data;
 mod run;
 mod texts;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use flux_operator_expression::{Expression, FalsePart};
 use jiff::SignedDuration;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::{
 use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::format::go_duration;
-use crate::inspect::{inventory, resource_set, trace};
+use crate::inspect::{health_checks, inventory, resource_set, trace};
 use crate::k8s::fields::Condition;
 use crate::k8s::{ObjectId, fields, kstatus};
 
@@ -355,6 +356,7 @@ impl<'a> Walk<'a> {
             );
         }
         let mut expression = String::new();
+        let mut found: Vec<String> = vec![];
         for (reference, condition) in depends_on(object) {
             match self.dependency(&reference) {
                 Some(dependency) => {
@@ -373,7 +375,13 @@ impl<'a> Walk<'a> {
                 None => {}
             }
             if let Some(condition) = condition {
+                let dependency = self.dependency(&reference);
+                let parts = dependency.and_then(|dependency| false_parts(object, dependency, &condition));
+                if parts.as_ref().is_some_and(Vec::is_empty) {
+                    continue;
+                }
                 expression = format!("readyExpr of {reference}: {condition}");
+                found = parts.unwrap_or_default().iter().map(ToString::to_string).collect();
             }
         }
         if let Some(cause) = self.source(object) {
@@ -386,7 +394,8 @@ impl<'a> Walk<'a> {
         let reason = if expression.is_empty() { Reason::InProgress } else { Reason::DependencyNotReady };
         let cause = Cause::new(reason, object, summary)
             .evidence("condition", reported.message(), reported.changed())
-            .evidence("spec", expression, None);
+            .evidence("spec", expression, None)
+            .evidence("status", found.join("; "), None);
         let cause = self.with_ruled_out(cause, self.steps.len().saturating_sub(1));
         Some(cause.next(NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false }))
     }
@@ -491,7 +500,10 @@ impl<'a> Walk<'a> {
         let mut on_its_way = None;
         for id in named.collect::<Vec<_>>() {
             let cause = match self.snapshot.get_ref(&id) {
-                Some(live) => self.object(live),
+                Some(live) => {
+                    let deeper = self.object(live).filter(|cause| cause.reason != Reason::InProgress);
+                    deeper.or_else(|| self.health_check(object, live)).or_else(|| self.object(live))
+                }
                 None if self.is_absent(&id) => {
                     let summary = format!("{} {} is not in the cluster", id.kind, id.name);
                     let reconcile =
@@ -511,6 +523,12 @@ impl<'a> Walk<'a> {
         if on_its_way.is_some() {
             return on_its_way;
         }
+        for id in &entries {
+            let live = if self.has_health_check(object, id) { self.snapshot.get_ref(id) } else { None };
+            if let Some(cause) = live.and_then(|live| self.health_check(object, live)) {
+                return Some(cause);
+            }
+        }
         for live in self.workloads(object, &entries) {
             if kstatus::compute(live).is_current() {
                 continue;
@@ -520,6 +538,24 @@ impl<'a> Walk<'a> {
             }
         }
         None
+    }
+
+    /// Whether an object has expressions for the health of another one.
+    fn has_health_check(&self, owner: &Value, id: &ObjectId) -> bool {
+        fields::items(owner, "/spec/healthCheckExprs").iter().any(|entry| fields::text(entry, "/kind") == id.kind)
+    }
+
+    /// The cause that an object is not healthy by the expressions of its owner; `None` where it is, or there are none.
+    fn health_check(&mut self, owner: &Value, live: &Value) -> Option<Cause> {
+        let health = health_checks::by_expressions(owner, live).filter(|health| !health.is_current())?;
+        self.step(live, Some(false), health.message.clone());
+        let summary = format!("it is not healthy by the expressions of {}", ObjectId::of(owner));
+        Some(
+            Cause::new(Reason::HealthCheckFailed, live, summary)
+                .evidence("status", health.message, None)
+                .next(NextStep::Describe(ObjectId::of(live)))
+                .next(NextStep::Edit(ObjectId::of(owner))),
+        )
     }
 
     /// What makes pods among what an object applied.
@@ -609,6 +645,12 @@ impl<'a> Walk<'a> {
                     self.steps.push(super::WalkStep { object: id.clone(), ok: Some(false), says: "not found".into() });
                     return Some(gone(id, &own));
                 }
+                // An object that its owner judges by expressions has no other health.
+                Some(live) if self.has_health_check(object, &id) => {
+                    if let Some(cause) = self.health_check(object, live) {
+                        return Some(cause);
+                    }
+                }
                 Some(live) if !kstatus::compute(live).is_current() => {
                     if let Some(cause) = self.object(live).filter(|cause| cause.reason != Reason::InProgress) {
                         return Some(cause);
@@ -669,6 +711,23 @@ fn depends_on(object: &Value) -> Vec<(ObjectId, Option<String>)> {
         (id.at(fields::version(dependency)), fields::some_text(dependency, "/readyExpr").map(str::to_owned))
     });
     dependencies.collect()
+}
+
+/// The parts of a `readyExpr` that are not true for a dependency; `None` where that cannot be determined.
+///
+/// A ResourceSet sees the fields of the dependency, a Kustomization and a HelmRelease see it as `dep` and themselves as
+/// `self` (<https://fluxcd.io/flux/components/kustomize/kustomizations/#dependency-ready-expression>).
+fn false_parts(object: &Value, dependency: &Value, expression: &str) -> Option<Vec<FalsePart>> {
+    // The values of a Secret are not read.
+    if fields::kind(dependency) == "Secret" {
+        return None;
+    }
+    let expression = Expression::parse(expression).ok()?;
+    if resource_set::is_resource_set(object) {
+        return Some(expression.explain(dependency.as_object()?));
+    }
+    let both = [("dep", dependency), ("self", object)].map(|(name, object)| (name.to_owned(), object.clone()));
+    Some(expression.explain(&both.into_iter().collect()))
 }
 
 /// The objects whose content an object works on.

@@ -173,7 +173,7 @@ async fn plan_of(
 async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String> {
     let dependencies = set.spec.depends_on.as_deref().unwrap_or_default();
     let checked = match dependencies::parse(dependencies) {
-        Ok(()) => dependencies::check(cluster, dependencies).await,
+        Ok(parsed) => dependencies::check(cluster, &set.id().namespace, &parsed).await,
         Err(error) => Err(error),
     };
     checked.err().map(|error| format!("nothing is applied for now: {error}")).into_iter().collect()

@@ -291,8 +291,10 @@ impl<'a> SetRun<'a> {
 
     async fn work(&mut self) -> Result<(), Stop> {
         let dependencies = self.set.spec.depends_on.clone().unwrap_or_default();
-        dependencies::parse(&dependencies).map_err(|error| ResourceSetFailure::expression(&error))?;
-        let checked = dependencies::check(self.cluster, &dependencies).await;
+        let dependencies =
+            dependencies::parse(&dependencies).map_err(|error| ResourceSetFailure::expression(&error))?;
+        let namespace = self.set.metadata.namespace.clone().unwrap_or_default();
+        let checked = dependencies::check(self.cluster, &namespace, &dependencies).await;
         checked.map_err(|error| ResourceSetFailure::dependency(&error))?;
         self.begin(Stage::Build, 0);
         let desired = desired::make(self.cluster, &self.applier, &self.set, &mut self.sources).await?;

@@ -363,14 +363,29 @@ async fn steps_wait_and_data_is_copied(cluster: TestCluster) {
     assert_eq!(json!(history.metadata), json!({"inputs": "0", "resources": "3", "steps": "2"}));
     let events = sets.events().await;
     assert!(events.iter().any(|(_, text)| text.starts_with("step \"pre\": Secret/apps/copy created\n")), "{events:?}");
-    // An expression is refused rather than ignored.
-    let mut with_expression = spec;
-    with_expression["dependsOn"][0]["ready"] = true.into();
-    with_expression["dependsOn"][0]["readyExpr"] = "data.x == '1'".into();
-    sets.set("steps", json!({}), with_expression).await;
+    // An expression decides, and one with a mistake is told at once.
+    let with_expression = |expression: &str| {
+        let mut spec = spec.clone();
+        spec["dependsOn"][0]["ready"] = true.into();
+        spec["dependsOn"][0]["readyExpr"] = expression.into();
+        spec
+    };
+    sets.set("steps", json!({}), with_expression("data.x == '1'")).await;
+    let waiting = sets.run("steps").await;
+    assert_eq!(waiting.reason, "DependencyNotReady");
+    assert!(waiting.message.contains("failed to evaluate the CEL expression 'data.x == '1'': "), "{}", waiting.message);
+    let gate = |x: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gate", "namespace": APPS}, "data": {"x": x}});
+    sets.world.apply_as("test-author", gate("0")).await;
+    sets.set("steps", json!({}), with_expression("data.x == '1'")).await;
+    let not_ready =
+        "Retrying dependency check: dependency v1/ConfigMap/apps/gate not ready: expression 'data.x == '1''";
+    assert_eq!(sets.run("steps").await.message, not_ready);
+    sets.world.apply_as("test-author", gate("1")).await;
+    sets.ready("steps").await;
+    sets.set("steps", json!({}), with_expression("data.x =")).await;
     let refused = sets.run("steps").await;
-    assert_eq!(refused.reason, "InvalidCELExpression");
-    assert!(refused.message.contains("'data.x == '1''"), "{}", refused.message);
+    assert_eq!((refused.reason.as_str(), refused.next), ("InvalidCELExpression", None));
+    assert!(refused.message.contains("failed to parse the CEL expression 'data.x ='"), "{}", refused.message);
 }
 
 async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {

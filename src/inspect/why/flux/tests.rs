@@ -64,6 +64,43 @@ fn a_provider_that_fails_explains_a_set_that_is_ready_only_when_that_set_is_aske
 }
 
 #[test]
+fn a_health_check_expression_that_is_false_is_named_with_its_value() {
+    let expressions =
+        json!([{"apiVersion": "example.com/v1", "kind": "Database", "current": "status.phase == 'Ready'"}]);
+    let text = "health check failed after 30s: timeout waiting for: [Database/apps/db status: 'InProgress']";
+    let mut app = with(ks("app", "HealthCheckFailed", text), "/spec/healthCheckExprs", expressions);
+    app["status"]["inventory"] = json!({"entries": [{"id": "apps_db_example.com_Database", "v": "v1"}]});
+    let database = |observed: i64| {
+        json!({"apiVersion": "example.com/v1", "kind": "Database", "metadata": {"name": "db", "namespace": "apps", "generation": 2},
+            "status": {"phase": "Lost", "observedGeneration": observed}})
+    };
+    let says = |database: Value| {
+        let cause = explain(&app, &[database]).cause.unwrap();
+        assert_eq!((cause.reason, cause.object.to_string().as_str()), (Reason::HealthCheckFailed, "Database/apps/db"));
+        cause.evidence[0].text.clone()
+    };
+    assert!(says(database(2)).ends_with("status.phase == 'Ready' is not true: status.phase is 'Lost'"));
+    assert!(says(database(1)).starts_with("status.observedGeneration is 1 and metadata.generation is 2"));
+}
+
+#[test]
+fn an_expression_about_a_dependency_is_named_with_its_value() {
+    let wait = |expression: &str| {
+        let spec = json!({"dependsOn": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": "apps",
+            "ready": true, "readyExpr": expression}]});
+        let set = resource_set(spec, "DependencyNotReady", "Retrying dependency check: x");
+        let gate = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gate", "namespace": "apps"},
+            "data": {"stage": "one"}});
+        explain(&set, &[gate]).cause.unwrap()
+    };
+    let cause = wait("has(data.stage) && data.stage == 'two'");
+    assert_eq!(cause.reason, Reason::DependencyNotReady);
+    let status = cause.evidence.iter().find(|evidence| evidence.from == "status").unwrap();
+    assert_eq!(status.text, "data.stage == 'two' is not true: data.stage is 'one'");
+    assert_eq!(wait("data.stage == 'one'").reason, Reason::InProgress, "it is fulfilled by now");
+}
+
+#[test]
 fn a_template_that_fails_is_placed_in_the_spec_with_its_input_set() {
     let text = "build failed: failed to build resources[0]: failed to execute template: template: resourceset:4:11: x: \
                 map has no entry for key \"a\" (spec.resources[0], line 4, input set 0 (id 7, of ResourceSet/apps/set))\n";
