@@ -15,6 +15,7 @@ mod manifest;
 mod object;
 pub mod offline;
 mod render;
+mod retyped;
 mod selector;
 mod usage;
 mod warning;

@@ -9,6 +9,7 @@ use crate::error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
 use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, Unreadable};
+use crate::retyped::retyped_fields;
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
 
@@ -138,7 +139,7 @@ impl<'b> Builder<'b> {
         let first = self.objects.len();
         let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
         let has_inputs = !self.inputs.is_empty();
-        for index in 0..templates.resources.len() {
+        for (index, resource) in templates.resources.iter().enumerate() {
             let wrapper = match has_inputs {
                 true => format!("{prefix}failed to build resources[{index}]: "),
                 false => format!("{prefix}failed to build resource: "),
@@ -146,6 +147,10 @@ impl<'b> Builder<'b> {
             for origin in self.origins(step, Part::Resource(index)) {
                 let text = self.execute(origin, &wrapper, "template")?;
                 let candidate = self.one_object(origin, &text, &wrapper)?;
+                let input = origin.input.and_then(|index| self.inputs.get(index));
+                for field in input.map(|set| retyped_fields(resource, &candidate.fields, set)).unwrap_or_default() {
+                    self.warn(WarningKind::RetypedInput, field, origin);
+                }
                 if has_inputs {
                     self.take(candidate, &mut seen);
                 } else {

@@ -33,6 +33,8 @@ pub enum WarningKind {
     LongLabel,
     /// Labels or annotations with a value that is not text.
     Metadata,
+    /// A text of an input that YAML reads as a number, a boolean or null.
+    RetypedInput,
     /// Common metadata with an owner label.
     OwnerLabel,
     /// A template whose result differs between runs.
