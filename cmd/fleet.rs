@@ -61,6 +61,9 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
     let flags = shell.global();
     let done = shell.run(async {
         let mut fleet = select(shell).await?;
+        if read.folder.is_some() {
+            plans::check_file_names(fleet.clusters.iter().map(|cluster| cluster.context.as_str()))?;
+        }
         let mut presenter = Presenter::new(read, shell, &fleet);
         let parallel = descriptors::parallel(flags.parallel.into(), shell);
         fleet.run(shell, parallel, command, |fleet| presenter.observe(fleet)).await;

@@ -70,7 +70,7 @@ fn run_for_many(
     arguments: Vec<OsString>,
     shell: &Arc<Shell>,
 ) -> Result<Exit, CliError> {
-    let read = fleet::FleetRead::of(&mut cli.command, given)?;
+    let read = fleet::FleetRead::of(&mut cli.command, shell.command(), given)?;
     let (whole, of_all) = (shell.clone(), read.clone());
     let command: Arc<fleet::ClusterCommand> = Arc::new(move |context, output| {
         let parsed = parse(&arguments, whole.config()).map_err(|_| CliError::usage("cannot read the command line"))?;

@@ -164,7 +164,8 @@ impl<'a> Session<'a> {
         wanted: Wanted,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
-        self.targets_of(wanted, ListOptions::default(), keeps).await
+        let options = ListOptions { without_managers: true, ..ListOptions::default() };
+        self.targets_of(wanted, options, keeps).await
     }
 
     /// The objects a person asked for. Of those that are asked for by kind only the names are read.

@@ -1,5 +1,6 @@
 //! Plans of many clusters: equal ones folded, one file for each cluster, and a summary beside them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use flux_operator::format::json;
@@ -34,6 +35,22 @@ pub fn make_folder(folder: &Path) -> Result<(), CliError> {
             .caused_by(&error)
             .hint("--out names a folder with --contexts: each cluster has a plan of its own")
     })
+}
+
+/// Checks that no two plans would have the same file.
+///
+/// # Errors
+/// Usage, with the two contexts.
+pub fn check_file_names<'a>(contexts: impl Iterator<Item = &'a str>) -> Result<(), CliError> {
+    let mut files: BTreeMap<String, &str> = BTreeMap::new();
+    for context in contexts {
+        let file = file_name(context);
+        if let Some(other) = files.insert(file.clone(), context).filter(|other| *other != context) {
+            return Err(CliError::usage(format!("the plans of {other} and {context} would both be {file}"))
+                .hint("plan them one after the other, each with an --out folder of its own, or rename a context"));
+        }
+    }
+    Ok(())
 }
 
 /// Formats the folded plans, and the clusters without one.
@@ -180,6 +197,14 @@ fn summary(fleet: &FleetRun, folded: &[FoldedPlan<'_>]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Exit;
+
+    #[test]
+    fn contexts_whose_plans_would_be_one_file_are_refused() {
+        assert!(check_file_names(["a/b", "a-b", "c"].into_iter()).is_ok());
+        let error = check_file_names(["a/b", "c", "a:b"].into_iter()).unwrap_err();
+        assert_eq!((error.exit(), error.message()), (Exit::Usage, "the plans of a/b and a:b would both be a_b.plan"));
+    }
 
     #[test]
     fn plans_are_equal_when_the_same_changes_though_objects_have_other_identities() {

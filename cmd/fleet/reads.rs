@@ -61,11 +61,11 @@ const OF_ONE_SERVER: [(&str, &str); 4] =
     [("context", "--context"), ("server", "--server"), ("kube_server", "--kube-server"), ("token", "--token")];
 
 impl FleetRead {
-    /// Reads how a command runs for many clusters; `given` are the flags of its line.
+    /// Reads how a command runs for many clusters; `words` are those of the command, `given` the flags of its line.
     ///
     /// # Errors
     /// Usage: the command writes, asks no cluster, or has a flag that is about one cluster.
-    pub fn of(command: &mut Command, given: &[String]) -> Result<Self, CliError> {
+    pub fn of(command: &mut Command, words: &str, given: &[String]) -> Result<Self, CliError> {
         let is_given = |id: &str| given.iter().any(|one| one == id);
         if let Some((_, flag)) = OF_ONE_SERVER.iter().find(|(id, _)| is_given(id)) {
             return Err(CliError::usage(format!("--contexts and {flag} cannot be used together"))
@@ -99,7 +99,7 @@ impl FleetRead {
             _ => {}
         }
         let headers = headers(command);
-        let Some(slot) = slot(command) else { return Err(refusal(command)) };
+        let Some(slot) = slot(command) else { return Err(refusal(command, words)) };
         let format = match slot {
             FormatSlot::Plain(format) => format.clone(),
             FormatSlot::Object(ObjectFormat::Json) | FormatSlot::Log(LogFormat::Json) => Format::Json,
@@ -238,26 +238,25 @@ fn headers(command: &Command) -> bool {
 }
 
 /// Why a command does not run for many clusters, and the way that there is.
-fn refusal(command: &Command) -> CliError {
+fn refusal(command: &Command, words: &str) -> CliError {
+    let verb = words.split(' ').next().unwrap_or_default();
     let one = "run it for one cluster at a time, with --context";
-    let (verb, why, hint) = match command {
+    let (why, hint) = match command {
         Command::Apply(_) | Command::Install(_) | Command::Rollback(_) | Command::Create(_) => (
-            verb_of(command),
             "writes, and --contexts is for commands that read",
             "plan each cluster with `flux-operator plan -f FILE --contexts PATTERN --out FOLDER`, then carry the plans out one \
              by one with `flux-operator apply --plan FOLDER/CONTEXT.plan --context CONTEXT`",
         ),
-        Command::Bundle(_) => ("bundle", "writes an archive of one cluster", one),
-        Command::Rbac(_) => ("rbac", "rehearses a command on one cluster", one),
-        Command::Check(_) => ("check -f", "reads files and no cluster", "leave --contexts out"),
+        Command::Bundle(_) => ("writes an archive of one cluster", one),
+        Command::Rbac(_) => ("rehearses a command on one cluster", one),
+        Command::Check(_) => ("reads files and no cluster with -f", "leave --contexts out"),
         Command::Build(_)
         | Command::Explain(_)
         | Command::Distribution(_)
         | Command::Artifact(_)
-        | Command::Completion(_) => (verb_of(command), "asks no cluster", "leave --contexts out"),
-        Command::Controller(_) => ("controller", "serves one cluster", "leave --contexts out"),
+        | Command::Completion(_) => ("asks no cluster", "leave --contexts out"),
+        Command::Controller(_) => ("serves one cluster", "leave --contexts out"),
         _ => (
-            verb_of(command),
             "writes, and --contexts is for commands that read",
             "run it for one cluster at a time, with --context; changes of instances can be planned for many with \
              `flux-operator plan -f FILE --contexts PATTERN --out FOLDER`, and each plan carried out with \
@@ -265,27 +264,6 @@ fn refusal(command: &Command) -> CliError {
         ),
     };
     CliError::usage(format!("{verb} {why}")).hint(hint)
-}
-
-fn verb_of(command: &Command) -> &'static str {
-    match command {
-        Command::Apply(_) => "apply",
-        Command::Install(_) => "install",
-        Command::Rollback(_) => "rollback",
-        Command::Create(_) => "create",
-        Command::Build(_) => "build",
-        Command::Explain(_) => "explain",
-        Command::Distribution(_) => "distribution",
-        Command::Artifact(_) => "artifact",
-        Command::Completion(_) => "completion",
-        Command::Reconcile(_) => "reconcile",
-        Command::Suspend(_) => "suspend",
-        Command::Resume(_) => "resume",
-        Command::Delete(_) => "delete",
-        Command::Uninstall(_) => "uninstall",
-        Command::Migrate(_) => "migrate",
-        _ => "this command",
-    }
 }
 
 #[cfg(test)]

@@ -162,6 +162,11 @@ fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
     }
     out.push_str("<div class=\"wide\"><table>\n<tr><th>Cluster</th><th>State</th><th>Flux</th><th>Kubernetes</th><th>First cause</th></tr>\n");
     for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+        let name = match page {
+            Ok(_) => format!("<a href=\"#c{index}\">{}</a>", Text(context)),
+            // Without a page there is no place to lead to.
+            Err(_) => Text(context).to_string(),
+        };
         let (tone, state, flux, kubernetes, cause) = match page {
             Ok(page) => {
                 let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
@@ -174,8 +179,7 @@ fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
         };
         writeln!(
             out,
-            "<tr><td><a href=\"#c{index}\">{}</a></td><td class=\"{}\">{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            Text(context),
+            "<tr><td>{name}</td><td class=\"{}\">{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             tone.class(),
             Text(&flux),
             Text(&kubernetes),

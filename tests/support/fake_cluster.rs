@@ -32,6 +32,7 @@ pub struct FakeCluster {
     /// UID of its namespace kube-system.
     pub uid: String,
     requests: Arc<Mutex<Vec<String>>>,
+    accepted: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 /// Requests under way at some servers, and the most there ever were.
@@ -80,11 +81,13 @@ impl FakeCluster {
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let uid = format!("uid-of-{name}");
         let requests = Arc::new(Mutex::new(vec![]));
+        let accepted = Arc::new(Mutex::new(vec![]));
         let server = Arc::new(Server {
             behaviour,
             uid: uid.clone(),
             lists: objects.iter().map(|(path, objects)| ((*path).to_owned(), objects.clone())).collect(),
             requests: requests.clone(),
+            accepted: accepted.clone(),
             gauge: gauge.clone(),
         });
         if behaviour != FakeBehaviour::Dead {
@@ -95,7 +98,14 @@ impl FakeCluster {
                 }
             });
         }
-        FakeCluster { address, uid, requests }
+        FakeCluster { address, uid, requests, accepted }
+    }
+
+    /// The forms of an answer that the last request for a path accepted, in lower case.
+    pub fn accepted(&self, path: &str) -> Option<String> {
+        let all = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of = |asked: &str| asked.split('?').next() == Some(path);
+        all.iter().rev().find(|(asked, _)| is_of(asked)).map(|(_, accept)| accept.clone())
     }
 
     /// Method and path of what it was asked, in order.
@@ -124,6 +134,7 @@ struct Server {
     uid: String,
     lists: Vec<(String, Vec<Value>)>,
     requests: Arc<Mutex<Vec<String>>>,
+    accepted: Arc<Mutex<Vec<(String, String)>>>,
     gauge: Arc<RequestGauge>,
 }
 
@@ -131,7 +142,8 @@ impl Server {
     fn serve(&self, stream: TcpStream) {
         let Ok(reading) = stream.try_clone() else { return };
         let (mut reader, mut writer) = (BufReader::new(reading), stream);
-        while let Some((method, path)) = next_request(&mut reader) {
+        while let Some((method, path, accept)) = next_request(&mut reader) {
+            self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push((path.clone(), accept));
             self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{method} {path}"));
             self.gauge.begins();
             if let FakeBehaviour::Slow(pause) = self.behaviour {
@@ -200,13 +212,13 @@ fn status(code: u16, reason: &str, message: &str) -> (u16, Value) {
     (code, status)
 }
 
-/// Method and path of the next request; its body, if any, is read and dropped.
-fn next_request(reader: &mut impl BufRead) -> Option<(String, String)> {
+/// Method, path and accepted forms of the next request; its body, if any, is read and dropped.
+fn next_request(reader: &mut impl BufRead) -> Option<(String, String, String)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, path) = (words.next()?, words.next()?);
-    let mut length = 0;
+    let (mut length, mut accept) = (0, String::new());
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok().filter(|length| *length > 0)?;
@@ -214,10 +226,13 @@ fn next_request(reader: &mut impl BufRead) -> Option<(String, String)> {
         if header.is_empty() {
             break;
         }
+        if let Some(value) = header.strip_prefix("accept:") {
+            value.trim().clone_into(&mut accept);
+        }
         if let Some(value) = header.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok()?;
-    Some((method, path))
+    Some((method, path, accept))
 }

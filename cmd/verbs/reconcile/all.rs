@@ -97,7 +97,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let mut targets = vec![];
         for kind in &named {
             let namespace = (!args.all_namespaces).then(|| session.namespace());
-            let options = ListOptions { label_selector: args.selector.clone(), ..ListOptions::default() };
+            let options =
+                ListOptions { label_selector: args.selector.clone(), without_managers: true, ..ListOptions::default() };
             let objects = match session.list(kind, namespace.as_deref(), &options).await {
                 Err(error) if error.exit() == Exit::ApiMissing && !is_named => continue,
                 objects => objects?,

@@ -1,5 +1,6 @@
 //! `--contexts`: one command, many clusters, some of which are away.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -195,6 +196,22 @@ fn names_and_columns_have_the_cluster_first_and_errors_are_talk() {
 }
 
 #[test]
+fn reads_ask_for_no_more_than_they_show() {
+    let world = World::new(&[("a", FakeBehaviour::Well)]);
+    let accepted = |line: &str| {
+        world.run(line).exits(0);
+        world.clusters[0].accepted(KUSTOMIZATIONS).expect("the list was asked for")
+    };
+    let whole = "application/json;drop=metadata.managedfields,application/json";
+    assert_eq!(accepted("get ks -A --contexts a"), whole);
+    assert_eq!(accepted("get ks -A -o json --context a"), whole);
+    for line in ["get ks -A -o name --contexts a", "get ks -A -o name --context a"] {
+        let forms = accepted(line);
+        assert!(forms.split(',').all(|form| form.contains("as=partialobjectmetadatalist")), "{line}: {forms}");
+    }
+}
+
+#[test]
 fn the_exit_code_is_the_worst_and_8_when_only_some_are_away() {
     let world = World::new(&[
         ("a", FakeBehaviour::Well),
@@ -250,6 +267,8 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
     assert!(world.clusters[0].requests().is_empty(), "no cluster is asked: {:?}", world.clusters[0].requests());
     for (line, told) in [
         ("explain ks --contexts *", "explain asks no cluster"),
+        ("check -f flux.yaml --contexts *", "check reads files and no cluster"),
+        ("upgrade 2.9 --contexts *", "upgrade writes"),
         ("get ks -A -w --contexts *", "--watch follows one cluster"),
         ("get ks -A --contexts * --context a", "--context cannot be used together"),
         ("get ks -A --contexts * --token t", "--token cannot be used together"),
@@ -332,6 +351,16 @@ fn views_of_many_clusters_fold_and_sort() {
     world.run("report page.html --contexts well,x,y,dead").exits(8);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<title>Flux on 4 clusters</title>") && html.matches("<details id=").count() == 3, "{html}");
+    let values =
+        |name: &str| -> Vec<&str> { html.split(name).skip(1).filter_map(|rest| rest.split('"').next()).collect() };
+    let ids = values(" id=\"");
+    let unique: BTreeSet<&&str> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "the parts of a page have names of their own");
+    let links = values("href=\"#");
+    assert!(
+        links.len() > 10 && links.iter().all(|link| unique.contains(link)),
+        "links lead somewhere: {links:?} {ids:?}"
+    );
     world.run("report page.html --contexts well,x,y,dead").exits(1).stderr_has("the file exists");
 }
 
