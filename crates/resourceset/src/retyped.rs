@@ -40,23 +40,24 @@ fn compare(path: &str, template: &Value, rendered: &Value, inputs: &Map<String, 
             }
         }
         (Value::String(action), Value::Bool(_) | Value::Number(_) | Value::Null) if action.contains("<<") => {
-            if let Some(text) = inputs.values().find_map(|input| text_read_as(input, rendered)) {
-                found.push(format!("{path} is {rendered}, which YAML reads from the text {text:?}: quote it"));
+            let shown = rendered.to_string();
+            if let Some(text) = inputs.values().find_map(|input| text_read_as(input, rendered, &shown)) {
+                found.push(format!("{path} is {shown}, which YAML reads from the text {text:?}: quote it"));
             }
         }
         _ => {}
     }
 }
 
-/// Returns a text within an input that YAML reads as a value of another form.
-fn text_read_as<'i>(input: &'i Value, value: &Value) -> Option<&'i str> {
+/// Returns a text within an input that YAML reads as a value which is shown in another form.
+fn text_read_as<'i>(input: &'i Value, value: &Value, shown: &str) -> Option<&'i str> {
     match input {
-        Value::String(text) if text.len() <= MAX_LENGTH && *text != value.to_string() => {
+        Value::String(text) if text.len() <= MAX_LENGTH && text != shown => {
             let read = object::read_document(0, &format!("x: {text}")).ok()??;
             (read.get("x") == Some(value)).then_some(text)
         }
-        Value::Array(items) => items.iter().find_map(|item| text_read_as(item, value)),
-        Value::Object(members) => members.values().find_map(|member| text_read_as(member, value)),
+        Value::Array(items) => items.iter().find_map(|item| text_read_as(item, value, shown)),
+        Value::Object(members) => members.values().find_map(|member| text_read_as(member, value, shown)),
         _ => None,
     }
 }
