@@ -216,8 +216,11 @@ fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<Dr
     drawn
 }
 
+/// Reports whether a verdict is one of a group.
+type VerdictTest = fn(HealthVerdict) -> bool;
+
 /// How clusters in which no cause was found are told apart.
-const WITHOUT_CAUSES: [(&str, fn(HealthVerdict) -> bool); 3] = [
+const WITHOUT_CAUSES: [(&str, VerdictTest); 3] = [
     (WITHOUT_FLUX, |verdict| verdict == HealthVerdict::NotInstalled),
     ("not allowed to read what decides it", |verdict| verdict == HealthVerdict::Unknown),
     ("nothing fails", |verdict| !matches!(verdict, HealthVerdict::NotInstalled | HealthVerdict::Unknown)),
