@@ -10,6 +10,7 @@ pub mod inputs;
 pub mod inventory;
 pub mod manifest_files;
 pub mod operator;
+pub mod plan_view;
 pub mod request;
 pub mod resource_set;
 pub mod rights;

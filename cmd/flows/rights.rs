@@ -85,11 +85,8 @@ pub const FOLLOWS: &[Right] =
 /// An overview of the cluster.
 pub const OVERVIEW: &[Right] = &[always("get", "customresourcedefinitions"), always("list", "deployments")];
 /// The operator.
-pub const LOOKS_AT_OPERATOR: &[Right] = &[
-    always("list", "fluxinstances"),
-    always("get", "leases"),
-    when("no Deployment has the label of the operator", "get", "deployments"),
-];
+pub const LOOKS_AT_OPERATOR: &[Right] =
+    &[always("get", "leases"), when("no Deployment has the label of the operator", "get", "deployments")];
 
 /// Rights to read the inputs of a ResourceSet, without those on its own objects.
 pub const SET_INPUTS: &[Right] = &[when("the set names providers", "get list", "resourcesetinputproviders")];

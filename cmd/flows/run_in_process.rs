@@ -379,7 +379,7 @@ pub fn check_losses(request: &RunRequest<'_>, confirmation: &ConfirmArgs, plan: 
     check_named_context(confirmation, context, request.verb)?;
     let is_protected = protection(shell, context).is_some() && confirmation.confirm_context.is_none();
     let destroyed = losses(&plan.pruned(), plan.downgrade().as_ref());
-    let taken = plan.lost_custom_resources().into_iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+    let taken = plan.lost_custom_resources().map(|(definition, lost)| format!("{lost} with {definition}"));
     let taken: Vec<String> = taken.collect();
     let (lines, question) = match (is_protected && !destroyed.is_empty(), taken.is_empty()) {
         (true, _) => (destroyed, LOSE),

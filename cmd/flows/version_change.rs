@@ -60,7 +60,7 @@ fn image_line(running: &[ComponentImage], image: &ComponentImage) -> Option<Stri
 }
 
 /// Something that the other version rejects or treats differently.
-pub struct Problem {
+pub struct VersionProblem {
     pub breaks: bool,
     pub text: String,
 }
@@ -70,7 +70,7 @@ pub struct Problem {
 ///
 /// # Errors
 /// The cluster cannot be read.
-pub async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result<Vec<Problem>, CliError> {
+pub async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result<Vec<VersionProblem>, CliError> {
     let distribution = Distribution::embedded();
     let Some(version) = distribution.versions().into_iter().find(|version| version.name == plan.version) else {
         return Ok(vec![]);
@@ -80,7 +80,7 @@ pub async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Re
     let look = from_cluster::collect(&session.cluster, |snapshot| upgrade_group(snapshot, namespace, &target));
     let found = look.await.map_err(|error| cli_error(&error))?.value;
     let problem = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn);
-    let found = found.checks.into_iter().filter(|check| problem(check.verdict)).map(|check| Problem {
+    let found = found.checks.into_iter().filter(|check| problem(check.verdict)).map(|check| VersionProblem {
         breaks: check.verdict == Verdict::Fail,
         text: match check.hint.map(|hint| session.whereto().sentence(&hint)) {
             Some(hint) => format!("{}: {}; {hint}", check.name, check.message),

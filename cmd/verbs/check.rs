@@ -7,7 +7,7 @@ use flux_operator::inspect::checks::{self, Check, CheckOptions, CheckReport, Ver
 use flux_operator::inspect::health::HealthVerdict;
 use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
 
-use crate::args::list::hint_at_namespace;
+use crate::args::list::no_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
 use crate::flows::rights::{EXPLAINS, FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
@@ -95,6 +95,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(CHECKS);
     rights.everywhere(EXPLAINS);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
+    rights.in_namespace(&namespace, &[always("list", "fluxinstances")]);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -130,8 +131,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if report.health == Some(HealthVerdict::NotInstalled) {
             let install = source.install_command();
             shell.status(&format!("{}; install it with `{install}`", source.not_installed_text()));
-        } else if is_empty {
-            hint_at_namespace(shell, &source, shell.global().namespace()).await;
+        } else if is_empty && let Some(error) = no_namespace(&source, shell.global().namespace()).await {
+            // A misspelt namespace must not pass.
+            shell.hint(error.message());
+            return Ok(Exit::Failed);
         }
         let judged = report.health.map(|health| exit_of(health, VerdictUse::Check)).unwrap_or(Exit::Done);
         Ok(if judged == Exit::Done && !report.passed { Exit::Failed } else { judged })

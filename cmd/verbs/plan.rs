@@ -7,7 +7,6 @@ use crate::terminal::{CliError, Exit, Shell};
 
 pub mod instance;
 pub mod resourceset;
-pub mod view;
 
 /// Show what an apply would change
 #[derive(Subcommand, Debug)]

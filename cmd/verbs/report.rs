@@ -10,7 +10,7 @@ use flux_operator::inspect::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;
-use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always};
+use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always, when};
 use crate::output::page::html;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
@@ -57,9 +57,11 @@ pub fn rights(rights: &mut Rights) {
         always("list", "events namespaces resourcequotas serviceaccounts services"),
         always("list", "customresourcedefinitions networkpolicies"),
         always("list", "clusterroles clusterrolebindings"),
+        when("something was applied with a Secret", "list", "secrets"),
         always("list", FLUX),
     ]);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
+    rights.in_namespace(&namespace, &[always("list", "fluxinstances")]);
     rights.in_namespace(&namespace, &[always("list", "pods")]);
     rights.in_namespace(&namespace, EXPLAINS_SECRETS);
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::args::list::{ListRequest, place, show_list};
-use crate::flows::rights::{EXPLAINS, KIND, Rights, always};
+use crate::flows::rights::{EXPLAINS, KIND, LOOKS_AT_OPERATOR, Rights, always};
 use crate::output::listing::{Listing, listing};
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source};
@@ -40,6 +40,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.listed(args.all_namespaces);
     rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
     rights.everywhere(EXPLAINS);
+    rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

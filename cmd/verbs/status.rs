@@ -65,8 +65,9 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(OVERVIEW);
     rights.everywhere(EXPLAINS);
     rights.in_namespace(&namespace, LOOKS_AT_OPERATOR);
+    rights.in_namespace(&namespace, &[always("list", "fluxinstances")]);
     rights.in_namespace(&namespace, EXPLAINS_SECRETS);
-    rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
+    rights.everywhere(READS_INVENTORY_NAMESPACE);
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.flux_kinds(None, |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
     if args.watch {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::args::WaitArgs;
 use crate::flows::change_spec::{self, SpecChange};
+use crate::flows::plan_view;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
@@ -22,7 +23,6 @@ use crate::session::target::Target;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
-use crate::verbs::plan::view;
 
 /// Upgrade Flux to another version
 ///
@@ -158,13 +158,13 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         shell.status(&line);
     }
     if args.diff {
-        let style = view::Style {
+        let style = plan_view::Style {
             width: shell.stdout_is_terminal().then(terminal_width),
             color: shell.stdout_color(),
             all: true,
             now: Timestamp::now(),
         };
-        shell.print_in_colour(&view::diffs(&plan, &style)?);
+        shell.print_in_colour(&plan_view::diffs(&plan, &style)?);
     }
     let problems = problems(session, &target.namespace, &plan).await?;
     for problem in &problems {

@@ -3,7 +3,9 @@
 use clap::Subcommand;
 use flux_operator::api::kinds;
 
-use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, KIND, Right, Rights, always, read_words, when};
+use crate::flows::rights::{
+    EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
+};
 use crate::session::read_source::{FromArgs, Named, named, named_objects};
 use crate::terminal::output_format::ViewArgs;
 use crate::terminal::{CliError, Exit, Shell};
@@ -75,9 +77,11 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     match &args.command {
         Some(Command::Instance(args)) => {
             rights.everywhere(READS_INSTALLATION);
+            rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
             rights.instance(&args.name, &[always("get", KIND)]);
         }
         None if args.resource.is_empty() => {
+            rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
             rights.everywhere(&[when("the namespace of Flux may be gone", "get", "namespaces")]);
             rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
         }

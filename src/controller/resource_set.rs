@@ -64,12 +64,19 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
         dependencies: dependencies.clone(),
     };
     let labelled = ListOptions { metadata_only: true, ..ListOptions::labelled(&*shared.options.watched_configs) };
-    tokio::join!(
-        kind_loop::follow(&cluster, &shared, scope, requests, stop, worker),
-        follow_providers(&cluster, &dependencies, &sender),
-        follow_sources(&cluster, CONFIG_MAP, labelled.clone(), &dependencies, &sender),
-        follow_sources(&cluster, SECRET, labelled, &dependencies, &sender),
-    );
+    let beside = async {
+        tokio::join!(
+            follow_providers(&cluster, &dependencies, &sender),
+            follow_sources(&cluster, CONFIG_MAP, labelled.clone(), &dependencies, &sender),
+            follow_sources(&cluster, SECRET, labelled, &dependencies, &sender),
+        );
+    };
+    // The loop ends when it is asked to; the others watch for ever.
+    tokio::select! {
+        biased;
+        () = kind_loop::follow(&cluster, &shared, scope, requests, stop, worker) => {}
+        () = beside => {}
+    }
 }
 
 struct SetWorker {
@@ -314,7 +321,7 @@ mod tests {
         };
         let (labelled, plain) =
             (ExportState::of(&provider(json!({"team": "a"}))), ExportState::of(&provider(json!({}))));
-        assert_eq!(names(&[plain.clone()]), ["by-name", "of-all"]);
+        assert_eq!(names(std::slice::from_ref(&plain)), ["by-name", "of-all"]);
         // The label is gone now: the set that it was selected by has to let go.
         assert_eq!(names(&[labelled, plain]), ["by-label", "by-name", "of-all"]);
     }

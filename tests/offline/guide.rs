@@ -120,11 +120,11 @@ fn every_page_is_in_the_summary_of_the_site_and_its_links_stay_in_the_guide() {
     let summary = fs::read_to_string(folder.join("SUMMARY.md")).expect("the summary");
     let mut files = vec![];
     markdown_files(&folder, &mut files);
+    let out = Regex::new(r"\]\((?:\.\./)+(?:schemas|\w+\.md)").expect("a pattern");
     for file in &files {
         let name = file.strip_prefix(&folder).expect("below").to_string_lossy().into_owned();
         assert!(name == "SUMMARY.md" || summary.contains(&format!("]({name})")), "{name} is not in SUMMARY.md");
         let text = fs::read_to_string(file).expect("UTF-8");
-        let out = Regex::new(r"\]\((?:\.\./)+(?:schemas|\w+\.md)").expect("a pattern");
         let depth = name.matches('/').count();
         let leaves = out.find_iter(&text).any(|found| found.as_str().matches("../").count() > depth);
         assert!(!leaves, "{name} links to a file that the site does not have");

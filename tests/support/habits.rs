@@ -627,7 +627,6 @@ const DENIED: &[&str] = &[
     "tree instance",
     "tree ks app",
     "trace ks/app",
-    "why",
     "why ks/app",
     "export report",
     "export ks/app",
@@ -672,7 +671,7 @@ pub fn on_a_cluster() -> Vec<Row> {
     rows.extend([
         row(2, "F get ks -n flux-system -o name").shows("kustomization.kustomize.toolkit.fluxcd.io/app\n"),
         row(2, "F trace ks/app -n flux-system -o name").matches(r"\A([a-z.0-9]+/\S+\n)+\z"),
-        row(11, "F get ks -o name").without_data(),
+        row(11, "F get ks -o name").rows(2),
         row(11, "F get ks -o name -n flux-system").rows(2),
         row(11, "F get ks -A -o name").rows(2),
         row(11, "F --context apps get ks").says("namespace apps"),
@@ -694,7 +693,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(13, "timeout -s INT 4 flux-operator get components -w").code(124).shows("source-controller"),
         row(13, "timeout -s INT 4 flux-operator events -A -w").code(124).shows("ReconciliationSucceeded"),
         row(13, "timeout -s INT 4 flux-operator wait instance --watch").code(124).shows("Reconciliation finished"),
-        row(13, "timeout -s INT 4 flux-operator get ks -A -w --context nobody").code(5).says("may not"),
+        row(13, "timeout -s INT 4 flux-operator get ks -A -w --context nobody").code(5).says("is not allowed to"),
         row(22, "F get all -n flux-sytem")
             .says("there is no namespace flux-sytem")
             .says("did you mean flux-system?")
@@ -705,7 +704,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(22, "F events instance").shows("FluxInstance/flux"),
         row(22, "F trace instance flux").shows("FluxInstance/flux-system/flux"),
         row(22, "F impact instance flux -o name").shows("deployment"),
-        row(22, "F get ks app").code(3).says("app is in namespace flux-system"),
+        row(22, "F --context apps get ks app").code(3).says("app is in namespace flux-system"),
         row(24, "F reconcile instance --in-process 2>/dev/null").rows(1),
         row(24, "F reconcile instance --in-process >/dev/null").says("►"),
     ]);
@@ -714,12 +713,14 @@ pub fn on_a_cluster() -> Vec<Row> {
         rows.push(row(23, format!("F {read} --context gone --timeout 5s 2>/dev/null")).code(6).without_data());
     }
     rows.extend([
+        row(25, "F why --context nobody").code(5).shows("you are not allowed to"),
         row(25, "F check --context nobody")
+            .code(5)
             .matches("(?i)may not|not allowed")
             .shows("FluxInstances cannot be read")
             .hides("no FluxInstance in namespace")
             .hides("among 0 Flux objects"),
-        row(25, "F why ks/extra -n flux-system --context test; [ $? = 7 ]")
+        row(25, "F why ks/extra -n flux-system --context test; [ $? = 0 ]")
             .matches(r"(?m)^  (flux-operator .* --context test|kubectl --context test .*)$"),
         row(25, "F get ks --context ghost").code(1).says("ghost"),
         row(26, "F get ks nope -n flux-system -o json").code(3).errors_are_json(),

@@ -4,7 +4,7 @@ use flux_operator::inspect::suspended;
 
 use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};
-use crate::flows::rights::Rights;
+use crate::flows::rights::{Rights, when};
 use crate::output::listing::listing;
 use crate::session::read_source::{ScopeArgs, Source};
 use crate::terminal::output_format::OutputArgs;
@@ -41,6 +41,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     for kind in kinds_of(&args.kinds)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
         rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
     }
+    rights.everywhere(&[when("nothing is suspended", "list", "deployments fluxinstances")]);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use flux_operator::reconcile::{Plan, SavedPlan};
 use futures::future::join_all;
 use jiff::Timestamp;
 
-use super::view;
+use crate::flows::plan_view;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, KIND, Rights, always, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{DistributionArgs, instance_of};
@@ -158,19 +158,19 @@ async fn missing_secrets(session: &Session<'_>, instance: &FluxInstance) -> Vec<
 }
 
 fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
-    let style = view::Style {
+    let style = plan_view::Style {
         width: shell.stdout_is_terminal().then(terminal_width),
         color: shell.stdout_color(),
         all: args.output == Output::Wide,
         now: Timestamp::now(),
     };
     if args.diff {
-        return view::diffs(plan, &style);
+        return plan_view::diffs(plan, &style);
     }
     let failed = "cannot print the plan";
     match args.output {
-        Output::Table | Output::Wide => Ok(view::screen(plan, &style)),
-        Output::Json => json::to_string(&view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
-        Output::Yaml => yaml::to_string(&view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        Output::Table | Output::Wide => Ok(plan_view::screen(plan, &style)),
+        Output::Json => json::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        Output::Yaml => yaml::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::instance::Output;
-use super::view;
+use crate::flows::plan_view;
 use crate::flows::resource_set::{self, SetAccountArgs, options};
 use crate::flows::rights::{KIND, Rights, SET_INPUTS, always, when};
 use crate::flows::run_in_process::{self, InProcessArgs, step_counts};
@@ -97,14 +97,14 @@ async fn plan(args: &Args, shell: &Shell) -> Result<ResourceSetPlan, CliError> {
 }
 
 fn shown(args: &Args, plan: &ResourceSetPlan, shell: &Shell) -> Result<String, CliError> {
-    let style = view::Style {
+    let style = plan_view::Style {
         width: shell.stdout_is_terminal().then(terminal_width),
         color: shell.stdout_color(),
         all: args.output == Output::Wide,
         now: Timestamp::now(),
     };
     if args.diff {
-        let diffs = view::object_diffs(plan.objects.iter().map(|one| &one.planned), &plan.prune, &style)?;
+        let diffs = plan_view::object_diffs(plan.objects.iter().map(|one| &one.planned), &plan.prune, &style)?;
         return Ok(head(plan, &style) + &diffs + &sums(plan, &style));
     }
     let failed = "cannot print the plan";
@@ -116,13 +116,13 @@ fn shown(args: &Args, plan: &ResourceSetPlan, shell: &Shell) -> Result<String, C
 }
 
 fn as_json(plan: &ResourceSetPlan) -> Result<Value, CliError> {
-    let mut value = view::masked_json(plan)?;
+    let mut value = plan_view::masked_json(plan)?;
     value["hasChanges"] = plan.has_changes().into();
     Ok(value)
 }
 
 /// Which set, from where to where it goes, and what its inputs come from.
-fn head(plan: &ResourceSetPlan, style: &view::Style) -> String {
+fn head(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let set = &plan.resource_set;
     let revision = match plan.previous_revision.as_deref() {
         Some(same) if same == plan.revision => same.to_owned(),
@@ -160,7 +160,7 @@ fn provider_line(one: &PlannedProvider) -> String {
 }
 
 /// The objects that change, below the input set that makes each of them.
-fn screen(plan: &ResourceSetPlan, style: &view::Style) -> String {
+fn screen(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let mut text = head(plan, style);
     let is_shown = |one: &&PlannedSetObject| style.all || one.planned.step != Step::Unchanged;
     let mut indices: Vec<Option<usize>> = plan.objects.iter().filter(is_shown).map(|one| one.input_index).collect();
@@ -173,10 +173,10 @@ fn screen(plan: &ResourceSetPlan, style: &view::Style) -> String {
         }
         for one in of_set {
             text.push_str(&style.object(one.planned.step, &one.planned.object.to_string()));
-            text.push_str(&view::details(&one.planned, style));
+            text.push_str(&plan_view::details(&one.planned, style));
         }
     }
-    text.push_str(&view::pruned(&plan.prune, style));
+    text.push_str(&plan_view::pruned(&plan.prune, style));
     let unchanged = plan.count(Step::Unchanged);
     if !style.all && unchanged > 0 {
         text.push_str(&style.object(Step::Unchanged, &objects(unchanged)));
@@ -184,7 +184,7 @@ fn screen(plan: &ResourceSetPlan, style: &view::Style) -> String {
     text + &sums(plan, style)
 }
 
-fn sums(plan: &ResourceSetPlan, style: &view::Style) -> String {
+fn sums(plan: &ResourceSetPlan, style: &plan_view::Style) -> String {
     let mut text = format!("\n{}", style.line(0, &format!("Plan: {}", step_counts(|step| plan.count(step)))));
     if let Some(why) = plan.prune_withheld.as_ref().filter(|_| !plan.prune.is_empty()) {
         text.push_str(&style.line(0, &format!("Nothing is pruned for now: {why}")));

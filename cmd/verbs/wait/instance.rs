@@ -5,7 +5,9 @@ use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::why::{Why, why};
 
 use super::{For, ForArgs};
-use crate::flows::rights::{EXPLAINS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when};
+use crate::flows::rights::{
+    EXPLAINS, KIND, LOOKS_AT_OPERATOR, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
+};
 use crate::session::Session;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::target::Target;
@@ -43,7 +45,8 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     );
     rights.everywhere(EXPLAINS);
     rights.everywhere(READS_INVENTORY_CLUSTER);
-    rights.in_namespace(&rights.flux_namespace(), READS_INVENTORY_NAMESPACE);
+    rights.everywhere(READS_INVENTORY_NAMESPACE);
+    rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {

@@ -159,7 +159,7 @@ impl Cron {
                 let civil = date.to_datetime(time);
                 // Both readings of a time that comes twice; of a time that is skipped neither shows that time again.
                 let ambiguous = zone.to_ambiguous_timestamp(civil);
-                let readings = [ambiguous.clone().earlier().ok(), ambiguous.later().ok()];
+                let readings = [ambiguous.earlier().ok(), ambiguous.later().ok()];
                 readings.into_iter().flatten().filter(move |reading| zone.to_datetime(*reading) == civil)
             })
             .collect()

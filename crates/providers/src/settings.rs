@@ -276,10 +276,9 @@ impl ProviderSettings {
             ));
         }
         match of_type {
+            Type::Static | Type::ExternalArtifact if url.is_empty() => {}
             Type::Static | Type::ExternalArtifact => {
-                if !url.is_empty() {
-                    return Err(format!("spec.url must be empty when spec.type is '{of_type}'"));
-                }
+                return Err(format!("spec.url must be empty when spec.type is '{of_type}'"));
             }
             _ if url.is_empty() => {
                 let text = "spec.url must not be empty when spec.type is not 'Static' or 'ExternalArtifact'";

@@ -182,7 +182,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     let reader = plane.user("reads-no-deployments", Some(NAMESPACE), &rules).await.unwrap();
     ask(&reader, "wait gitrepo app --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
     // An instance that is ready is; one that has to be looked at waits for an operator.
-    ask(&admin, "wait instance --timeout 15s").await.exits(7).stderr_has("a Deployment is missing");
+    ask(&admin, "wait instance --timeout 15s").await.exits(7).stderr_has("Deployment kustomize-controller is missing");
     stage.world.annotate(json!({"reconcile.fluxcd.io/requestedAt": "now"})).await;
     let api = objects::api(plane.client(), "fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE).await.unwrap();
     let changed = Patch::Merge(json!({"spec": {"cluster": {"size": "large"}}}));

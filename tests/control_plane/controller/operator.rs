@@ -87,7 +87,9 @@ impl World {
     /// Creates the prerequisites of an operator.
     pub async fn prepared(&self) {
         reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
-        self.define(crd::flux_report()).await;
+        for definition in [crd::flux_report(), crd::resource_set(), crd::input_provider()] {
+            self.define(definition).await;
+        }
     }
 
     /// Applies the instance with annotations, as a person would.
