@@ -9,6 +9,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -33,11 +38,16 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show lists: instances, components, history, inventory, Flux resources
+  # Show lists: instances, components, history, inventory, inputs, Flux resources
   export extern "flux-operator get" [
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -70,7 +80,7 @@ module completions {
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -81,6 +91,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -114,7 +129,7 @@ module completions {
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -134,6 +149,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -162,10 +182,10 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show what an instance reconciled, newest first
+  # Show what an instance or another owner reconciled, newest first
   export extern "flux-operator get history" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -176,6 +196,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -193,7 +218,54 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get history color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
+    ...owner: string          # Name of an instance, KIND/NAME or KIND NAME of another owner [default: flux]
+  ]
+
+  def "nu-complete flux-operator get inputs ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
+  def "nu-complete flux-operator get inputs color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the input sets of a ResourceSet or of a provider
+  export extern "flux-operator get inputs" [
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --no-headers              # Omit column headers
+    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
+    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
+    --ready-status: string@"nu-complete flux-operator get inputs ready_status" # Keep rows of this readiness, repeatable
+    --label-columns(-L): string # Add a column for a label, repeatable
+    --show-labels             # Add a column with all labels
+    --watch(-w)               # Keep watching and print changes
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator get inputs color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    ...owner: string          # Name of a ResourceSet, or KIND/NAME or KIND NAME of a ResourceSet or a provider
   ]
 
   def "nu-complete flux-operator get inventory ready_status" [] {
@@ -207,7 +279,7 @@ module completions {
   # Show what an instance or another owner applied, its health and its drift
   export extern "flux-operator get inventory" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -227,6 +299,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -261,7 +338,7 @@ module completions {
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -272,6 +349,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -305,7 +387,7 @@ module completions {
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -316,6 +398,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -348,8 +435,12 @@ module completions {
   export extern "flux-operator get help components" [
   ]
 
-  # Show what an instance reconciled, newest first
+  # Show what an instance or another owner reconciled, newest first
   export extern "flux-operator get help history" [
+  ]
+
+  # Show the input sets of a ResourceSet or of a provider
+  export extern "flux-operator get help inputs" [
   ]
 
   # Show what an instance or another owner applied, its health and its drift
@@ -377,6 +468,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -405,10 +501,15 @@ module completions {
     --compact                 # Show only objects of Flux
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -438,10 +539,15 @@ module completions {
     --compact                 # Show only objects of Flux
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -471,10 +577,15 @@ module completions {
     --compact                 # Show only objects of Flux
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -504,10 +615,15 @@ module completions {
     --compact                 # Show only objects of Flux
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -537,10 +653,15 @@ module completions {
     --compact                 # Show only objects of Flux
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -596,10 +717,15 @@ module completions {
   # Show what manages an object and where its content comes from
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -639,7 +765,7 @@ module completions {
     --since: string           # Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     --all-namespaces(-A)      # Show events of all namespaces
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -650,6 +776,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -674,18 +805,24 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Show effective Helm values and substitution variables
+  # Show effective Helm values, substitution variables and inputs
   export extern "flux-operator debug" [
     --values                  # The values of a HelmRelease, merged as Helm gets them
     --vars                    # The variables of a Kustomization's substitution
+    --inputs                  # The input sets of a ResourceSet or a ResourceSetInputProvider
     --status                  # The conditions
     --history                 # Earlier releases or applied revisions
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -703,7 +840,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator debug color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # HelmRelease or Kustomization, as KIND/NAME or KIND NAME
+    ...resource: string       # HelmRelease, Kustomization, ResourceSet or provider of inputs, as KIND/NAME or KIND NAME
   ]
 
   def "nu-complete flux-operator impact color" [] {
@@ -713,10 +850,15 @@ module completions {
   # Show the consequences of deleting an object
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -761,6 +903,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -798,10 +945,15 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -841,6 +993,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -872,7 +1029,7 @@ module completions {
   export extern "flux-operator stats" [
     --all-namespaces(-A)      # Count in all namespaces (the default without -n)
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -882,6 +1039,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -908,11 +1070,16 @@ module completions {
   # Show the whole installation on one screen
   export extern "flux-operator status" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Keep watching and print changes
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -940,10 +1107,15 @@ module completions {
   export extern "flux-operator why" [
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -971,10 +1143,15 @@ module completions {
   # Explain why an instance is not ready
   export extern "flux-operator why instance" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1028,10 +1205,15 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1059,10 +1241,15 @@ module completions {
   export extern "flux-operator version" [
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1096,7 +1283,7 @@ module completions {
     --all-namespaces(-A)      # All namespaces, whatever -n says
     --all                     # Also what Flux and Kubernetes wrote themselves
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -1107,6 +1294,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1135,6 +1327,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1254,6 +1451,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1283,6 +1485,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1332,6 +1539,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1379,6 +1591,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1426,6 +1643,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1472,6 +1694,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1518,6 +1745,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1565,6 +1797,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1609,6 +1846,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1654,6 +1896,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1771,6 +2018,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1818,6 +2070,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1858,6 +2115,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1902,6 +2164,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1954,6 +2221,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1996,6 +2268,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2041,6 +2318,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2102,6 +2384,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2152,6 +2439,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2196,6 +2488,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2255,6 +2552,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2304,6 +2606,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2356,6 +2663,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2409,6 +2721,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2453,6 +2770,58 @@ module completions {
   export extern "flux-operator reconcile help help" [
   ]
 
+  def "nu-complete flux-operator upgrade wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator upgrade progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
+  def "nu-complete flux-operator upgrade color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Upgrade Flux to another version
+  export extern "flux-operator upgrade" [
+    --instance: string        # Name of the instance
+    --diff                    # Print unified YAML diffs of all objects, too; values of secrets are masked
+    --dry-run                 # Show what would change, and change nothing
+    --rollback-on-failure     # Give the instance its earlier spec again if it does not become ready in time
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --yes(-y)                 # Skip confirmation
+    --confirm-context: string # Confirm a protected context by its name
+    --wait: string@"nu-complete flux-operator upgrade wait" # Wait for the outcome; --wait=false only sends the request
+    --progress: string@"nu-complete flux-operator upgrade progress" # How to show progress, on standard error
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator upgrade color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+    version?: string          # Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
+  ]
+
   def "nu-complete flux-operator rollback color" [] {
     [ "auto" "always" "never" ]
   }
@@ -2462,6 +2831,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2506,6 +2880,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2547,6 +2926,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2582,6 +2966,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2621,6 +3010,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2666,6 +3060,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2711,6 +3110,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2758,6 +3162,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2803,6 +3212,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2852,6 +3266,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2891,6 +3310,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2934,6 +3358,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2967,10 +3396,15 @@ module completions {
     --all-namespaces(-A)      # In all namespaces instead of one
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3021,6 +3455,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3070,6 +3509,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3119,6 +3563,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3252,6 +3701,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3280,6 +3734,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3328,6 +3787,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3367,6 +3831,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3411,6 +3880,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3444,6 +3918,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3481,6 +3960,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3516,6 +4000,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3566,10 +4055,15 @@ module completions {
     --to: string              # Flux version whose API versions are wanted [default: the newest]
     --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
     --dry-run                 # Only show what would be changed
-    --output(-o): string      # Format: table, json, yaml or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3612,6 +4106,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3643,10 +4142,15 @@ module completions {
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3699,6 +4203,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3728,6 +4237,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3770,6 +4284,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3818,6 +4337,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3856,6 +4380,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3895,6 +4424,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3933,6 +4467,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3993,6 +4532,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4046,6 +4590,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4100,6 +4649,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4134,6 +4688,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4207,6 +4766,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4245,6 +4809,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4280,6 +4849,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4316,6 +4890,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4350,6 +4929,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4380,7 +4964,7 @@ module completions {
 
   # List the artifacts of a repository: their tags, digests and origins
   export extern "flux-operator artifact list" [
-    --output(-o): string      # Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
@@ -4394,6 +4978,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4460,6 +5049,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4536,6 +5130,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4568,6 +5167,11 @@ module completions {
     --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4592,7 +5196,7 @@ module completions {
   export extern "flux-operator help" [
   ]
 
-  # Show lists: instances, components, history, inventory, Flux resources
+  # Show lists: instances, components, history, inventory, inputs, Flux resources
   export extern "flux-operator help get" [
   ]
 
@@ -4604,8 +5208,12 @@ module completions {
   export extern "flux-operator help get components" [
   ]
 
-  # Show what an instance reconciled, newest first
+  # Show what an instance or another owner reconciled, newest first
   export extern "flux-operator help get history" [
+  ]
+
+  # Show the input sets of a ResourceSet or of a provider
+  export extern "flux-operator help get inputs" [
   ]
 
   # Show what an instance or another owner applied, its health and its drift
@@ -4652,7 +5260,7 @@ module completions {
   export extern "flux-operator help events" [
   ]
 
-  # Show effective Helm values and substitution variables
+  # Show effective Helm values, substitution variables and inputs
   export extern "flux-operator help debug" [
   ]
 
@@ -4798,6 +5406,10 @@ module completions {
 
   # Reconcile every Flux object now, or those of some kinds
   export extern "flux-operator help reconcile all" [
+  ]
+
+  # Upgrade Flux to another version
+  export extern "flux-operator help upgrade" [
   ]
 
   # Go back to what worked before
