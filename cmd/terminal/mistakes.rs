@@ -35,7 +35,6 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("sync", &["flux-operator reconcile {}"]),
     ("refresh", &["flux-operator reconcile {}"]),
     ("restart", &["flux-operator reconcile {}"]),
-    ("upgrade", &["flux-operator apply {}"]),
     ("edit", &["kubectl edit {}"]),
     ("bootstrap", &["flux-operator install", "flux-operator migrate bootstrap"]),
     ("suspend all", &["flux-operator suspend KIND --all {}"]),

@@ -142,7 +142,7 @@ pub fn row(
 }
 
 /// Adds fields that an API server requires of an object and that do not matter for the cause.
-fn complete(mut object: Value) -> Value {
+pub fn complete(mut object: Value) -> Value {
     let defaults = match object["kind"].as_str().unwrap_or_default() {
         "Pod" => json!({"containers": [{"name": "web", "image": "ghcr.io/org/web:v1"}]}),
         "Service" => json!({"ports": [{"port": 80}]}),

@@ -47,7 +47,10 @@ fn instance() -> Value {
     let of_controllers =
         CONTROLLERS.iter().map(|name| json!({"id": format!("flux-system_{name}_apps_Deployment"), "v": "v1"}));
     let entries: Vec<Value> = of_definitions.chain(of_controllers).collect();
-    let components: Vec<Value> = CONTROLLERS.iter().map(|name| json!({"name": name})).collect();
+    let components: Vec<Value> = CONTROLLERS
+        .iter()
+        .map(|name| json!({"name": name, "repository": format!("ghcr.io/fluxcd/{name}"), "tag": "v1.0.0"}))
+        .collect();
     json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": "flux-system", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"}},

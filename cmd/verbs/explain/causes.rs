@@ -1031,7 +1031,7 @@ texts! { CAUSES, Reason, [],
     }
 }
 
-texts! { REFUSALS, Exit, [Done, PartlyUnreachable],
+texts! { REFUSALS, Exit, [Done],
     Failed {
         title: "The command failed for a reason without a category of its own (exit code 1)",
         meaning: "What was attempted did not succeed. The message says what failed, `causes` say why.",
@@ -1052,6 +1052,13 @@ texts! { REFUSALS, Exit, [Done, PartlyUnreachable],
         origin: "A misspelled flag, a missing argument, or a manifest that breaks a rule.",
         neighbours: "A name that is right and does not exist in the cluster is NotFound.",
         commands: ["flux-operator help", "flux-operator explain instance.spec"],
+    }
+    PartlyUnreachable {
+        title: "Some clusters could not be reached (exit code 8)",
+        meaning: "A command over several contexts got no answer from at least one cluster. All others are well.",
+        origin: "A cluster that is stopped, a network that is not connected, or an expired credential.",
+        neighbours: "No answer from any cluster is Unreachable.",
+        commands: ["flux-operator version --contexts '*'", "flux-operator status --context NAME"],
     }
     NotFound {
         title: "The object does not exist (exit code 3)",

@@ -191,7 +191,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         .await
         .exits(7)
         .stderr_has("fluxinstance/flux-system/flux (context test) does not become ready: no controller is running to reconcile it")
-        .stderr_has("caused by: no operator is running")
+        .stderr_has("no operator is running to handle it")
         .stderr_has("`flux-operator reconcile instance flux -n flux-system --in-process --context test`");
     ask(&reader, "wait instance --timeout 4s").await.exits(7).stderr_has("timed out after 4s");
     let held = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});

@@ -91,7 +91,7 @@ async fn an_instance_is_installed_reported_measured_and_taken_away(cluster: Test
     assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());
     assert!(world.get("v1", "Namespace", "", NAMESPACE).await.is_some());
     let definitions = world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await;
-    assert_eq!(definitions.len(), 2, "those of the operator stay");
+    assert_eq!(definitions.len(), 4, "those of the operator stay");
     assert!(operator.process.stop(Duration::from_secs(10)), "it ends when it is asked to");
     let lease = world.cluster.read_lease(NAMESPACE).await.unwrap().unwrap();
     assert_eq!(lease["spec"]["holderIdentity"], "", "the lease is given back");

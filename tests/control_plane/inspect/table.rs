@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cluster_tests;
 use crate::inspect::world::{Run, SOON};
-use crate::support::causes::{Row, rows};
+use crate::support::causes::{Row, complete, rows};
 use crate::support::installation::installation;
 use crate::support::runner::{ClusterTest, command};
 use crate::support::situations::{Situation, situations};
@@ -229,6 +229,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         let shared = ["CustomResourceDefinition", "Node", "Namespace"];
         let all: Vec<Value> =
             objects.into_iter().filter(|one| !shared.contains(&one["kind"].as_str().unwrap_or_default())).collect();
+        let all: Vec<Value> = all.into_iter().map(complete).collect();
         for one in &all {
             wrong.extend(put(&client, one).await.err().map(|error| format!("{name}: {error}")));
         }
@@ -265,7 +266,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         .flatten()
         .filter(|one| one["kind"] != "CustomResourceDefinition" && one["kind"] != "HelmRelease")
     {
-        wrong.extend(put(&client, &one).await.err());
+        wrong.extend(put(&client, &complete(one)).await.err());
     }
     let releases = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "helmreleases.helm.toolkit.fluxcd.io"}});

@@ -143,7 +143,7 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
         assert!(values.starts_with("ready\t"), "{word}: {values}");
     }
     let values = named("kubectl_complete-flux_operator", &["get", "ks", "-o=js"]);
-    assert!(values.starts_with("json\njsonpath=\n") && values.ends_with("\n:4\n"), "{values}");
+    assert!(values.starts_with("json\njsonl\njsonpath=\n") && values.ends_with("\n:4\n"), "{values}");
     let column = named("kubectl_complete-flux_operator", &["get", "hr", "--filter", "cha"]);
     assert_eq!(column, "chart=\n:6\n");
     let help = named("kubectl-flux_operator", &["get", "components", "--help"]);

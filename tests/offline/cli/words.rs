@@ -263,7 +263,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rm ks x", "`flux-operator delete ks x`"),
     ("describe ks x", "`flux-operator why ks x` or `flux-operator tree ks x`"),
     ("sync ks x", "`flux-operator reconcile ks x`"),
-    ("upgrade -f flux.yaml", "`flux-operator apply -f flux.yaml`"),
+    ("upgrade -f flux.yaml", "unexpected argument '-f'"),
     ("edit ks x", "`kubectl edit ks x`"),
     ("push artifact oci://x/y:z --path .", "`flux-operator artifact push oci://x/y:z --path .`"),
     ("pull artifact oci://x/y -o d", "`flux-operator artifact pull oci://x/y -o d`"),

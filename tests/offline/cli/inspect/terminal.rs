@@ -333,6 +333,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "get history",
         "get inventory -o wide",
         "get inventory -o name",
+        "get inputs web -n apps",
         "get resources ks -A",
         "get all -A -o wide",
         "get all -A --show-labels",
