@@ -17,10 +17,12 @@ use crate::verbs;
     infer_long_args = false,
     after_help = "Exit codes: 0 done, 1 failed (plan: differences), 2 wrong usage, 3 object not\n\
                   found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
-                  or the object reports failure, 130 interrupted.\n\n\
+                  or the object reports failure, 8 some of several clusters unreachable and the\n\
+                  others well, 130 interrupted.\n\n\
                   $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
-                  output and color, and protectedContexts: patterns of contexts in which\n\
-                  deleting wants --confirm-context. A flag or a variable wins over it.\n\n\
+                  output and color, protectedContexts: patterns of contexts in which deleting\n\
+                  wants --confirm-context, and contextGroups: names for --contexts. A flag or a\n\
+                  variable wins over it.\n\n\
                   Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
                   FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\
                   FLUX_OPERATOR_PROTECTED_CONTEXTS replaces protectedContexts; KUBECONFIG,\n\

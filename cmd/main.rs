@@ -5,11 +5,14 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
 
 mod args;
 mod cli;
+mod fleet;
 mod flows;
 #[cfg(feature = "generate")]
 mod generate;
@@ -42,27 +45,61 @@ fn main() -> ExitCode {
         Err(error) => (Config::default(), Some(error)),
     };
     let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
-    let (cli, words) = match parse(&arguments, &config) {
+    let ParsedLine { cli, words, given } = match parse(&arguments, &config) {
         Ok(parsed) => parsed,
         Err((error, arguments)) => {
             return terminal::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
         }
     };
-    let shell = Shell::new(&cli.global, config, structured, words);
+    let shell = Arc::new(Shell::new(&cli.global, config, structured, words));
     if !matches!(cli.command, Command::Controller(_)) {
         terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
     // Not earlier, so that help works even with an invalid file.
-    shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
+    let run = || match cli.global.asks_many_clusters() {
+        true => run_for_many(cli, &given, arguments, &shell),
+        false => dispatch(cli, &shell),
+    };
+    shell.exit_of(refused.map_or_else(run, Err)).into()
 }
 
-/// Returns what the arguments say and the words of the command, or what is wrong with the arguments in the order of the tree.
-fn parse(arguments: &[OsString], config: &Config) -> Result<(Cli, String), (clap::Error, Vec<OsString>)> {
+/// Runs a command for many clusters. For each of them the line is read again, with the context of the cluster.
+fn run_for_many(
+    mut cli: Cli,
+    given: &[String],
+    arguments: Vec<OsString>,
+    shell: &Arc<Shell>,
+) -> Result<Exit, CliError> {
+    let read = fleet::FleetRead::of(&mut cli.command, given)?;
+    let (whole, of_all) = (shell.clone(), read.clone());
+    let command: Arc<fleet::ClusterCommand> = Arc::new(move |context, output| {
+        let parsed = parse(&arguments, whole.config()).map_err(|_| CliError::usage("cannot read the command line"))?;
+        let ParsedLine { mut cli, words, .. } = parsed;
+        cli.global.context = Some(context.to_owned());
+        of_all.prepare(&mut cli.command, context);
+        let shell = whole.of_one_cluster(&cli.global, words, output.clone());
+        dispatch(cli, &shell)
+    });
+    fleet::run(&read, shell, command)
+}
+
+/// What the arguments say.
+struct ParsedLine {
+    cli: Cli,
+    /// The words of the command: `get instance`.
+    words: String,
+    /// The names of the flags and values that are given, not those of defaults.
+    given: Vec<String>,
+}
+
+/// Returns what the arguments say, or what is wrong with the arguments in the order of the tree.
+fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
     let mut tree = config.with_defaults(command_tree());
     let arguments = input::grammar::in_order(arguments, &tree);
+    let arguments = fleet::with_cluster_selector(arguments, &tree);
     let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
-        Ok((cli.disentangled(), command_words(&matches)))
+        Ok(ParsedLine { cli: cli.disentangled(), words: command_words(&matches), given: given(&matches) })
     });
     parsed.map_err(|error| (error, arguments))
 }
@@ -75,6 +112,15 @@ fn command_words(mut matches: &ArgMatches) -> String {
         matches = below;
     }
     words.join(" ")
+}
+
+/// The flags and values of the command that stand on the line.
+fn given(mut matches: &ArgMatches) -> Vec<String> {
+    while let Some((_, below)) = matches.subcommand() {
+        matches = below;
+    }
+    let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    matches.ids().map(clap::Id::as_str).filter(is_given).map(str::to_owned).collect()
 }
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{FluxKind, NAMESPACE, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
-use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
+use flux_operator::cluster::{self, Category, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
@@ -102,6 +102,19 @@ impl<'a> Session<'a> {
         Session { deadline: Deadline::after(self.deadline.length), ..self.clone() }
     }
 
+    /// The UID of the namespace kube-system, which stands for the cluster; `None` where it may not be read.
+    ///
+    /// # Errors
+    /// The cluster cannot be reached, or does not answer in time.
+    pub async fn cluster_uid(&self) -> Result<Option<String>, ClusterError> {
+        let kind = NAMESPACE;
+        match self.cluster.get_metadata(&kind, None, IDENTITY).await {
+            Ok(namespace) => Ok(fields::some_text(&namespace, "/metadata/uid").map(str::to_owned)),
+            Err(error) if matches!(error.category(), Category::Unreachable | Category::TimedOut) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Determines whether an operator reconciles an instance.
     pub async fn operator_coverage(&self, target: &Target) -> Result<OperatorCoverage, CliError> {
         let look = find_coverage(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
@@ -127,10 +140,27 @@ impl<'a> Session<'a> {
     /// Returns the selected objects; those selected by kind are filtered by `keeps`.
     ///
     /// # Errors
-    /// Not found, if there is none; those of the lists.
-    pub async fn targets(
+    /// Not found, when there is none; those of the lists.
+    pub async fn targets_that(
         &self,
         wanted: Wanted,
+        keeps: impl Fn(&Target, &Value) -> bool,
+    ) -> Result<Vec<Target>, CliError> {
+        self.targets_of(wanted, ListOptions::default(), keeps).await
+    }
+
+    /// The objects a person asked for. Of those that are asked for by kind only the names are read.
+    ///
+    /// # Errors
+    /// Not found, when there is none; those of the lists.
+    pub async fn targets(&self, wanted: Wanted) -> Result<Vec<Target>, CliError> {
+        self.targets_of(wanted, names_only(), |_, _| true).await
+    }
+
+    async fn targets_of(
+        &self,
+        wanted: Wanted,
+        options: ListOptions,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
         let (kinds, selector, all_namespaces) = match wanted {
@@ -143,7 +173,8 @@ impl<'a> Session<'a> {
         let mut targets = vec![];
         for kind in &kinds {
             let namespace = (!all_namespaces).then(|| self.namespace(kind));
-            for object in self.list(kind, namespace.as_deref(), selector.as_deref()).await? {
+            let options = ListOptions { label_selector: selector.clone(), ..options.clone() };
+            for object in self.list(kind, namespace.as_deref(), &options).await? {
                 let ObjectId { namespace, name, .. } = ObjectId::of(&object);
                 let target = Target { kind, namespace, name };
                 if keeps(&target, &object) {
@@ -179,8 +210,7 @@ impl<'a> Session<'a> {
     /// cannot be read.
     pub async fn no_namespace(&self, namespace: &str) -> Option<CliError> {
         let look = async {
-            let options = ListOptions { metadata_only: true, ..ListOptions::default() };
-            let all = self.cluster.list(&NAMESPACE, None, &options).await.ok()?.items;
+            let all = self.cluster.list(&NAMESPACE, None, &names_only()).await.ok()?.items;
             let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
             (!names.iter().any(|name| name == namespace)).then_some(names)
         };
@@ -279,11 +309,10 @@ impl<'a> Session<'a> {
         &self,
         kind: &FluxKind,
         namespace: Option<&str>,
-        selector: Option<&str>,
+        options: &ListOptions,
     ) -> Result<Vec<Value>, CliError> {
         let resource = self.served(kind).await?;
-        let options = ListOptions { label_selector: selector.map(str::to_owned), ..ListOptions::default() };
-        let list = self.cluster.list(&resource, namespace, &options);
+        let list = self.cluster.list(&resource, namespace, options);
         Ok(self.bounded(&format!("list {}", kind.plural), list).await?.items)
     }
 
@@ -292,7 +321,8 @@ impl<'a> Session<'a> {
         let reference = target.reference();
         let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference))).object(reference);
         // Without the right to list everything, the error has no hint.
-        let Ok(Ok(all)) = timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, None)).await
+        let Ok(Ok(all)) =
+            timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, &names_only())).await
         else {
             return error;
         };
@@ -313,6 +343,14 @@ impl<'a> Session<'a> {
         let attempted = format!("watch {}", self.place(&reference));
         cli_error(&ClusterError { attempted, object: Some(target.id()), ..error })
     }
+}
+
+/// The namespace whose UID stands for the cluster: every cluster has it, and nothing ever deletes it.
+const IDENTITY: &str = "kube-system";
+
+/// A list of which only the names are wanted.
+fn names_only() -> ListOptions {
+    ListOptions { metadata_only: true, without_managers: true, ..ListOptions::default() }
 }
 
 fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String> {

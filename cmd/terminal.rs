@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub mod collected;
 mod config;
 pub mod confirm;
 pub mod environment;
@@ -32,8 +33,9 @@ pub mod standard_output;
 pub mod usage;
 
 use crate::output::as_started::as_started;
+use collected::CollectedOutput;
 
-pub use config::Config;
+pub use config::{Config, Glob};
 pub use error::{CliError, Exit};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use harmless::harmless;
@@ -67,6 +69,8 @@ pub struct Shell {
     /// The first failed write to standard output; nothing is written after it.
     lost_output: OnceLock<io::Error>,
     began: Instant,
+    /// Where everything goes that is printed, when the command runs for one cluster of several.
+    collected: Option<Arc<CollectedOutput>>,
 }
 
 impl Shell {
@@ -87,7 +91,32 @@ impl Shell {
             stdin_for: OnceLock::new(),
             lost_output: OnceLock::new(),
             began: Instant::now(),
+            collected: None,
         }
+    }
+
+    /// The shell of a command that runs for one cluster of several: what it prints is collected, as for a pipe, in the colours of
+    /// this shell, and it can ask nobody anything.
+    pub fn of_one_cluster(
+        &self,
+        global: &GlobalArgs,
+        command: impl Into<String>,
+        output: Arc<CollectedOutput>,
+    ) -> Self {
+        let color = if self.stdout_color() { Color::Always } else { Color::Never };
+        let global = GlobalArgs { color, ..global.clone() };
+        Shell {
+            stdout_terminal: false,
+            stderr_terminal: false,
+            color: self.color,
+            collected: Some(output),
+            ..Shell::new(&global, self.config.clone(), self.structured_errors, command)
+        }
+    }
+
+    /// The output of one cluster of several; `None` for a command that prints for itself.
+    pub fn collected(&self) -> Option<&CollectedOutput> {
+        self.collected.as_deref()
     }
 
     pub fn global(&self) -> &GlobalArgs {
@@ -183,6 +212,9 @@ impl Shell {
 
     /// Like [`Shell::print`], for bytes.
     pub fn print_bytes(&self, bytes: &[u8]) {
+        if let Some(collected) = &self.collected {
+            return collected.print(bytes);
+        }
         self.speaks();
         if self.output_is_lost() {
             return;
@@ -239,6 +271,18 @@ impl Shell {
         }
     }
 
+    /// A line that the command of one cluster said, with the context of the cluster.
+    pub fn relay(&self, context: &str, line: &str) {
+        let event = || serde_json::from_str::<Value>(line).ok().filter(|_| self.structured_errors);
+        match event() {
+            Some(Value::Object(members)) => {
+                let context = std::iter::once(("context".to_owned(), context.into()));
+                self.line(&Value::Object(context.chain(members).collect()).to_string());
+            }
+            _ => self.line(&format!("{}: {line}", harmless(context))),
+        }
+    }
+
     /// Prints a line of JSON on stderr: the sort of event, and its fields.
     pub fn event(&self, sort: &str, members: &Value) {
         let mut event = json!({"type": sort});
@@ -254,7 +298,15 @@ impl Shell {
             // The terminal has printed `^C`, and the cursor is behind it.
             let _ = writeln!(io::stderr().lock());
         }
-        error.print_for(self.structured_errors, self.color, &self.global);
+        let told = error.for_flags(&self.global);
+        match &self.collected {
+            Some(collected) if !error.is_silent() => {
+                let text = told.shown(self.structured_errors, self.color);
+                text.lines().for_each(|line| collected.say(line.to_owned()));
+            }
+            Some(_) => {}
+            None => told.print(self.structured_errors, self.color),
+        }
         error.exit()
     }
 
@@ -264,8 +316,11 @@ impl Shell {
 
     // A closed stderr must not turn a finished command into a failure.
     fn line(&self, line: &str) {
-        self.speaks();
         let line = as_started(line);
+        if let Some(collected) = &self.collected {
+            return collected.say(line.into_owned());
+        }
+        self.speaks();
         let line = if self.stderr_terminal { self.shown(line) } else { line };
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
@@ -350,7 +405,12 @@ impl Shell {
 
     /// Runs a future on a new runtime, so that commands without a cluster need none.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
-        drive(&mut runtime(), future)
+        drive(&mut self.runtime(), future)
+    }
+
+    /// Beside the commands of other clusters one thread has to do.
+    fn runtime(&self) -> tokio::runtime::Builder {
+        if self.collected.is_some() { tokio::runtime::Builder::new_current_thread() } else { runtime() }
     }
 }
 
@@ -420,7 +480,7 @@ pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) ->
             })
         })
     };
-    follows(&["-o", "--output"]).as_deref().or(default) == Some("json")
+    follows(&["-o", "--output"]).as_deref().or(default).is_some_and(|format| matches!(format, "json" | "jsonl"))
         || follows(&["--progress"]).as_deref() == Some("json")
 }
 

@@ -61,6 +61,8 @@ pub fn with_names(tree: Command) -> Command {
     let asked_about = line_behind(&told, &tree);
     let unsaid = grammar::unsaid(asked_about.as_ref().unwrap_or(&told), &tree);
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
+    let tree = tree.mut_arg("contexts", |flag| flag.add(patterns_of_contexts()));
+    let tree = tree.mut_arg("clusters_from", |flag| flag.add(contexts()));
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
     let tree = match unsaid {
         Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
@@ -202,6 +204,18 @@ fn contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
         matching(current, flags.map(|flags| crate::session::connect::contexts(&flags.global)).unwrap_or_default())
+    })
+}
+
+/// The same and groups of the configuration file, each behind a comma or a `!` as well.
+fn patterns_of_contexts() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let text = current.to_string_lossy();
+        let before = text.rfind([',', '!']).map_or("", |at| &text[..=at]);
+        let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
+        let mut names = flags.map(|flags| crate::session::connect::contexts(&flags.global)).unwrap_or_default();
+        names.extend(Config::read().unwrap_or_default().context_groups.into_keys());
+        matching(current, names.into_iter().map(|name| format!("{before}{name}")).collect())
     })
 }
 

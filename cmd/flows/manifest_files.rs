@@ -1,18 +1,19 @@
 //! Flux objects in the user's files: finds those with an API version that Flux is about to drop.
 //!
 //! ```text
-//! folder ─► list of files ─► one file after the other: read, migrated, passed to the command, dropped
+//! folder ─► list of files ─► several at once: read, migrated ─► in their order: given to the command, dropped
 //! ```
-//! Texts are not kept: a repository may be larger than the memory, and changes are printed before the next file is
-//! read.
+//! No text is kept: a repository may be larger than the memory. A text that does not name Flux is not parsed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::yaml;
 use flux_operator::inspect::upgrade::{Finding, Target};
+use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
 use crate::terminal::{CliError, Shell, is_stdin};
@@ -25,6 +26,8 @@ pub use rewrite::write;
 
 /// Extensions of manifests in a folder, unless `--extensions` names others.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+/// Files that are looked at at the same time, at most; so many texts are in memory.
+const MOST_AT_ONCE: usize = 8;
 
 /// A file with its migration.
 pub struct LookedAt {
@@ -202,14 +205,14 @@ pub async fn for_each(
         let (stdin, place) = (shell.stdin("manifests")?, Path::new("standard input"));
         let text = shell.read_input("standard input", move || yaml::read(stdin.lock())).await?;
         let text = text.map_err(|e| failed(place, &e))?;
-        let migrated = migrated(&versions, &text, request).map_err(|e| failed(place, &e))?;
+        let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(place, &e))?;
         add(LookedAt { path: None, text, migrated }, &mut migration)?;
         return Ok(migration);
     }
     let root = request.place;
     if !root.is_dir() {
         let text = read(root, shell).await?.map_err(|e| failed(root, &e))?;
-        let migrated = migrated(&versions, &text, request).map_err(|e| failed(root, &e))?;
+        let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(root, &e))?;
         add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
         return Ok(migration);
     }
@@ -224,24 +227,46 @@ pub async fn for_each(
     for link in &migration.passed_over.links {
         shell.warn(&format!("{link} is not followed: it leads out of {}", root.display()));
     }
-    for path in folder.manifests {
-        let Ok(text) = read(&path, shell).await? else {
+    let (versions, edits_lines) = (Arc::new(versions), !request.extensions.is_empty());
+    let at_once = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_AT_ONCE);
+    let look = |path: PathBuf| {
+        let (versions, file) = (versions.clone(), path.clone());
+        let work = move || {
+            let text = yaml::read(File::open(file).map_err(yaml::YamlError::Read)?)?;
+            let migrated = migrated(&versions, &text, edits_lines);
+            // A folder of charts holds templates; a file that was named is meant.
+            let is_yaml = migrated.is_ok();
+            let left = |_| Migrated { unedited: versions.old_versions(&text), ..Migrated::default() };
+            Ok::<_, yaml::YamlError>((migrated.unwrap_or_else(left), text, is_yaml))
+        };
+        async move {
+            let looked_at = shell.read_input(&path.display().to_string(), work).await;
+            (path, looked_at)
+        }
+    };
+    let mut files = stream::iter(folder.manifests).map(look).buffered(at_once);
+    while let Some((path, looked_at)) = files.next().await {
+        let Ok((migrated, text, is_yaml)) = looked_at? else {
             migration.passed_over.unreadable += 1;
             continue;
         };
-        let migrated = match migrated(&versions, &text, request) {
-            Ok(migrated) => migrated,
-            // A folder of charts contains templates; a file named by the user is meant to be read.
-            Err(_) => {
-                migration.passed_over.unreadable += 1;
-                Migrated { text: text.clone(), unedited: versions.old_versions(&text), ..Migrated::default() }
-            }
-        };
+        migration.passed_over.unreadable += usize::from(!is_yaml);
         add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
     }
-    for path in &folder.unread {
-        let Ok(text) = read(path, shell).await? else { continue };
-        for UneditedVersion { line, object, from, .. } in versions.old_versions(&text) {
+    let search = |path: PathBuf| {
+        let (versions, file) = (versions.clone(), path.clone());
+        let work = move || {
+            let text = yaml::read(File::open(file).ok()?).ok()?;
+            Some(versions.old_versions(&text))
+        };
+        async move {
+            let found = shell.read_input(&path.display().to_string(), work).await;
+            (path, found)
+        }
+    };
+    let mut others = stream::iter(folder.unread).map(search).buffered(at_once);
+    while let Some((path, found)) = others.next().await {
+        for UneditedVersion { line, object, from, .. } in found?.unwrap_or_default() {
             shell.warn(&format!("{}:{line}: {object} is written as {from}, but the file is not read", path.display()));
         }
     }
@@ -258,10 +283,10 @@ async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlErr
     shell.read_input(&path.display().to_string(), open).await
 }
 
-/// Migrates a text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
-fn migrated(versions: &StoredVersions, text: &str, request: &ManifestRequest<'_>) -> Result<Migrated, yaml::YamlError> {
+/// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
+fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<Migrated, yaml::YamlError> {
     match versions.migrate(text) {
-        Err(yaml::YamlError::Syntax { .. }) if !request.extensions.is_empty() => Ok(versions.migrate_lines(text)),
+        Err(yaml::YamlError::Syntax { .. }) if edits_lines => Ok(versions.migrate_lines(text)),
         migrated => migrated,
     }
 }

@@ -19,13 +19,16 @@ const MAX_BYTES: u64 = 256 << 20;
 #[serde(rename_all = "camelCase")]
 pub struct PlanFile {
     format: String,
+    /// UID of the cluster that it was made for; absent where that may not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     #[serde(flatten)]
     pub saved: SavedPlan,
 }
 
 impl PlanFile {
-    pub fn new(saved: SavedPlan) -> Self {
-        PlanFile { format: FORMAT.to_owned(), saved }
+    pub fn new(saved: SavedPlan, cluster: Option<String>) -> Self {
+        PlanFile { format: FORMAT.to_owned(), cluster, saved }
     }
 
     /// Writes the file atomically, readable only by its owner: manifests may contain secrets.

@@ -21,6 +21,7 @@ use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
+use crate::fleet::FleetResult;
 use crate::flows::manifest_files::FileMigration;
 use crate::terminal::{CliError, Config};
 
@@ -58,6 +59,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("report", schema::<Page<String>>()),
         ("migrate", schema::<FileMigration>()),
         ("migrate-owner", schema::<OwnerMigration>()),
+        ("fleet-result", schema::<FleetResult>()),
     ];
     // The other schemas describe output, this one input.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();

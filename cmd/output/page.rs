@@ -124,16 +124,84 @@ pub fn html(page: &Page<String>) -> String {
     out
 }
 
-fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
-    let title = format!("Flux on {}", page.place);
+/// One cluster of a page of many: its page, or why there is none.
+pub struct ClusterPage {
+    pub context: String,
+    pub page: Result<Page<String>, String>,
+}
+
+/// One page of many clusters: a line for each, then the page of each, folded.
+pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
+    let mut out = String::with_capacity(64 * 1024 * clusters.len().max(1));
+    // Writing to a String cannot fail.
+    let _ = write_clusters(&mut out, clusters);
+    out
+}
+
+fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
+    let is_well = |cluster: &&ClusterPage| cluster.page.as_ref().is_ok_and(|page| page.status.well);
+    let well = clusters.iter().filter(is_well).count();
+    let title = format!("Flux on {} {}", clusters.len(), if clusters.len() == 1 { "cluster" } else { "clusters" });
+    head(out, &title)?;
+    let tone = if well == clusters.len() { Tone::Good } else { Tone::Bad };
+    writeln!(out, "<h1>{}: <span class=\"{}\">{well} well</span></h1>", Text(&title), tone.class())?;
+    if let Some(at) = clusters.iter().filter_map(|cluster| cluster.page.as_ref().ok()).map(|page| page.at).max() {
+        writeln!(out, "<p class=\"soft\">As of {}</p>", moment(at))?;
+    }
+    out.push_str("<div class=\"wide\"><table>\n<tr><th>Cluster</th><th>State</th><th>Flux</th><th>Kubernetes</th><th>First cause</th></tr>\n");
+    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+        let (tone, state, flux, kubernetes, cause) = match page {
+            Ok(page) => {
+                let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
+                let versions = &page.status.versions;
+                let cause = page.causes.causes.first().map(|group| group.cause.summary.clone()).unwrap_or_default();
+                let (tone, state) = if page.status.well { (Tone::Good, "well") } else { (Tone::Bad, "not well") };
+                (tone, state, known(&versions.distribution), known(&versions.kubernetes), cause)
+            }
+            Err(problem) => (Tone::Busy, "no answer", String::new(), String::new(), problem.clone()),
+        };
+        writeln!(
+            out,
+            "<tr><td><a href=\"#c{index}\">{}</a></td><td class=\"{}\">{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            Text(context),
+            tone.class(),
+            Text(&flux),
+            Text(&kubernetes),
+            Text(&cause)
+        )?;
+    }
+    out.push_str("</table></div>\n");
+    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+        let Ok(page) = page else { continue };
+        writeln!(out, "<details id=\"c{index}\"><summary>{}</summary>", Text(context))?;
+        write_body(out, page)?;
+        out.push_str("</details>\n");
+    }
+    out.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+/// What stands before the body's content.
+fn head(out: &mut String, title: &str) -> fmt::Result {
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        Text(&title)
-    )?;
+        Text(title)
+    )
+}
+
+fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
+    head(out, &format!("Flux on {}", page.place))?;
+    write_body(out, page)?;
+    out.push_str("</body>\n</html>\n");
+    Ok(())
+}
+
+fn write_body(out: &mut String, page: &Page<String>) -> fmt::Result {
+    let title = format!("Flux on {}", page.place);
     let (tone, state) = if page.status.well { (Tone::Good, "all is well") } else { (Tone::Bad, "not all is well") };
     writeln!(out, "<h1>{}: <span class=\"{}\">{state}</span></h1>", Text(&title), tone.class())?;
     writeln!(out, "<p class=\"soft\">As of {}</p>", moment(page.at))?;
@@ -150,7 +218,6 @@ fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
         tree(out, root, true)?;
         out.push_str("</ul></div>\n");
     }
-    out.push_str("</body>\n</html>\n");
     Ok(())
 }
 

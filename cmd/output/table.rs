@@ -92,6 +92,40 @@ impl TableWriter {
         TableWriter { style, headings, layout: None, widths, started: false }
     }
 
+    pub fn headings(&self) -> Vec<Heading> {
+        self.headings.clone()
+    }
+
+    /// How wide the first column is in what was measured and drawn.
+    pub fn first_width(&self) -> usize {
+        self.widths.first().copied().unwrap_or_default()
+    }
+
+    /// Makes the columns as wide as these rows need, before the first of them is drawn: rows that are drawn in several pages stand
+    /// below each other then.
+    pub fn measure(&mut self, rows: &[Vec<Cell>]) {
+        if self.layout.is_some() {
+            return;
+        }
+        let mut texts: Vec<Vec<String>> =
+            rows.iter().map(|row| row.iter().map(|cell| clean(&cell.full(self.style.now))).collect()).collect();
+        let layout = self.choose(rows, &texts);
+        if layout.short_revisions {
+            for (row, texts) in rows.iter().zip(&mut texts) {
+                shorten_revisions(row, texts);
+            }
+        }
+        take_long_names(layout.names, &mut texts);
+        let widths = self.page_widths(&texts);
+        for (index, (known, now)) in self.widths.iter_mut().zip(widths).enumerate() {
+            // Kinds and messages take the room that a page leaves them.
+            if self.style.width.is_none() || !(layout.messages.contains(&index) || layout.kinds.contains(&index)) {
+                *known = now;
+            }
+        }
+        self.layout = Some(layout);
+    }
+
     /// Returns the lines of a page; the first page begins with the heading.
     pub fn page(&mut self, rows: &[Vec<Cell>]) -> String {
         let with_headers = self.style.headers && !self.started;
@@ -583,6 +617,16 @@ mod tests {
         let mut narrow = TableWriter::new(headings(&COLUMNS), style(Some(52)));
         narrow.page(&[row("a-name-that-takes-room", "v1", "some words to be wrapped")]);
         assert_eq!(narrow.page(&[row("a", "v1", "short")]), "a                       True   short\n");
+    }
+
+    #[test]
+    fn pages_that_were_measured_together_stand_below_each_other() {
+        let rows = [vec![Cell::text("a"), Cell::text("x")], vec![Cell::text("long-name"), Cell::text("y")]];
+        let mut table = TableWriter::new(headings(&["NAME", "READY"]), style(None));
+        table.measure(&rows);
+        assert_eq!(table.first_width(), 9);
+        assert_eq!(table.page(&[]), "NAME        READY\n");
+        assert_eq!(table.page(&rows[..1]) + &table.page(&rows[1..]), "a           x\nlong-name   y\n");
     }
 
     #[test]

@@ -2,16 +2,19 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use flux_operator::cluster::{
-    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginTerminal, Retry,
-    RetryObserver,
+    Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginRuns,
+    PluginTerminal, Retry, RetryObserver,
 };
 
 use crate::output::hints;
 
 use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment};
+
+/// Users of several contexts are often the same, and their plugins may take seconds.
+static PLUGIN_RUNS: LazyLock<PluginRuns> = LazyLock::new(PluginRuns::default);
 
 /// Prepares access to the cluster that flags, environment and kubeconfig select; `context` is the name of a context,
 /// `None` the current one. Opens no connection.
@@ -31,15 +34,18 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         proxy: environment::proxy(),
         in_cluster: in_cluster(),
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
-        on_retry: observer(flags.quiet || shell.has_structured_errors()),
+        // Of many clusters some are always away, and the lines would not say which.
+        on_retry: observer(flags.quiet || shell.has_structured_errors() || flags.asks_many_clusters()),
         on_write: Some({
             let interruption = shell.interruption().clone();
             Arc::new(move || interruption.writes())
         }),
         purpose: Some(shell.command().to_owned()),
+        plugin_runs: flags.asks_many_clusters().then(|| PLUGIN_RUNS.clone()),
         search_path: std::env::var_os(environment::PATH),
         plugin_terminal: PluginTerminal {
-            stdin: std::io::stdin().is_terminal(),
+            // Several plugins cannot ask at the same time.
+            stdin: !flags.asks_many_clusters() && std::io::stdin().is_terminal(),
             // A code to enter elsewhere matters while the plugin runs, also to a reader of a log.
             stderr: shell.stderr_is_terminal() || !shell.has_structured_errors(),
         },
@@ -88,6 +94,15 @@ pub fn context_namespace(flags: &GlobalArgs) -> Option<String> {
 pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags));
     config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
+}
+
+/// The contexts there are, with the addresses of their servers.
+///
+/// # Errors
+/// Failed, when the kubeconfig cannot be used.
+pub fn contexts_with_servers(flags: &GlobalArgs) -> Result<Vec<(String, String)>, CliError> {
+    let contexts = flux_operator::cluster::contexts_with_servers(&kubeconfig(flags));
+    contexts.map_err(|reason| CliError::failed("cannot read the contexts of the kubeconfig").caused_by(&reason))
 }
 
 fn overrides(flags: &GlobalArgs, context: Option<&str>) -> Overrides {

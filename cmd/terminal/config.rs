@@ -2,6 +2,7 @@
 //!
 //! Precedence: flag, then environment, then this file, then default.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub struct Config {
     /// `--confirm-context`.
     #[schemars(with = "Vec<String>")]
     pub protected_contexts: Vec<Glob>,
+    /// Names for several contexts, for `--contexts`: patterns as above, those with `!` before them exclude.
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
+    pub context_groups: BTreeMap<String, Vec<Glob>>,
 }
 
 /// A value of `-o`.
@@ -50,6 +54,17 @@ impl<'de> Deserialize<'de> for FormatText {
 /// A pattern of names: `*` matches any text, `?` any character.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Glob(String);
+
+impl Glob {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reports whether a whole text fits.
+    pub fn matches(&self, text: &str) -> bool {
+        matches_glob(&self.0, text)
+    }
+}
 
 impl FromStr for Glob {
     type Err = String;
@@ -126,7 +141,7 @@ impl Config {
         Config::parse(&text).map_err(|cause| {
             CliError::usage(what())
                 .cause(cause)
-                .hint("it may hold namespace, output, color and protectedContexts; `man flux-operator` describes them")
+                .hint("it may hold namespace, output, color, protectedContexts and contextGroups; `man flux-operator` describes them")
         })
     }
 
@@ -244,10 +259,13 @@ mod tests {
         for empty in ["", "# nothing yet\n", "---\n", "{}"] {
             assert_eq!(Config::parse(empty), Ok(Config::default()), "{empty:?}");
         }
-        let all = "namespace: flux\noutput: wide\ncolor: never\nprotectedContexts: [prod-*, live]\n";
+        let all = "namespace: flux\noutput: wide\ncolor: never\nprotectedContexts: [prod-*, live]\n\
+                   contextGroups: {live: ['prod-*', '!prod-legacy']}\n";
         let config = Config::parse(all).unwrap();
         assert_eq!((config.namespace.as_deref(), config.output), (Some("flux"), Some(FormatText("wide".into()))));
         assert_eq!((config.color, config.protected_contexts.len()), (Some(Color::Never), 2));
+        let live: Vec<&str> = config.context_groups["live"].iter().map(Glob::as_str).collect();
+        assert_eq!(live, ["prod-*", "!prod-legacy"]);
     }
 
     #[test]
@@ -264,6 +282,7 @@ mod tests {
             ("protectedContexts:\n- live\n- prod-[ab\n", 3, "the pattern prod-[ab holds a [: only * "),
             ("protectedContexts: [\"prod-[ab]\"]\n", 1, "the pattern prod-[ab] holds a ["),
             ("protectedContexts:\n- 'eu-{a,b}'\n", 2, "write a pattern for each name"),
+            ("contextGroups:\n  live:\n  - 'prod-[ab]'\n", 3, "the pattern prod-[ab] holds a ["),
         ] {
             let error = Config::parse(text).unwrap_err();
             assert!(error.starts_with(&format!("line {line}: ")) && error.contains(word), "{text:?}: {error}");

@@ -33,11 +33,13 @@ pub enum Exit {
     Unreachable,
     /// Timed out, or the object reports a failure.
     Unhealthy,
+    /// Some of several clusters could not be reached, and the others are well.
+    PartlyUnreachable,
     Interrupted,
 }
 
 impl Exit {
-    pub const ALL: [Exit; 10] = [
+    pub const ALL: [Exit; 11] = [
         Exit::Done,
         Exit::Failed,
         Exit::Differences,
@@ -47,6 +49,7 @@ impl Exit {
         Exit::Denied,
         Exit::Unreachable,
         Exit::Unhealthy,
+        Exit::PartlyUnreachable,
         Exit::Interrupted,
     ];
 
@@ -62,6 +65,7 @@ impl Exit {
             Exit::Denied => (5, "Denied"),
             Exit::Unreachable => (6, "Unreachable"),
             Exit::Unhealthy => (7, "Unhealthy"),
+            Exit::PartlyUnreachable => (8, "PartlyUnreachable"),
             Exit::Interrupted => (130, "Interrupted"),
         }
     }
@@ -146,17 +150,26 @@ impl CliError {
         &self.message
     }
 
+    pub fn causes(&self) -> &[String] {
+        &self.causes
+    }
+
     pub fn hints(&self) -> &[String] {
         &self.hints
+    }
+
+    /// Reports whether the end needs no words.
+    pub fn is_silent(&self) -> bool {
+        self.silent
     }
 
     pub fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Prints the error. kubectl commands in its hints get the requested context, and the command's limit is named if
-    /// it was shorter than that of a call.
-    pub(super) fn print_for(&self, structured: bool, color: bool, flags: &GlobalArgs) {
+    /// The error with hints for this command line: those of kubectl go to the context that was asked for, and the limit of the
+    /// command is named where that was shorter than the one of a call.
+    pub(super) fn for_flags(&self, flags: &GlobalArgs) -> CliError {
         let is_limited = flags.timeout.as_ref().is_some_and(|whole| whole.0 <= flags.request_timeout.0);
         let limited = |hint: String| match is_limited {
             true => hint.replace("wait longer with --request-timeout", "wait longer with --timeout"),
@@ -171,16 +184,20 @@ impl CliError {
         let placed =
             |hint| flags.context.as_deref().map_or_else(|| String::clone(hint), |context| named(hint, context));
         let hints = self.hints.iter().map(placed).map(limited).collect();
-        CliError { hints, ..self.clone() }.print(structured, color);
+        CliError { hints, ..self.clone() }
     }
 
     pub(super) fn print(&self, structured: bool, color: bool) {
         if self.silent {
             return;
         }
-        let text = if structured { self.json() } else { self.text(color) };
         // Without stderr the error cannot be printed.
-        let _ = std::io::stderr().lock().write_all(as_started(&text).as_bytes());
+        let _ = std::io::stderr().lock().write_all(as_started(&self.shown(structured, color)).as_bytes());
+    }
+
+    /// The lines of the error.
+    pub(super) fn shown(&self, structured: bool, color: bool) -> String {
+        if structured { self.json() } else { self.text(color) }
     }
 
     fn json(&self) -> String {
@@ -192,7 +209,7 @@ impl CliError {
         format!("{value}\n")
     }
 
-    pub(super) fn text(&self, color: bool) -> String {
+    pub fn text(&self, color: bool) -> String {
         let paint = |word: &str, style: Style| {
             if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
         };
@@ -214,7 +231,7 @@ mod tests {
     #[test]
     fn exit_codes_are_the_documented_ones() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|e| e.code_and_category().0).collect();
-        assert_eq!(codes, [0, 1, 1, 2, 3, 4, 5, 6, 7, 130]);
+        assert_eq!(codes, [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 130]);
     }
 
     #[test]

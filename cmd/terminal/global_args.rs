@@ -27,6 +27,22 @@ pub struct GlobalArgs {
     /// Context of the kubeconfig to use
     #[arg(long, global = true, alias = "kube-context", value_name = "NAME", help_heading = CLUSTER)]
     pub context: Option<String>,
+    /// Ask several clusters at once: names and patterns of contexts with commas,
+    /// !PATTERN to leave some out, groups of the configuration file, @FILE
+    #[arg(long, global = true, value_name = "PATTERN", value_delimiter = ',', help_heading = CLUSTER)]
+    pub contexts: Vec<String>,
+    /// Ask the clusters of the ClusterProfiles in a context
+    #[arg(long, global = true, value_name = "CONTEXT[/NAMESPACE]", help_heading = CLUSTER, hide_short_help = true)]
+    pub clusters_from: Option<String>,
+    /// Labels of the ClusterProfiles; also -l where a command has no -l
+    #[arg(long, global = true, value_name = "LABELS", help_heading = CLUSTER, hide_short_help = true)]
+    pub cluster_selector: Option<String>,
+    /// How long each of several clusters may take to answer first
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", help_heading = CLUSTER, hide_short_help = true)]
+    pub cluster_timeout: DurationArg,
+    /// How many of several clusters are asked at once
+    #[arg(long, global = true, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..), help_heading = CLUSTER, hide_short_help = true)]
+    pub parallel: u16,
     /// User to impersonate
     #[arg(long = "as", global = true, alias = "kube-as", value_name = "USER", help_heading = CLUSTER, hide_short_help = true)]
     pub as_user: Option<String>,
@@ -83,6 +99,11 @@ impl GlobalArgs {
     /// Returns the requested namespace, of the flag or the configuration file.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().or(self.usual_namespace.as_deref())
+    }
+
+    /// Reports whether the command is to run for several clusters.
+    pub fn asks_many_clusters(&self) -> bool {
+        !self.contexts.is_empty() || self.clusters_from.is_some()
     }
 }
 

@@ -19,7 +19,8 @@ use crate::terminal::jsonpath::Template;
 use crate::terminal::{CliError, Shell, environment};
 
 pub const OUTPUT: &str = "Output options";
-const FORMATS: [&str; 7] = ["table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
+const FORMATS: [&str; 8] =
+    ["table", "wide", "json", "jsonl", "yaml", "name", "jsonpath=TEMPLATE", "custom-columns=SPEC"];
 
 /// Format of the output.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub enum Format {
     Table,
     Wide,
     Json,
+    /// One JSON value a line: the items of a list, the clusters of a fleet.
+    JsonLines,
     Yaml,
     Name,
     JsonPath(Template),
@@ -55,6 +58,7 @@ impl FromStr for Format {
             "table" => Ok(Format::Table),
             "wide" => Ok(Format::Wide),
             "json" => Ok(Format::Json),
+            "jsonl" => Ok(Format::JsonLines),
             "yaml" => Ok(Format::Yaml),
             "name" => Ok(Format::Name),
             "jsonpath" => Err("write the template: jsonpath='{.items[*].metadata.name}'".to_owned()),
@@ -75,20 +79,20 @@ pub fn formats() -> Vec<CompletionCandidate> {
 /// The `-o` of a command whose output has no named objects, for [`clap::Command::mut_arg`].
 pub fn without_names(flag: clap::Arg) -> clap::Arg {
     let formats = || formats().into_iter().filter(|format| format.get_value() != "name").collect();
-    flag.help("Format: table, json, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
+    flag.help("Format: table, json, jsonl, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
 }
 
 /// The `-o` of a single value.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ViewArgs {
-    /// Format: table, json, yaml, name or jsonpath=TEMPLATE
+    /// Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
     pub output: Format,
 }
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct OutputArgs {
-    /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
+    /// Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or
     /// custom-columns=HEADING:PATH,…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = OUTPUT, add = ArgValueCandidates::new(formats))]
     pub output: Format,
@@ -161,6 +165,11 @@ impl OutputArgs {
     /// Whether the output needs whole objects, not only the cells of a table.
     pub fn wants_values(&self) -> bool {
         !matches!(self.output, Format::Table | Format::Wide | Format::Name) || self.sort_by_path().is_some()
+    }
+
+    /// Whether names are printed, and nothing but the name decides which.
+    pub fn wants_names_only(&self) -> bool {
+        matches!(self.output, Format::Name) && self.filter.is_empty() && self.ready_status.is_empty()
     }
 
     /// Whether everything must be loaded before the first line is printed.
@@ -374,8 +383,10 @@ impl<'a> ListPrinter<'a> {
     /// Prints the rows that were held back. Prints nothing without rows.
     pub fn flush(&mut self) {
         let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            self.shell.print_in_colour(&self.writer.page(&held));
+        match self.shell.collected() {
+            Some(collected) => collected.rows(self.writer.headings(), held),
+            None if held.is_empty() => {}
+            None => self.shell.print_in_colour(&self.writer.page(&held)),
         }
     }
 
@@ -408,7 +419,8 @@ pub fn print_list(
             printer.flush();
             printer.sums().into_iter().for_each(|sums| shell.status(&sums));
         }
-        Format::CustomColumns(columns) => shell.print_in_colour(&custom_columns(shell, args, columns, &listing)),
+        Format::CustomColumns(columns) => print_custom_columns(shell, args, columns, &listing),
+        Format::JsonLines => shell.print(&printer.lines(&listing)?),
         format => {
             let value = match (single, listing.items.len()) {
                 (true, 1) => listing.items.pop().map(|item| item.value).unwrap_or_default(),
@@ -427,10 +439,8 @@ pub fn print_list(
     Ok(count)
 }
 
-fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) -> String {
-    let style =
-        TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
-    let mut table = TableWriter::new(columns.iter().map(|(header, _)| Heading::new(header)).collect(), style);
+fn print_custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) {
+    let headings: Vec<Heading> = columns.iter().map(|(header, _)| Heading::new(header)).collect();
     let rows: Vec<Vec<Cell>> = listing
         .items
         .iter()
@@ -439,7 +449,12 @@ fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template
             columns.iter().map(|(_, template)| cell(template)).collect()
         })
         .collect();
-    table.page(&rows)
+    if let Some(collected) = shell.collected() {
+        return collected.rows(headings, rows);
+    }
+    let style =
+        TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
+    shell.print_in_colour(&TableWriter::new(headings, style).page(&rows));
 }
 
 /// As [`structured`], for output without named objects.
@@ -479,6 +494,7 @@ fn document(value: &Value, format: &Format) -> Result<String, CliError> {
             yaml::to_string(value).map_err(|e| CliError::failed("cannot write the answer as YAML").caused_by(&e))
         }
         Format::JsonPath(template) => Ok(template.render(value)),
+        Format::JsonLines => Ok(format!("{value}\n")),
         Format::CustomColumns(columns) => {
             let cells: Vec<_> =
                 columns.iter().map(|(_, template)| jsonpath::join(&template.values(value), ",")).collect();
@@ -498,6 +514,12 @@ mod tests {
         assert!(error.contains("custom-columns=SPEC") && error.contains("did you mean json?"), "{error}");
         assert!("custom-columns=NAME".parse::<Format>().is_err());
         assert!("jsonpath={.a[}".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn lines_of_json_hold_a_value_each() {
+        let value = json!({"a": [1, "x\ny"]});
+        assert_eq!(document(&value, &Format::JsonLines).unwrap(), "{\"a\":[1,\"x\\ny\"]}\n");
     }
 
     #[test]

@@ -92,6 +92,10 @@ impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
         // JSON on stderr is only for errors.
         let talkative = !shell.global().quiet && !shell.has_structured_errors();
+        if shell.collected().is_some() {
+            // The progress of one cluster is not that of all.
+            return Progress { renderer: Renderer::Silent, lines: HashMap::new(), raw: false };
+        }
         if mode != ProgressMode::None {
             shell.has_progress();
         }

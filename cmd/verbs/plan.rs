@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::flows::rights::Rights;
 use crate::terminal::{CliError, Exit, Shell};
 
-mod instance;
+pub mod instance;
 mod view;
 
 /// Show what an apply would change

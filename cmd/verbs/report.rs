@@ -61,7 +61,11 @@ pub fn rights(rights: &mut Rights) {
     rights.in_namespace(&namespace, EXPLAINS_SECRETS);
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+/// Checks where the page would go.
+///
+/// # Errors
+/// Usage, when that is unclear or the terminal; failed, when a file is there that must not be written over.
+pub fn check_destination(args: &Args) -> Result<(), CliError> {
     if matches!(args.view.output, Format::Name) {
         return Err(no_names());
     }
@@ -83,6 +87,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::failed(format!("cannot write {}: the file exists", path.display()))
             .hint("choose another name, or say --overwrite"));
     }
+    Ok(())
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    check_destination(args)?;
+    let path = args.file.as_deref();
+    let to_stdout = path == Some(Path::new("-"));
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         let named = args.source.open_named(shell).await?;
@@ -118,6 +129,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let whereto = source.whereto();
         let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
+        if let (Some(collected), Some(_)) = (shell.collected(), path) {
+            collected.keep(page);
+            return Ok(Exit::Done);
+        }
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text),
             (None, Some(path)) if !to_stdout => {
@@ -131,7 +146,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Writes the file atomically.
-fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), CliError> {
+pub fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), CliError> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
     };

@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let rows = match &source {
                 Source::Dump(snapshot, _) => report::stats(snapshot, namespace.as_deref(), false),
                 Source::Cluster(session) => {
-                    let scope = Scope { namespace: namespace.clone(), selector: None };
+                    let scope = Scope { namespace: namespace.clone(), ..Scope::default() };
                     let counted = pages::count(&session.cluster, &scope, |_, _| ()).await.map_err(|e| cli_error(&e))?;
                     let (mut rows, listed): (Vec<StatsRow>, Vec<Listed>) = counted.into_iter().unzip();
                     rows.retain(|row| row.running + row.suspended > 0);

@@ -5,6 +5,7 @@ mod closed_pipes;
 pub mod cluster_objects;
 mod debugging;
 mod deleting;
+mod fleet;
 mod habits;
 mod impact;
 mod in_process;
@@ -22,6 +23,7 @@ pub fn tests() -> Vec<ClusterTest> {
     [
         requests::tests(),
         rbac::tests(),
+        fleet::tests(),
         habits::tests(),
         revisions::tests(),
         impact::tests(),

@@ -32,8 +32,18 @@ const LIBRARY: &[(&str, Option<&str>)] = &[
 ];
 
 /// The floors of the program, lowest first.
-const PROGRAM_FLOORS: &[&[&str]] =
-    &[&["output"], &["terminal"], &["session"], &["args"], &["flows"], &["verbs"], &["cli"], &["input"], &["generate"]];
+const PROGRAM_FLOORS: &[&[&str]] = &[
+    &["output"],
+    &["terminal"],
+    &["session"],
+    &["args"],
+    &["flows"],
+    &["verbs"],
+    &["cli"],
+    &["input"],
+    &["fleet"],
+    &["generate"],
+];
 
 /// Uses that climb or go sideways: room, room it uses, why. They make no circle of files either.
 const CLIMBS: &[(&str, &str, &str)] = &[];

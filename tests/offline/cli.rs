@@ -11,6 +11,7 @@ mod create_instance;
 mod create_secret;
 mod distribution;
 mod explain;
+mod fleet;
 mod habits;
 mod inspect;
 mod install;

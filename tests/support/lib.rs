@@ -13,6 +13,7 @@
 //! causes                 causes of failing objects, one row each, as a dump and for an API server
 //! habits                 lines that users type, as rows
 //! guide                  pages of the guide, and the commands in them
+//! fake_cluster           servers that look like API servers from far away, for tests about many clusters
 //! incident               Flux objects of which some fail, and logs, for measurements
 //! objects                objects of any kind as JSON
 //! local_cluster          a control plane for trying commands by hand
@@ -52,6 +53,7 @@ pub mod causes;
 pub mod certificates;
 pub mod connect_proxy;
 pub mod control_plane;
+pub mod fake_cluster;
 pub mod flux;
 pub mod go_program;
 pub mod guide;

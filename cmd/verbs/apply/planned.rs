@@ -25,7 +25,7 @@ pub struct PlannedArgs<'a> {
 }
 
 pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
-    let saved = shell.run(PlanFile::read(args.file, shell))?.saved;
+    let PlanFile { saved, cluster, .. } = shell.run(PlanFile::read(args.file, shell))?;
     let instance = &saved.plan.instance;
     let target = Target { kind: instance_kind(), namespace: instance.namespace.clone(), name: instance.name.clone() };
     if let Some(other) = shell.global().namespace.as_ref().filter(|n| **n != target.namespace) {
@@ -33,6 +33,9 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
+        if let Some(planned) = &cluster {
+            shell.interruptible(must_be(&session, planned)).await?;
+        }
         let again =
             session.command(&format!("plan {} --out {}", target.words(), args.file.display()), &target.namespace);
         let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
@@ -51,4 +54,14 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
         };
         reconcile_here(&request, options, args.confirm, work).await
     })?
+}
+
+/// Refuses a plan that was made for another cluster: before its instance exists, nothing else tells the two apart.
+async fn must_be(session: &Session<'_>, planned: &str) -> Result<(), CliError> {
+    match session.cluster_uid().await.ok().flatten() {
+        Some(uid) if uid != planned => Err(CliError::failed("the plan was made for another cluster")
+            .cause(format!("its cluster has the UID {planned}, and {} has {uid}", session.cluster.endpoint))
+            .hint("choose the cluster of the plan with --context, or plan again for this one")),
+        _ => Ok(()),
+    }
 }

@@ -57,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = args.resources.resolve()?;
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(wanted, |_, _| true).await?;
+        let targets = session.targets(wanted).await?;
         let mut objects = vec![];
         for target in &targets {
             objects.push(session.get(target).await?);

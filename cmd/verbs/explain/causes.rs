@@ -978,7 +978,7 @@ texts! { CAUSES, Reason, [],
     }
 }
 
-texts! { REFUSALS, Exit, [Done],
+texts! { REFUSALS, Exit, [Done, PartlyUnreachable],
     Failed {
         title: "The command failed for a reason without a category of its own (exit code 1)",
         meaning: "What was attempted did not succeed. The message says what failed, `causes` say why.",

@@ -36,7 +36,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = args.resources.resolve()?;
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(wanted, |_, _| true).await?;
+        let targets = session.targets(wanted).await?;
         let objects = try_join_all(targets.iter().map(|target| session.get(target))).await?;
         print(shell, objects, args.format.output)
     })

@@ -140,7 +140,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if let (Source::Cluster(session), true, false, false) =
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
         {
-            let scope = Scope { namespace: namespace.clone(), selector: args.scope.selector.clone() };
+            let scope = Scope {
+                namespace: namespace.clone(),
+                selector: args.scope.selector.clone(),
+                metadata_only: args.output.wants_names_only(),
+            };
             let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
             return within(shell, streamed).await?;
         }
@@ -231,7 +235,8 @@ async fn all(
         && !args.watch
     {
         let mut items = Vec::new();
-        let scope = Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone() };
+        let scope =
+            Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone(), metadata_only: false };
         let listed = pages::read(&session.cluster, kinds, &scope, |kind, objects: Vec<Value>| {
             items.extend(objects.into_iter().map(|object| row(kind, object, view)));
             Ok::<_, Box<ClusterError>>(())

@@ -92,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let saved = shell.block_on(plan(args, shell))??;
+    let (saved, cluster) = shell.block_on(plan(args, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
@@ -100,16 +100,20 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let text = shown(args, &saved.plan, shell)?;
     // First: who reads a few lines only wants the plan all the same.
     if let Some(file) = &args.out {
-        PlanFile::new(saved).write(file)?;
+        PlanFile::new(saved, cluster).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
     shell.print_in_colour(&text);
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
-/// Plans the stored instance, or the one of a file.
-async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
+/// The plan of the instance of the cluster, or of the one of a file; with the UID of the cluster, where the plan is saved.
+async fn plan(args: &Args, shell: &Shell) -> Result<(SavedPlan, Option<String>), CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
+    let cluster = match &args.out {
+        Some(_) => shell.interruptible(async { Ok(session.cluster_uid().await.ok().flatten()) }).await?,
+        None => None,
+    };
     let mode = args.progress.progress;
     let Some(file) = &args.filename else {
         let target = session.instance(&args.name);
@@ -118,14 +122,14 @@ async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
             let object = session.cluster.read(&target.id()).await.ok().flatten()?;
             Some(missing_secrets(&session, &instance_of(object).ok()?).await)
         });
-        return Ok(SavedPlan { instance: None, plan: warned(plan?, missing.unwrap_or_default()) });
+        return Ok((SavedPlan { instance: None, plan: warned(plan?, missing.unwrap_or_default()) }, cluster));
     };
     let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
     let manifest = shell.interruptible(read).await?;
     let target = Target::of_instance(&manifest.instance);
     let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode);
     let (plan, missing) = tokio::join!(plan, missing_secrets(&session, &manifest.instance));
-    Ok(SavedPlan { instance: Some(manifest.written), plan: warned(plan?, missing) })
+    Ok((SavedPlan { instance: Some(manifest.written), plan: warned(plan?, missing) }, cluster))
 }
 
 fn warned(plan: Plan, warnings: Vec<String>) -> Plan {

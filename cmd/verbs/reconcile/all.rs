@@ -2,6 +2,7 @@
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::api::well_known::GROUP;
+use flux_operator::cluster::ListOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
@@ -99,7 +100,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let mut targets = vec![];
         for kind in &named {
             let namespace = (!args.all_namespaces).then(|| session.namespace(kind));
-            let objects = match session.list(kind, namespace.as_deref(), args.selector.as_deref()).await {
+            let options = ListOptions { label_selector: args.selector.clone(), ..ListOptions::default() };
+            let objects = match session.list(kind, namespace.as_deref(), &options).await {
                 Err(error) if error.exit() == Exit::ApiMissing && !is_named => continue,
                 objects => objects?,
             };

@@ -79,7 +79,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         // A request for all objects does not include suspended ones.
-        let targets = session.targets(wanted, |target, object| !target.is_suspended(object)).await?;
+        let targets = session.targets_that(wanted, |target, object| !target.is_suspended(object)).await?;
         let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
         if args.with_source {
             let sources = sources(&session, &targets).await?;

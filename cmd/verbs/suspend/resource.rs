@@ -32,7 +32,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let note = args.note.note(jiff::Timestamp::now())?;
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(wanted, |_, _| true).await?;
+        let targets = session.targets(wanted).await?;
         let (_, failed) = send(&session, &targets, RequestKind::Suspend(note), args.dry_run.dry_run).await?;
         all_or_error(&session, failed, targets.len(), "suspended")
     })

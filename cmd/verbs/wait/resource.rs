@@ -34,7 +34,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        let targets = session.targets(wanted, |_, _| true).await?;
+        let targets = session.targets(wanted).await?;
         super::follow(&session, targets, &args.until, args.progress.progress).await
     })
 }

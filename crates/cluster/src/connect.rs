@@ -15,7 +15,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::authorization::{Authorization, TokenFile};
-use super::credential_plugin::{self, PluginTerminal, PluginToken};
+use super::credential_plugin::{self, PluginRuns, PluginTerminal, PluginToken};
 use super::diagnose;
 use super::error::{ClusterError, Endpoint, Reason};
 use super::http_client;
@@ -48,6 +48,8 @@ pub struct ConnectOptions {
     /// The command without its arguments, for the `User-Agent` of every request.
     pub purpose: Option<String>,
     pub plugin_terminal: PluginTerminal,
+    /// Runs of credential plugins that connections to several clusters share.
+    pub plugin_runs: Option<PluginRuns>,
     /// `PATH` for credential plugins; `None` uses the system's search.
     pub search_path: Option<OsString>,
 }
@@ -79,6 +81,7 @@ impl ConnectOptions {
             on_write: None,
             purpose: None,
             plugin_terminal: PluginTerminal::default(),
+            plugin_runs: None,
             search_path: None,
         }
     }
@@ -122,6 +125,24 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     let server = target.cluster.server.as_deref().map(shown_server);
     let endpoint = Endpoint { server: server.unwrap_or_default(), context: target.context.clone() };
     open(target, &options, &endpoint).await.map_err(|reason| wrong(endpoint, reason))
+}
+
+/// The contexts of a kubeconfig with the addresses of their servers, in the order of the files; a context without a cluster has
+/// an empty address.
+///
+/// # Errors
+/// The kubeconfig cannot be read.
+pub fn contexts_with_servers(source: &KubeconfigSource) -> Result<Vec<(String, String)>, Reason> {
+    let config = kubeconfig::read(source)?;
+    let server = |cluster: &str| {
+        let cluster = config.clusters.iter().find(|one| one.name == cluster)?.cluster.as_ref()?;
+        cluster.server.as_deref().map(shown_server)
+    };
+    let of_context = |context: &kube::config::NamedContext| {
+        let server = context.context.as_ref().and_then(|context| server(&context.cluster));
+        (context.name.clone(), server.unwrap_or_default())
+    };
+    Ok(config.contexts.iter().map(of_context).collect())
 }
 
 fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
@@ -299,7 +320,10 @@ async fn authorize(
         credential_plugin::find(&mut plugin, search_path)?;
     }
     let terminal = options.plugin_terminal;
-    let credentials = credential_plugin::run(&plugin, terminal).await?;
+    let credentials = match &options.plugin_runs {
+        Some(runs) => runs.run(&plugin, terminal).await?,
+        None => credential_plugin::run(&plugin, terminal).await?,
+    };
     if let Some((certificate, key)) = &credentials.certificate {
         let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
         user.client_certificate_data = Some(encode(certificate));

@@ -6,9 +6,10 @@
 //! terminal or becomes a part of the error. Protocol:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -19,7 +20,7 @@ use kube::config::{ExecConfig, ExecInteractiveMode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::error::Reason;
 use super::transport::bearer;
@@ -46,11 +47,19 @@ pub struct PluginTerminal {
 }
 
 /// Credentials from a plugin.
+#[derive(Clone)]
 pub(super) struct PluginCredentials {
     pub token: Option<SecretString>,
     /// Certificate chain and key, PEM.
     pub certificate: Option<(String, SecretString)>,
     expires: Option<Timestamp>,
+}
+
+impl PluginCredentials {
+    /// Whether they can be used for so long.
+    fn last(&self, margin: Duration) -> bool {
+        self.expires.is_none_or(|end| Timestamp::now() + margin < end)
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,6 +103,35 @@ pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), R
         *command = file.to_string_lossy().into_owned();
     }
     Ok(())
+}
+
+/// What plugins gave, shared by connections to many clusters: a plugin is run once for all users with the same entry. A plugin that
+/// wants to know the cluster is run once a cluster.
+#[derive(Clone, Default)]
+pub struct PluginRuns(Arc<std::sync::Mutex<HashMap<String, Arc<PluginRun>>>>);
+
+type PluginRun = OnceCell<Result<PluginCredentials, Reason>>;
+
+impl PluginRuns {
+    pub(super) async fn run(&self, plugin: &ExecConfig, terminal: PluginTerminal) -> Result<PluginCredentials, Reason> {
+        let cell = {
+            let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.entry(identity(plugin)).or_default().clone()
+        };
+        // When the one that runs it gives up, the next one that waits runs it.
+        let given = cell.get_or_init(|| run(plugin, terminal)).await;
+        match given {
+            Ok(credentials) if !credentials.last(EXPIRY_MARGIN) => run(plugin, terminal).await,
+            given => given.clone(),
+        }
+    }
+}
+
+/// What makes two runs of a plugin the same.
+fn identity(plugin: &ExecConfig) -> String {
+    let env: Vec<_> = plugin.env.iter().flatten().map(|one| (one.get("name"), one.get("value"))).collect();
+    let cluster = serde_json::to_string(&plugin.cluster).unwrap_or_default();
+    format!("{:?} {:?} {env:?} {:?} {cluster}", plugin.command, plugin.args, plugin.api_version)
 }
 
 /// Runs the plugin. It has no time limit of its own, because it may ask the user a question.
@@ -325,6 +363,38 @@ mod tests {
             api_version: Some(VERSION.into()),
             ..ExecConfig::default()
         }
+    }
+
+    #[tokio::test]
+    async fn connections_that_share_runs_run_a_plugin_once_and_one_that_fails_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("count");
+        let counted = || std::fs::read_to_string(&count).unwrap_or_default().lines().count();
+        let script = |end: &str| format!("echo x >> {}; sleep 0.05; {end}", count.display());
+        let works = plugin(&folder, &script(&answer("t", 3600)));
+        let runs = PluginRuns::default();
+        let all = futures::future::join_all((0..5).map(|_| runs.run(&works, HIDDEN))).await;
+        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(counted(), 1);
+        let other = ExecConfig { args: Some(vec!["x".to_owned()]), ..works.clone() };
+        assert!(runs.run(&other, HIDDEN).await.is_ok());
+        assert_eq!(counted(), 2, "other arguments are another user");
+        let fails = ExecConfig { args: Some(vec!["y".to_owned()]), ..plugin(&folder, &script("exit 3")) };
+        let all = futures::future::join_all((0..5).map(|_| runs.run(&fails, HIDDEN))).await;
+        assert!(all.iter().all(Result::is_err));
+        assert_eq!(counted(), 3);
+    }
+
+    #[tokio::test]
+    async fn shared_credentials_that_have_expired_are_asked_for_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("count");
+        let script = format!("echo x >> {}; {}", count.display(), answer("t", 1));
+        let (short, runs) = (plugin(&folder, &script), PluginRuns::default());
+        for _ in 0..2 {
+            assert!(runs.run(&short, HIDDEN).await.is_ok());
+        }
+        assert!(std::fs::read_to_string(&count).unwrap().lines().count() >= 2);
     }
 
     fn answer(token: &str, seconds: i64) -> String {

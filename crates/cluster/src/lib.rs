@@ -35,8 +35,8 @@ mod streamed_body;
 mod transport;
 pub mod watch;
 
-pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect};
-pub use credential_plugin::PluginTerminal;
+pub use connect::{Cluster, ConnectOptions, DEFAULT_REQUEST_TIMEOUT, InCluster, connect, contexts_with_servers};
+pub use credential_plugin::{PluginRuns, PluginTerminal};
 pub use error::{Category, ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
 pub use events::post_notification;
 pub use kubeconfig::{KubeconfigSource, Overrides};

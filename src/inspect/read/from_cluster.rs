@@ -128,12 +128,13 @@ pub(super) async fn list(
     let metadata_only = *resource == SECRET;
     let selector = selector.map(str::to_owned);
     if !metadata_only {
-        let scope = Scope { namespace: namespace.map(str::to_owned), selector };
+        let scope = Scope { namespace: namespace.map(str::to_owned), selector, ..Scope::default() };
         let mut objects = pages::trimmed(cluster, resource, scope, parts).await?;
         objects.iter_mut().for_each(snapshot::trim);
         return Ok(objects);
     }
-    let options = &ListOptions { label_selector: selector, metadata_only, ..ListOptions::default() };
+    let options =
+        &ListOptions { label_selector: selector, metadata_only, without_managers: true, ..ListOptions::default() };
     let mut list =
         at_versions(cluster, resource, |version| async move { cluster.list(&version, namespace, options).await })
             .await?;

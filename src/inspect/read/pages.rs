@@ -41,6 +41,8 @@ pub struct Scope {
     pub namespace: Option<String>,
     /// Kubernetes' label selector.
     pub selector: Option<String>,
+    /// Only type and metadata are wanted.
+    pub metadata_only: bool,
 }
 
 /// The result of listing a kind.
@@ -62,6 +64,8 @@ pub struct ListEnd {
 
 /// A form in which listed objects can be read.
 pub trait Listable: DeserializeOwned + Send + 'static {
+    /// Whether managed fields are read.
+    const MANAGERS: bool;
     /// Reads an object in which a field has an unexpected type.
     fn of(object: Value) -> Self;
     fn key(&self) -> Key;
@@ -78,6 +82,7 @@ impl Key {
 }
 
 impl Listable for FluxObject {
+    const MANAGERS: bool = false;
     fn of(object: Value) -> Self {
         FluxObject::of(&object)
     }
@@ -86,7 +91,9 @@ impl Listable for FluxObject {
     }
 }
 
+/// Whole objects are shown, and nobody shows managed fields.
 impl Listable for Value {
+    const MANAGERS: bool = false;
     fn of(object: Value) -> Self {
         object
     }
@@ -96,6 +103,7 @@ impl Listable for Value {
 }
 
 impl Listable for TrimmedDefinition {
+    const MANAGERS: bool = true;
     fn of(object: Value) -> Self {
         TrimmedDefinition(object)
     }
@@ -117,6 +125,7 @@ impl<const MANAGERS: bool> From<Trimmed<MANAGERS>> for Value {
 }
 
 impl<const MANAGERS: bool> Listable for Trimmed<MANAGERS> {
+    const MANAGERS: bool = MANAGERS;
     fn of(object: Value) -> Self {
         Trimmed(object)
     }
@@ -339,7 +348,13 @@ async fn page<T: Listable>(
     place: &mut Place,
     sender: &mpsc::Sender<Vec<T>>,
 ) -> Result<Ended, ClusterError> {
-    let options = ListOptions { label_selector: scope.selector.clone(), page_size: PAGE, ..ListOptions::default() };
+    let options = ListOptions {
+        label_selector: scope.selector.clone(),
+        page_size: PAGE,
+        metadata_only: scope.metadata_only,
+        without_managers: !T::MANAGERS,
+        ..ListOptions::default()
+    };
     let pieces = cluster.list_in_pieces(resource, scope.namespace.as_deref(), &options, place.token.as_deref());
     let mut pieces = pieces.await?;
     let mut text = ListText::default();

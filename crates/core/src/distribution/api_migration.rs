@@ -173,22 +173,38 @@ impl StoredVersions {
     /// that holds the patch.
     fn plan(&self, text: &str, target: Option<&Value>, texts_left: usize, owner: &str) -> Result<EditPlan, YamlError> {
         let documents = yaml::parse_documents(text)?;
+        let nowhere: Vec<Positions> = documents.iter().map(|_| Positions::default()).collect();
+        // Most texts are as they should be, and need no places: those are a second reading.
+        if self.walk(text, &documents, &nowhere, target, texts_left, owner).is_empty() {
+            return Ok(EditPlan::default());
+        }
         let positions = yaml::parse_positions(text);
+        if documents.len() != positions.len() {
+            // Where the two readings differ no place can be trusted.
+            return Ok(EditPlan { unedited: self.old_versions(text), ..EditPlan::default() });
+        }
+        Ok(self.walk(text, &documents, &positions, target, texts_left, owner))
+    }
+
+    fn walk(
+        &self,
+        text: &str,
+        documents: &[Value],
+        positions: &[Positions],
+        target: Option<&Value>,
+        texts_left: usize,
+        owner: &str,
+    ) -> EditPlan {
         let source = SourceText::of(text);
         let mut walk =
             ObjectWalk { stored: self, source, target, texts_left, plan: EditPlan::default(), aliases: vec![] };
-        if documents.len() == positions.len() {
-            for (document, positions) in documents.iter().zip(&positions) {
-                // A kustomization file may lack every field that names an object.
-                let kind = document.get("kind").and_then(Value::as_str).unwrap_or("kustomization");
-                let owner = if owner.is_empty() { kind } else { owner };
-                walk.look(document, String::new(), positions, owner, 0);
-            }
-        } else {
-            // If the two readings differ, no position can be trusted.
-            walk.plan.unedited = self.old_versions(text);
+        for (document, positions) in documents.iter().zip(positions) {
+            // A kustomization file may lack every field that names an object.
+            let kind = document.get("kind").and_then(Value::as_str).unwrap_or("kustomization");
+            let owner = if owner.is_empty() { kind } else { owner };
+            walk.look(document, String::new(), positions, owner, 0);
         }
-        Ok(walk.finish())
+        walk.finish()
     }
 
     fn get(&self, group: &str, kind: &str) -> Option<&Stored> {
@@ -265,6 +281,12 @@ struct EditPlan {
     edits: Vec<PlannedEdit>,
     lost: Vec<LostField>,
     unedited: Vec<UneditedVersion>,
+}
+
+impl EditPlan {
+    fn is_empty(&self) -> bool {
+        self.edits.is_empty() && self.lost.is_empty() && self.unedited.is_empty()
+    }
 }
 
 /// Replaces ranges of a text, in order.

@@ -1,0 +1,392 @@
+//! One command, many clusters: `--contexts` and `--clusters-from`.
+//!
+//! ```text
+//! selection, profiles   which contexts
+//! reads                 which commands, and in which form each cluster's command prints
+//! schedule              which cluster is asked when, and what each came to
+//! join, views, page     the answers as one
+//! plans                 equal plans folded, one file a cluster
+//! ```
+//! The command of a cluster is the command as it is: it gets a shell that collects what it prints. So a command that reads one
+//! cluster reads many.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flux_operator::k8s::fields;
+use serde_json::{Value, json};
+
+use crate::session::connect::contexts_with_servers;
+use crate::terminal::output_format::Format;
+use crate::terminal::progress::{Progress, ProgressMode};
+use crate::terminal::{CliError, Exit, Shell};
+
+mod join;
+mod page;
+mod plans;
+mod profiles;
+mod reads;
+mod schedule;
+mod selection;
+mod views;
+
+#[cfg(feature = "generate")]
+pub use join::FleetResult;
+use join::{JoinedOutput, Piece, closing_line, cluster_result, document, failure, json_line, pieces};
+use profiles::{InventoryPlace, context_of};
+pub use reads::FleetRead;
+use reads::FleetShape;
+pub use schedule::ClusterCommand;
+use schedule::{ClusterStage, Fleet, FleetCluster};
+
+/// Off a terminal, progress is said once nothing has happened for so long, and then not more often than this.
+const SILENCE: Duration = Duration::from_secs(1);
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Runs a command for every cluster that was asked for, and joins what they print.
+///
+/// # Errors
+/// Usage, when no cluster is selected; those of the kubeconfig and of the inventory; interrupted. What is wrong with one cluster is
+/// part of the answer.
+pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Result<Exit, CliError> {
+    if let Some(folder) = &read.folder {
+        plans::make_folder(folder)?;
+    }
+    let flags = shell.global();
+    let done = shell.run(async {
+        let mut fleet = select(shell).await?;
+        let mut presenter = Presenter::new(read, shell, &fleet);
+        fleet.run(shell, flags.parallel.into(), command, |fleet| presenter.observe(fleet)).await;
+        let end = presenter.finish(&fleet);
+        Ok((fleet, end))
+    });
+    let (fleet, end) = match done {
+        Ok(done) => done,
+        Err(error) => {
+            schedule::wait_for_commands();
+            return Err(error);
+        }
+    };
+    end?;
+    Ok(join::exit(&fleet))
+}
+
+/// The clusters that the flags select.
+async fn select(shell: &Shell) -> Result<Fleet, CliError> {
+    let flags = shell.global();
+    let known = contexts_with_servers(flags)?;
+    let limit = flags.cluster_timeout.0;
+    let server = |context: &str| {
+        let found = known.iter().find(|(name, _)| name == context);
+        found.map(|(_, server)| server.clone()).unwrap_or_default()
+    };
+    let Some(inventory) = &flags.clusters_from else {
+        if flags.cluster_selector.is_some() {
+            return Err(CliError::usage("--cluster-selector chooses among ClusterProfiles, and none are read")
+                .hint("name their cluster with --clusters-from CONTEXT"));
+        }
+        let words = selection::with_files(&flags.contexts)?;
+        let groups: BTreeMap<String, Vec<String>> = shell
+            .config()
+            .context_groups
+            .iter()
+            .map(|(name, globs)| (name.clone(), globs.iter().map(|glob| glob.as_str().to_owned()).collect()))
+            .collect();
+        let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
+        let selected = selection::select(&words, &groups, &names)?;
+        for word in &selected.unmatched {
+            shell.warn(&format!("no context matches {word}"));
+        }
+        let clusters = selected.contexts.into_iter().map(|name| {
+            let server = server(&name);
+            (name, server)
+        });
+        return Ok(Fleet::new(clusters, limit));
+    };
+    if !flags.contexts.is_empty() {
+        return Err(
+            CliError::usage("--contexts and --clusters-from cannot be used together").hint("leave one of them out")
+        );
+    }
+    let place = InventoryPlace::of(inventory, &known);
+    let profiles = profiles::read(shell, &place, flags.cluster_selector.as_deref()).await?;
+    if profiles.is_empty() {
+        return Err(CliError::usage(format!("no ClusterProfile matches in context {}", place.context)).hint(format!(
+            "list them with `kubectl --context {} get clusterprofiles -A --show-labels`",
+            place.context
+        )));
+    }
+    let mut fleet = Fleet::new([], limit);
+    for profile in &profiles {
+        fleet.clusters.push(match context_of(profile, &known) {
+            Some(context) => {
+                FleetCluster { context: context.to_owned(), server: server(context), ..FleetCluster::default() }
+            }
+            None => without_context(profile),
+        });
+    }
+    // In the order of contexts, whatever the order of the inventory; profiles without a context come last.
+    let position =
+        |cluster: &FleetCluster| known.iter().position(|(name, _)| *name == cluster.context).unwrap_or(usize::MAX);
+    fleet.clusters.sort_by_key(position);
+    fleet.clusters.dedup_by(|one, other| one.context == other.context && !one.is_settled());
+    Ok(fleet)
+}
+
+/// A profile that the kubeconfig does not lead to: a cluster that fails, so that it is not left out silently.
+fn without_context(profile: &Value) -> FleetCluster {
+    let name = fields::name(profile).to_owned();
+    let error = CliError::new(Exit::NotFound, format!("no context leads to the cluster of ClusterProfile {name}"))
+        .hint("add a context of its name, or with the server it names, to the kubeconfig");
+    FleetCluster { context: name, stage: ClusterStage::Ended(Err(error)), ..FleetCluster::default() }
+}
+
+/// Prints what is known of the clusters as it comes.
+struct Presenter<'a> {
+    read: &'a FleetRead,
+    shell: &'a Shell,
+    joined: JoinedOutput,
+    /// Which clusters are printed, and of which all talk is.
+    printed: Vec<bool>,
+    told: Vec<bool>,
+    is_list_printed: bool,
+    /// The clusters of the first block are printed; those that come later follow one by one.
+    has_begun: bool,
+    progress: Option<Progress>,
+    /// What progress said last, and when.
+    said: (String, Instant),
+}
+
+impl<'a> Presenter<'a> {
+    fn new(read: &'a FleetRead, shell: &'a Shell, fleet: &Fleet) -> Self {
+        let contexts = fleet.clusters.iter().map(|cluster| cluster.context.as_str());
+        // A line that moves and data on the same terminal would disturb each other.
+        let is_quiet_terminal = matches!(read.format, Format::JsonLines) && shell.stdout_is_terminal();
+        let is_live = shell.stderr_is_terminal() && !shell.has_structured_errors() && !is_quiet_terminal;
+        shell.has_progress();
+        Presenter {
+            joined: JoinedOutput::new(shell, contexts, read.headers, read.is_wide()),
+            printed: vec![false; fleet.clusters.len()],
+            told: vec![false; fleet.clusters.len()],
+            is_list_printed: false,
+            has_begun: false,
+            progress: is_live.then(|| Progress::new(shell, ProgressMode::Auto)),
+            said: (String::new(), Instant::now()),
+            read,
+            shell,
+        }
+    }
+
+    /// Prints what is due; `false` when nothing reads it any more.
+    fn observe(&mut self, fleet: &mut Fleet) -> bool {
+        if fleet.is_listed && !self.is_list_printed {
+            self.is_list_printed = true;
+            self.list(fleet);
+        }
+        match (&self.read.format, self.read.shape) {
+            (Format::JsonLines, _) => self.lines(fleet),
+            _ if self.read.is_structured() => {}
+            (_, FleetShape::Page | FleetShape::Plans) => {}
+            _ if self.has_begun || fleet.is_ready_to_print() => self.block(fleet),
+            _ => {}
+        }
+        self.report_progress(fleet);
+        !self.shell.output_is_lost()
+    }
+
+    /// The clusters with server and identity, before anything of them is printed.
+    fn list(&self, fleet: &Fleet) {
+        let uid = |cluster: &FleetCluster| cluster.identity.as_ref().and_then(|identity| identity.uid.clone());
+        if self.shell.has_structured_errors() {
+            let cluster = |cluster: &FleetCluster| {
+                let skipped = match &cluster.stage {
+                    ClusterStage::Skipped(why) => Some(why),
+                    _ => None,
+                };
+                json!({"context": cluster.context, "server": cluster.server, "uid": uid(cluster), "skipped": skipped})
+            };
+            let clusters: Vec<Value> = fleet.clusters.iter().map(cluster).collect();
+            if !self.shell.global().quiet {
+                self.shell.event("clusters", &json!({"clusters": clusters}));
+            }
+            return;
+        }
+        self.clear_progress();
+        let count = fleet.clusters.len();
+        self.shell.status(&format!("asking {count} {}:", if count == 1 { "cluster" } else { "clusters" }));
+        let width = |text: fn(&FleetCluster) -> &str| {
+            fleet.clusters.iter().map(|cluster| text(cluster).chars().count()).max().unwrap_or_default()
+        };
+        let (contexts, servers) = (width(|cluster| &cluster.context), width(|cluster| &cluster.server));
+        for cluster in &fleet.clusters {
+            let says = match (&cluster.stage, uid(cluster)) {
+                (ClusterStage::Skipped(why), _) => format!("{why}, skipped"),
+                (_, Some(uid)) => uid,
+                (ClusterStage::Ended(Err(_)), None) if cluster.is_unreached() => "cannot be reached".to_owned(),
+                (ClusterStage::Ended(Err(_)), None) => "cannot be asked".to_owned(),
+                (ClusterStage::Waiting | ClusterStage::Identifying(_), None) => "has not answered yet".to_owned(),
+                _ => "its UID may not be read".to_owned(),
+            };
+            let (context, server) = (&cluster.context, &cluster.server);
+            self.shell.status(&format!("  {context:contexts$}  {server:servers$}  {says}"));
+        }
+    }
+
+    /// A line for each cluster that has ended, as it ends.
+    fn lines(&mut self, fleet: &Fleet) {
+        for index in self.newly_settled(fleet) {
+            let Some(cluster) = fleet.clusters.get(index) else { continue };
+            if let Some(result) = cluster_result(cluster) {
+                self.shell.print(&json_line(&result));
+            }
+            self.relay(index, cluster);
+        }
+    }
+
+    /// What the clusters print that have ended: all at once, then those that are late.
+    fn block(&mut self, fleet: &Fleet) {
+        if fleet.is_done() && common_mistake(fleet).is_some() {
+            return;
+        }
+        let settled = self.newly_settled(fleet);
+        if settled.is_empty() {
+            return;
+        }
+        self.has_begun = true;
+        let clusters: Vec<&FleetCluster> = settled.iter().filter_map(|index| fleet.clusters.get(*index)).collect();
+        let is_drawn = matches!(self.read.format, Format::Table | Format::Wide);
+        let drawn = match self.read.shape {
+            FleetShape::View(view) if is_drawn => {
+                let all = fleet.clusters.iter().filter(|one| !matches!(one.stage, ClusterStage::Skipped(_))).count();
+                view.pieces(&clusters, all, self.read.is_wide())
+            }
+            _ => clusters.iter().map(|cluster| (cluster.context.as_str(), self.pieces_of(cluster))).collect(),
+        };
+        let text = self.joined.draw(drawn);
+        self.clear_progress();
+        self.shell.print_in_colour(&text);
+        settled.iter().zip(clusters).for_each(|(index, cluster)| self.relay(*index, cluster));
+    }
+
+    /// What a cluster printed. A list of names is read by programs: there an error is talk.
+    fn pieces_of(&self, cluster: &FleetCluster) -> Vec<Piece> {
+        let mut pieces = pieces(cluster);
+        if matches!(self.read.format, Format::Name | Format::CustomColumns(_)) {
+            pieces.retain(|piece| !matches!(piece, Piece::Failure(_)));
+            if let Some(error) = failure(cluster) {
+                self.shell.warn(&format!("{}: {}", cluster.context, join::failure_line(error)));
+            }
+        }
+        pieces
+    }
+
+    fn newly_settled(&mut self, fleet: &Fleet) -> Vec<usize> {
+        let mut settled = vec![];
+        for (index, (cluster, printed)) in fleet.clusters.iter().zip(&mut self.printed).enumerate() {
+            if cluster.is_settled() && !std::mem::replace(printed, true) {
+                settled.push(index);
+            }
+        }
+        settled
+    }
+
+    /// What the command of a cluster said on standard error, with the context before it.
+    fn relay(&mut self, index: usize, cluster: &FleetCluster) {
+        if self.told.get_mut(index).is_none_or(|told| std::mem::replace(told, true)) {
+            return;
+        }
+        for line in cluster.output.take_talk() {
+            self.shell.relay(&cluster.context, &line);
+        }
+        for hint in failure(cluster).iter().flat_map(|error| error.hints()).take(1) {
+            if !self.read.is_structured() {
+                self.shell.hint(&format!("{}: {hint}", cluster.context));
+            }
+        }
+    }
+
+    /// `23 of 40, waiting for prod-eu-3`.
+    fn report_progress(&mut self, fleet: &Fleet) {
+        let done = fleet.clusters.iter().filter(|cluster| cluster.is_settled()).count();
+        let open =
+            |cluster: &&FleetCluster| matches!(cluster.stage, ClusterStage::Identifying(_) | ClusterStage::Running);
+        let Some(awaited) = fleet.clusters.iter().find(open) else { return };
+        let text = format!("{done} of {}, waiting for {}", fleet.clusters.len(), awaited.context);
+        if let Some(progress) = &mut self.progress {
+            progress.redraw("clusters", &text);
+        } else if self.said.0 != text {
+            // Whatever changes begins a new silence.
+            let pause = if self.said.0.is_empty() { SILENCE } else { BETWEEN_LINES };
+            if self.said.1.elapsed() >= pause && !self.shell.has_structured_errors() {
+                self.shell.status(&text);
+                self.said = (text, Instant::now());
+            }
+        }
+    }
+
+    /// Takes the moving line off the terminal before something else is printed there.
+    fn clear_progress(&self) {
+        if let Some(progress) = &self.progress {
+            progress.clear();
+        }
+    }
+
+    /// Prints what is printed of all clusters together, and the closing line.
+    fn finish(mut self, fleet: &Fleet) -> Result<(), CliError> {
+        self.progress = None;
+        if let Some(error) = common_mistake(fleet) {
+            return Err(error);
+        }
+        let ended = match (&self.read.format, self.read.shape) {
+            (Format::JsonLines, _) => Ok(()),
+            (format, _) if self.read.is_structured() => document(fleet, format).map(|text| self.shell.print(&text)),
+            (_, FleetShape::Page) => page::write(fleet, self.read, self.shell),
+            (_, FleetShape::Plans) => {
+                self.shell.print_in_colour(&plans::text(fleet, self.read, &mut self.joined));
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        let ended = ended.and_then(|()| match &self.read.folder {
+            Some(folder) if self.read.has_plans() => plans::write_summary(fleet, folder, self.shell),
+            _ => Ok(()),
+        });
+        fleet.clusters.iter().enumerate().for_each(|(index, cluster)| self.relay(index, cluster));
+        self.shell.status(&closing_line(fleet));
+        ended
+    }
+}
+
+/// The error of a wrong command line: it is wrong for every cluster in the same way, and said once.
+fn common_mistake(fleet: &Fleet) -> Option<CliError> {
+    let mut errors = fleet.clusters.iter().map(failure);
+    let first = errors.next()??;
+    let is_same = |error: Option<&CliError>| error.is_some_and(|error| error.message() == first.message());
+    (first.exit() == Exit::Usage && errors.all(is_same)).then(|| first.clone())
+}
+
+/// Puts `--cluster-selector` where a line says `-l` and its command has no `-l` of its own.
+pub fn with_cluster_selector(arguments: Vec<OsString>, tree: &clap::Command) -> Vec<OsString> {
+    let texts: Vec<&str> = arguments.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let names_inventory = texts.iter().any(|word| *word == "--clusters-from" || word.starts_with("--clusters-from="));
+    let mut command = tree;
+    for word in &texts {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    if !names_inventory || command.get_arguments().any(|flag| flag.get_short() == Some('l')) {
+        return arguments;
+    }
+    let spelled = |word: &OsString| match word.to_str() {
+        Some("-l" | "--selector") => vec!["--cluster-selector".into()],
+        Some(text) => match text.strip_prefix("--selector=").or_else(|| text.strip_prefix("-l")) {
+            Some(value) if !text.starts_with("--") || text.starts_with("--selector=") => {
+                vec![format!("--cluster-selector={}", value.trim_start_matches('=')).into()]
+            }
+            _ => vec![word.clone()],
+        },
+        None => vec![word.clone()],
+    };
+    arguments.iter().flat_map(spelled).collect()
+}

@@ -1,0 +1,292 @@
+//! Which commands run for many clusters, and in which form each cluster's command prints.
+
+use std::path::PathBuf;
+
+use super::views::FleetView;
+use crate::args::ObjectFormat;
+use crate::cli::Command;
+use crate::session::read_source::{Named, named};
+use crate::terminal::output_format::Format;
+use crate::terminal::{CliError, is_stdin};
+use crate::verbs::logs::LogFormat;
+use crate::verbs::plan::instance::Output as PlanFormat;
+use crate::verbs::{check, export, get, plan, report, tree, wait, why};
+
+/// How the answers of clusters are joined where a person reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FleetShape {
+    /// What each command prints: rows below each other, lines with the context before them.
+    Printed,
+    View(FleetView),
+    /// One page of all clusters.
+    Page,
+    /// Equal plans folded.
+    Plans,
+}
+
+/// A command that runs for many clusters.
+#[derive(Clone, Debug)]
+pub struct FleetRead {
+    pub shape: FleetShape,
+    /// What was asked for.
+    pub format: Format,
+    /// Whether a table has a heading.
+    pub headers: bool,
+    /// File of the page, and whether it may be there already.
+    pub file: Option<PathBuf>,
+    pub overwrite: bool,
+    /// Folder of the plans.
+    pub folder: Option<PathBuf>,
+}
+
+/// Where a command keeps its format.
+enum FormatSlot<'a> {
+    Plain(&'a mut Format),
+    Object(&'a mut ObjectFormat),
+    Log(&'a mut LogFormat),
+    Plan(&'a mut PlanFormat),
+    /// The command has one form only.
+    Fixed,
+}
+
+/// The parts of a command line that run for one cluster only.
+const OF_ONE_CLUSTER: [(&str, &str); 3] = [
+    ("from", "--from reads one dump"),
+    ("watch", "--watch follows one cluster"),
+    ("follow", "--follow follows one cluster"),
+];
+
+/// Flags that would send every command to one server, or one credential to every server.
+const OF_ONE_SERVER: [(&str, &str); 4] =
+    [("context", "--context"), ("server", "--server"), ("kube_server", "--kube-server"), ("token", "--token")];
+
+impl FleetRead {
+    /// Reads how a command runs for many clusters; `given` are the flags of its line.
+    ///
+    /// # Errors
+    /// Usage: the command writes, asks no cluster, or has a flag that is about one cluster.
+    pub fn of(command: &mut Command, given: &[String]) -> Result<Self, CliError> {
+        let is_given = |id: &str| given.iter().any(|one| one == id);
+        if let Some((_, flag)) = OF_ONE_SERVER.iter().find(|(id, _)| is_given(id)) {
+            return Err(CliError::usage(format!("--contexts and {flag} cannot be used together"))
+                .hint(format!("leave {flag} out: each context has its own server and user")));
+        }
+        if let Some((_, problem)) = OF_ONE_CLUSTER.iter().find(|(id, _)| is_given(id)) {
+            return Err(
+                CliError::usage(format!("{problem}, and --contexts asks several")).hint("leave one of them out")
+            );
+        }
+        let shape = shape(command);
+        let (mut file, mut overwrite, mut folder) = (None, false, None);
+        match command {
+            Command::Report(args) => {
+                report::check_destination(args)?;
+                (file, overwrite) = (args.file.clone(), args.overwrite);
+            }
+            Command::Plan(plan::Command::Instance(args)) => {
+                if args.filename.as_deref().is_some_and(is_stdin) {
+                    return Err(CliError::usage("standard input can be read once, and --contexts plans several times")
+                        .hint("give the manifest as a file: -f FILE"));
+                }
+                folder = args.out.clone();
+            }
+            _ => {}
+        }
+        let headers = headers(command);
+        let Some(slot) = slot(command) else { return Err(refusal(command)) };
+        let format = match slot {
+            FormatSlot::Plain(format) => format.clone(),
+            FormatSlot::Object(ObjectFormat::Json) | FormatSlot::Log(LogFormat::Json) => Format::Json,
+            FormatSlot::Object(ObjectFormat::Yaml) | FormatSlot::Plan(PlanFormat::Yaml) => Format::Yaml,
+            FormatSlot::Plan(PlanFormat::Json) => Format::Json,
+            FormatSlot::Plan(PlanFormat::Wide) => Format::Wide,
+            FormatSlot::Plan(PlanFormat::Table) | FormatSlot::Log(LogFormat::Text) | FormatSlot::Fixed => Format::Table,
+        };
+        Ok(FleetRead { shape, format, headers, file, overwrite, folder })
+    }
+
+    /// Reports whether a program reads the answer.
+    pub fn is_structured(&self) -> bool {
+        matches!(self.format, Format::Json | Format::JsonLines | Format::Yaml | Format::JsonPath(_))
+    }
+
+    /// Reports whether each cluster's command prints its plan as a value.
+    pub fn has_plans(&self) -> bool {
+        self.shape == FleetShape::Plans
+    }
+
+    pub fn is_wide(&self) -> bool {
+        matches!(self.format, Format::Wide)
+    }
+
+    /// Brings a command into the form in which it runs for one of several clusters.
+    pub fn prepare(&self, command: &mut Command, context: &str) {
+        if let (Command::Plan(plan::Command::Instance(args)), Some(folder)) = (&mut *command, &self.folder) {
+            args.out = Some(folder.join(file_name(context)));
+        }
+        let is_view = matches!(self.shape, FleetShape::View(_) | FleetShape::Plans);
+        let is_drawn = is_view && matches!(self.format, Format::Table | Format::Wide);
+        if !(self.is_structured() || is_drawn) {
+            return;
+        }
+        match slot(command) {
+            Some(FormatSlot::Plain(format)) => *format = Format::Json,
+            Some(FormatSlot::Object(format)) => *format = ObjectFormat::Json,
+            Some(FormatSlot::Log(format)) => *format = LogFormat::Json,
+            Some(FormatSlot::Plan(format)) => *format = PlanFormat::Json,
+            Some(FormatSlot::Fixed) | None => {}
+        }
+    }
+}
+
+/// The name of a context as that of a file: no slash, no colon, and `.plan` at its end.
+pub fn file_name(context: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@') { c } else { '_' };
+    let name: String = context.chars().map(plain).collect();
+    format!("{}.plan", name.trim_start_matches('.'))
+}
+
+fn shape(command: &Command) -> FleetShape {
+    match command {
+        Command::Status(_) => FleetShape::View(FleetView::Status),
+        Command::Version(args) if !args.client => FleetShape::View(FleetView::Versions),
+        Command::Check(check::Args { short: false, .. }) => FleetShape::View(FleetView::Checks),
+        Command::Why(why::Args { command: None, resource, .. }) => match named(resource) {
+            Ok(Named::Kinds(_)) => FleetShape::View(FleetView::Causes),
+            _ => FleetShape::Printed,
+        },
+        Command::Report(_) => FleetShape::Page,
+        Command::Plan(plan::Command::Instance(args)) if !args.diff => FleetShape::Plans,
+        _ => FleetShape::Printed,
+    }
+}
+
+/// Where the format of a command is; `None` for a command that does not run for many clusters.
+fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
+    let plain = match command {
+        Command::Get(get) => match get {
+            get::Command::Instance(args) => &mut args.output.output,
+            get::Command::Components(args) => &mut args.output.output,
+            get::Command::History(args) => &mut args.output.output,
+            get::Command::Inventory(args) => &mut args.output.output,
+            get::Command::Resources(args) => &mut args.output.output,
+            get::Command::Suspended(args) => &mut args.output.output,
+        },
+        Command::Tree(tree) => match tree {
+            tree::Command::Instance(args) => &mut args.tree.view.output,
+            tree::Command::Kustomization(args)
+            | tree::Command::Helmrelease(args)
+            | tree::Command::Resourceset(args) => &mut args.tree.view.output,
+            tree::Command::Resource(args) => &mut args.tree.view.output,
+        },
+        Command::Why(args) => match &mut args.command {
+            Some(why::Command::Instance(args)) => &mut args.view.output,
+            None => &mut args.view.output,
+        },
+        Command::Trace(args) => &mut args.view.output,
+        Command::Events(args) => &mut args.output.output,
+        Command::Debug(args) => &mut args.view.output,
+        Command::Impact(args) => &mut args.view.output,
+        Command::Report(args) => &mut args.view.output,
+        Command::Stats(args) => &mut args.output.output,
+        Command::Status(args) => &mut args.view.output,
+        Command::Check(args) if args.filename.is_none() => &mut args.view.output,
+        Command::Version(args) => &mut args.view.output,
+        Command::WhatChanged(args) => &mut args.output.output,
+        Command::Wait(wait::Command::Revision(args)) => &mut args.view.output,
+        Command::Wait(_) => return Some(FormatSlot::Fixed),
+        Command::Logs(args) => return Some(FormatSlot::Log(&mut args.output)),
+        Command::Export(export) => {
+            let format = match export {
+                export::Command::Instance(args) => &mut args.format.output,
+                export::Command::Resource(args) => &mut args.format.output,
+                export::Command::Report(args) => &mut args.format.output,
+            };
+            return Some(FormatSlot::Object(format));
+        }
+        Command::Plan(plan::Command::Instance(args)) => return Some(FormatSlot::Plan(&mut args.output)),
+        _ => return None,
+    };
+    Some(FormatSlot::Plain(plain))
+}
+
+fn headers(command: &Command) -> bool {
+    let output = match command {
+        Command::Get(get) => match get {
+            get::Command::Instance(args) => &args.output,
+            get::Command::Components(args) => &args.output,
+            get::Command::History(args) => &args.output,
+            get::Command::Inventory(args) => &args.output,
+            get::Command::Resources(args) => &args.output,
+            get::Command::Suspended(args) => &args.output,
+        },
+        Command::Events(args) => &args.output,
+        Command::Stats(args) => &args.output,
+        Command::WhatChanged(args) => &args.output,
+        _ => return true,
+    };
+    !output.no_headers
+}
+
+/// Why a command does not run for many clusters, and the way that there is.
+fn refusal(command: &Command) -> CliError {
+    let one = "run it for one cluster at a time, with --context";
+    let (verb, why, hint) = match command {
+        Command::Apply(_) | Command::Install(_) | Command::Rollback(_) | Command::Create(_) => (
+            verb_of(command),
+            "writes, and --contexts is for commands that read",
+            "plan each cluster with `flux-operator plan -f FILE --contexts PATTERN --out FOLDER`, then carry the plans out one \
+             by one with `flux-operator apply --plan FOLDER/CONTEXT.plan --context CONTEXT`",
+        ),
+        Command::Bundle(_) => ("bundle", "writes an archive of one cluster", one),
+        Command::Rbac(_) => ("rbac", "rehearses a command on one cluster", one),
+        Command::Check(_) => ("check -f", "reads files and no cluster", "leave --contexts out"),
+        Command::Build(_)
+        | Command::Explain(_)
+        | Command::Distribution(_)
+        | Command::Artifact(_)
+        | Command::Completion(_) => (verb_of(command), "asks no cluster", "leave --contexts out"),
+        Command::Controller(_) => ("controller", "serves one cluster", "leave --contexts out"),
+        _ => (
+            verb_of(command),
+            "writes, and --contexts is for commands that read",
+            "run it for one cluster at a time, with --context; changes of instances can be planned for many with \
+             `flux-operator plan -f FILE --contexts PATTERN --out FOLDER`, and each plan carried out with \
+             `flux-operator apply --plan FOLDER/CONTEXT.plan --context CONTEXT`",
+        ),
+    };
+    CliError::usage(format!("{verb} {why}")).hint(hint)
+}
+
+fn verb_of(command: &Command) -> &'static str {
+    match command {
+        Command::Apply(_) => "apply",
+        Command::Install(_) => "install",
+        Command::Rollback(_) => "rollback",
+        Command::Create(_) => "create",
+        Command::Build(_) => "build",
+        Command::Explain(_) => "explain",
+        Command::Distribution(_) => "distribution",
+        Command::Artifact(_) => "artifact",
+        Command::Completion(_) => "completion",
+        Command::Reconcile(_) => "reconcile",
+        Command::Suspend(_) => "suspend",
+        Command::Resume(_) => "resume",
+        Command::Delete(_) => "delete",
+        Command::Uninstall(_) => "uninstall",
+        Command::Migrate(_) => "migrate",
+        _ => "this command",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_a_file_name_without_what_file_systems_refuse() {
+        assert_eq!(file_name("prod-eu"), "prod-eu.plan");
+        assert_eq!(file_name("arn:aws:eks:eu-1:1:cluster/a"), "arn_aws_eks_eu-1_1_cluster_a.plan");
+        assert_eq!(file_name("../x"), "_x.plan");
+    }
+}
