@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::yaml;
-use flux_operator::inspect::upgrade::{Finding, Target};
+use flux_operator::inspect::upgrade::{Finding, ManifestIndex, Target};
 use serde::Serialize;
 
 use crate::terminal::{CliError, Shell, is_stdin};
@@ -248,6 +248,19 @@ pub async fn for_each(
         shell.status(&line);
     }
     Ok(migration)
+}
+
+/// Reads the files beside manifests that say which variables have values and which files are in an artifact.
+pub async fn read_beside(index: &mut ManifestIndex, shell: &Shell) -> Result<(), CliError> {
+    for path in index.files_beside() {
+        // Most of them do not exist, and one that cannot be read tells nothing.
+        if path.is_file()
+            && let Ok(text) = read(&path, shell).await?
+        {
+            index.add_beside(&path, &text);
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file; the outer error ends the command, the inner one is about this file.

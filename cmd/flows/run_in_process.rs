@@ -36,7 +36,7 @@ use crate::session::connect::cli_error;
 use crate::session::registries;
 use crate::session::registries::SourceArgs;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, check_named_context, confirm, protection};
 use crate::terminal::progress::{Progress, ProgressMode, State};
 use crate::terminal::{CliError, Exit, SILENCE, Shell, environment, interrupted};
 
@@ -334,8 +334,7 @@ fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
     match refused {
         ReconcileError::CustomResourcesLost { definitions } => {
             let lines = definitions.iter().map(|(definition, lost)| format!("{lost} with {definition}"));
-            let question = "delete these custom resources with their definitions";
-            Some((Consent::CustomResources, lines.collect(), question.to_owned()))
+            Some((Consent::CustomResources, lines.collect(), LOSE_CUSTOM_RESOURCES.to_owned()))
         }
         ReconcileError::Destructive { pruned, downgrade, .. } => {
             Some((Consent::Pruned, losses(pruned, downgrade.as_ref()), LOSE.to_owned()))
@@ -345,6 +344,28 @@ fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
 }
 
 const LOSE: &str = "lose this";
+const LOSE_CUSTOM_RESOURCES: &str = "delete these custom resources with their definitions";
+
+/// Refuses a dry run for the same lack of agreement for which [`reconcile_here`] would refuse the run from here.
+///
+/// # Errors
+/// 1 when something would be lost, the flags do not agree to it, and nobody can be asked.
+pub fn check_losses(request: &RunRequest<'_>, confirmation: &ConfirmArgs, plan: &Plan) -> Result<(), CliError> {
+    let shell = request.session.shell;
+    let context = request.session.cluster.endpoint.context.as_deref();
+    check_named_context(confirmation, context, request.verb)?;
+    let is_protected = protection(shell, context).is_some() && confirmation.confirm_context.is_none();
+    let destroyed = losses(&plan.pruned(), plan.downgrade().as_ref());
+    let taken = plan.lost_custom_resources().into_iter().map(|(definition, lost)| format!("{lost} with {definition}"));
+    let taken: Vec<String> = taken.collect();
+    let (lines, question) = match (is_protected && !destroyed.is_empty(), taken.is_empty()) {
+        (true, _) => (destroyed, LOSE),
+        (false, false) => (taken, LOSE_CUSTOM_RESOURCES),
+        (false, true) => return Ok(()),
+    };
+    check_consent(shell, confirmation, context, question)
+        .map_err(|error| without_agreement(request, confirmation, &lines, error))
+}
 
 fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<String> {
     let downgrade = downgrade.map(|(from, to)| format!("Flux {from}: {to} is older"));
@@ -362,6 +383,7 @@ pub async fn agree_to_store(
     args: &DistributionArgs,
     confirmation: &ConfirmArgs,
     mode: ProgressMode,
+    is_dry: bool,
 ) -> Result<(), CliError> {
     let context = session.cluster.endpoint.context.as_deref();
     check_named_context(confirmation, context, "apply")?;
@@ -383,6 +405,10 @@ pub async fn agree_to_store(
         return Ok(());
     }
     let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: "" };
+    if is_dry {
+        return check_consent(session.shell, confirmation, context, LOSE)
+            .map_err(|error| without_agreement(&request, confirmation, &lost, error));
+    }
     agree_to_lose(&request, confirmation, &lost, LOSE).await
 }
 
@@ -416,7 +442,19 @@ async fn agree_to_lose(
     let question = format!("{question} from {}", request.session.cluster.endpoint);
     let context = request.session.cluster.endpoint.context.as_deref();
     let agreed = shell.interruptible(confirm(shell, confirmation, context, &question, Agreement::Yes)).await;
-    agreed.map_err(|error| match error.exit() {
+    agreed.map_err(|error| without_agreement(request, confirmation, lines, error))
+}
+
+/// The error of a run that nobody agreed to; any other error as it is.
+fn without_agreement(
+    request: &RunRequest<'_>,
+    confirmation: &ConfirmArgs,
+    lines: &[String],
+    error: CliError,
+) -> CliError {
+    let shell = request.session.shell;
+    let context = request.session.cluster.endpoint.context.as_deref();
+    match error.exit() {
         Exit::Usage => {
             let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
             let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
@@ -431,7 +469,7 @@ async fn agree_to_lose(
             }
         }
         _ => error,
-    })
+    }
 }
 
 /// Does one uninstall of the core.

@@ -419,11 +419,16 @@ async fn read_dump_with(
         let place = path.to_owned();
         shell.read_input("the dump", move || read(&place)).await?
     };
-    let Dump { snapshot, unread, doubtful } = dump.map_err(|e| failed(&e))?;
+    let Dump { snapshot, unread, doubtful, hidden_folders } = dump.map_err(|e| failed(&e))?;
     if let Some(first) = unread.first() {
         let reason = first.source().map(|source| format!(": {source}")).unwrap_or_default();
         let files = if unread.len() == 1 { "1 file is" } else { &format!("{} files are", unread.len()) };
         shell.warn(&format!("{files} left out, the first because of this: {first}{reason}"));
+    }
+    match hidden_folders {
+        0 => {}
+        1 => shell.hint("1 hidden folder is not read: name it to have it read"),
+        many => shell.hint(&format!("{many} hidden folders are not read: name one to have it read")),
     }
     if let Some(first) = doubtful.first() {
         let objects = if doubtful.len() == 1 { "1 object is" } else { &format!("{} objects are", doubtful.len()) };

@@ -45,17 +45,57 @@ pub async fn confirm(
     if shell.rehearses() {
         return Ok(());
     }
-    if let Some((name, pattern)) = context.zip(protection(shell, context))
-        && args.confirm_context.is_none()
-    {
-        let what = format!("{what}: the context {name} is protected ({pattern})");
-        let hint = format!("repeat the command with --confirm-context {name} to go ahead");
-        ask(shell, &what, Agreement::Word(name), &hint).await?;
+    if let Some((name, question, hint)) = question_of_context(shell, args, context, what) {
+        ask(shell, &question, Agreement::Word(name), &hint).await?;
     }
     if args.yes {
         return Ok(());
     }
-    ask(shell, what, agreement, "repeat the command with --yes to go ahead").await
+    ask(shell, what, agreement, WITH_YES).await
+}
+
+const WITH_YES: &str = "repeat the command with --yes to go ahead";
+
+/// The question in a protected context, whose name is the answer, and the hint where nobody can be asked.
+fn question_of_context<'a>(
+    shell: &Shell,
+    args: &ConfirmArgs,
+    context: Option<&'a str>,
+    what: &str,
+) -> Option<(&'a str, String, String)> {
+    let (name, pattern) = context.zip(protection(shell, context)).filter(|_| args.confirm_context.is_none())?;
+    let question = format!("{what}: the context {name} is protected ({pattern})");
+    Some((name, question, format!("repeat the command with --confirm-context {name} to go ahead")))
+}
+
+/// The first question that the flags leave open, and the hint where nobody can be asked.
+fn unanswered(shell: &Shell, args: &ConfirmArgs, context: Option<&str>, what: &str) -> Option<(String, String)> {
+    let of_context = question_of_context(shell, args, context, what).map(|(_, question, hint)| (question, hint));
+    of_context.or_else(|| (!args.yes).then(|| (what.to_owned(), WITH_YES.to_owned())))
+}
+
+fn can_ask(shell: &Shell) -> bool {
+    std::io::stdin().is_terminal() && shell.stderr_is_terminal()
+}
+
+fn nobody_to_ask(what: &str, hint: &str) -> CliError {
+    CliError::usage(format!("{what}: nobody can be asked without a terminal")).hint(hint)
+}
+
+/// Evaluates for a dry run whether [`confirm`] would refuse the run from here, and asks nobody: where there is a terminal, the
+/// answer is not known.
+///
+/// # Errors
+/// Usage, the error of the run.
+pub fn check_consent(shell: &Shell, args: &ConfirmArgs, context: Option<&str>, what: &str) -> Result<(), CliError> {
+    check_named_context(args, context, what)?;
+    if shell.rehearses() || can_ask(shell) {
+        return Ok(());
+    }
+    match unanswered(shell, args, context, what) {
+        Some((question, hint)) => Err(nobody_to_ask(&question, &hint)),
+        None => Ok(()),
+    }
 }
 
 /// The pattern of the configuration that protects a context.
@@ -74,8 +114,8 @@ pub fn check_named_context(args: &ConfirmArgs, context: Option<&str>, what: &str
 }
 
 async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() || !shell.stderr_is_terminal() {
-        return Err(CliError::usage(format!("{what}: nobody can be asked without a terminal")).hint(hint));
+    if !can_ask(shell) {
+        return Err(nobody_to_ask(what, hint));
     }
     let question = question(what, &agreement, terminal_width());
     {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use flux_operator::inspect::redact::shareable_line;
 
 use crate::output::as_started::as_started;
 use crate::terminal::{GlobalArgs, harmless};
@@ -185,9 +186,10 @@ impl CliError {
 
     fn json(&self) -> String {
         let (code, category) = self.exit.code_and_category();
+        let causes: Vec<String> = self.causes.iter().map(|cause| shareable_line(cause)).collect();
         let value = serde_json::json!({
-            "type": "error", "code": code, "category": category, "object": self.object, "message": self.message,
-            "causes": self.causes, "hints": self.hints,
+            "type": "error", "code": code, "category": category, "object": self.object,
+            "message": shareable_line(&self.message), "causes": causes, "hints": self.hints,
         });
         format!("{value}\n")
     }
@@ -196,9 +198,10 @@ impl CliError {
         let paint = |word: &str, style: Style| {
             if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
         };
-        let mut text = format!("{} {}\n", paint("error:", RED), harmless(&self.message));
+        // Texts of libraries and servers repeat addresses with what is secret in them, and errors end up in logs.
+        let mut text = format!("{} {}\n", paint("error:", RED), harmless(&shareable_line(&self.message)));
         for cause in &self.causes {
-            text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(cause)));
+            text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(&shareable_line(cause))));
         }
         for hint in &self.hints {
             text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(hint)));
@@ -215,6 +218,14 @@ mod tests {
     fn exit_codes_are_the_documented_ones() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|e| e.code_and_category().0).collect();
         assert_eq!(codes, [0, 1, 1, 2, 3, 4, 5, 6, 7, 130]);
+    }
+
+    #[test]
+    fn addresses_in_errors_show_no_credentials() {
+        let error = CliError::failed("cannot use oci://u:pass1@host/x").cause("GET https://host/y?sig=pass2: refused");
+        for shown in [error.text(false), error.json()] {
+            assert!(!shown.contains("pass1") && !shown.contains("pass2") && shown.contains("host/y"), "{shown}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
     });
     fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Redacting(std::io::stderr()))
         .with_ansi(color.enabled(std::io::stderr().is_terminal()))
         .finish()
         .with(targets(&directives))
@@ -92,7 +92,7 @@ pub fn init_service(level: Level, encoding: Encoding) {
 }
 
 /// Takes tokens, passwords and queries of addresses out of lines: the log of a service is read by more people than its objects
-/// are, and the errors of others repeat the addresses they were about.
+/// are, that of a command ends up in the log of a pipeline, and the errors of others repeat the addresses they were about.
 struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {

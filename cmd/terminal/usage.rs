@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
+use flux_operator::inspect::redact::shareable_line;
 
 use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
@@ -61,7 +62,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
         return standard_output::print_answer(&text);
     }
     // Without stderr nothing is left to tell it on.
-    let _ = stderr.lock().write_all(text.as_bytes());
+    let _ = stderr.lock().write_all(shareable_line(&text).as_bytes());
     Exit::Usage
 }
 

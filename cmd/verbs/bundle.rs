@@ -1,5 +1,6 @@
 //! `bundle`: everything that explains an installation in one archive, without its secrets.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -78,17 +79,20 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return Err(CliError::usage("the archive would be written to the terminal").hint("name a file with -o FILE"));
     }
     // Before anything is read: a file that exists is somebody's, and a folder that takes no file is noticed.
-    let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
+    let file = if path == Path::new("-") { None } else { Some(create(&path)?) };
     let bytes = make(args, shell, now)?;
-    match file.as_mut() {
-        Some(file) => file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&path, &e))?,
-        None => shell.print_bytes(&bytes),
-    }
-    if let Some(file) = file {
+    let Some(mut file) = file else {
+        shell.print_bytes(&bytes);
+        return Ok(Exit::Done);
+    };
+    file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
+    if !link(&file, &path).map_err(|e| failed(&path, &e))? {
+        let mut file = tempfile::NamedTempFile::new_in(folder_of(&path)).map_err(|e| failed(&path, &e))?;
+        file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&path, &e))?;
         file.persist_noclobber(&path).map_err(|e| failed(&path, &e.error))?;
-        shell.print(&format!("{}\n", path.display()));
-        shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     }
+    shell.print(&format!("{}\n", path.display()));
+    shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
     Ok(Exit::Done)
 }
 
@@ -100,13 +104,41 @@ fn failed(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// A file that only its owner reads, beside the one to write: it becomes that one when it is whole, and otherwise goes.
-fn create(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
+/// A file without a name in the folder of the one to write, which only its owner reads. Nothing is left of it when the command is
+/// killed.
+fn create(path: &Path) -> Result<File, CliError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(path, &e))
+    tempfile::tempfile_in(folder_of(path)).map_err(|e| failed(path, &e))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Gives a file without a name its name; false where the system or the file system cannot.
+///
+/// # Errors
+/// Another file has the name already.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+
+    // What open(2) describes for O_TMPFILE; the other way needs a capability.
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Err(std::io::ErrorKind::AlreadyExists.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> std::io::Result<bool> {
+    Ok(false)
 }
 
 fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError> {

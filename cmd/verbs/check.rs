@@ -116,6 +116,7 @@ fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliErro
         Ok(())
     });
     let mut migration = shell.run_on_one_thread(work)?;
+    shell.run_on_one_thread(manifest_files::read_beside(&mut index, shell))?;
     migration.changes = target.map(|target| files_for(&target, &index)).unwrap_or_default();
     others.extend(manifest_files::change_lines(&migration));
     match structured_without_names(&migration, &args.view.output)? {

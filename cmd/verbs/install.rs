@@ -140,15 +140,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if let Some(refusal) = plan.refusal(args.ignore_resourcesets) {
             return Err(operator_error(&session, &refusal, "install", &key));
         }
+        let distribution = DistributionArgs::default();
+        let (confirm, mode) = (&args.confirm, args.progress.progress);
         if args.dry_run {
             let more = if wanted.is_some() { ", then apply the instance" } else { "" };
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
+            if let Some(wanted) = &wanted {
+                agree_to_store(&session, wanted, &distribution, confirm, mode, true).await?;
+            }
             return Ok(Exit::Done);
         }
         let session = match &wanted {
             Some(wanted) => {
-                let distribution = DistributionArgs::default();
-                agree_to_store(&session, wanted, &distribution, &args.confirm, args.progress.progress).await?;
+                agree_to_store(&session, wanted, &distribution, confirm, mode, false).await?;
                 // The answer took as long as it took.
                 session.with_new_deadline()
             }

@@ -107,22 +107,85 @@ fn is_generated(name: &str) -> bool {
 /// after it applies patches, so a patch must not contain one.
 fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch> {
     let documents = yaml::parse_patch_documents(text).unwrap_or_default();
+    let texts = texts_of_documents(text, documents.len());
     let target = target.map(|target| PatchTarget { namespace: None, ..target.clone() });
     if documents.len() == 1 && !text.contains("namespace:") {
         return vec![KustomizePatch { patch: text.to_owned(), target }];
     }
-    let one = |mut document: Value| {
+    let one = |(mut document, text): (Value, Option<&str>)| {
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.shift_remove("namespace");
         }
-        KustomizePatch { patch: yaml::to_string(&document).unwrap_or_default(), target: target.clone() }
+        // Written anew, 1.10 would be 1.1, and comments would be lost.
+        let patch = text.and_then(|text| text_without_namespace(text, &document));
+        let patch = patch.unwrap_or_else(|| yaml::to_string(&document).unwrap_or_default());
+        KustomizePatch { patch, target: target.clone() }
     };
-    documents.into_iter().map(one).collect()
+    documents.into_iter().zip(texts).map(one).collect()
+}
+
+/// The text of each document as it is written; `None` for all where the separators do not tell.
+fn texts_of_documents(text: &str, count: usize) -> Vec<Option<&str>> {
+    let (mut parts, mut begins, mut at) = (vec![], 0, 0);
+    for line in text.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            parts.push(begins..at);
+            begins = at + line.len();
+        }
+        at += line.len();
+    }
+    parts.push(begins..at);
+    let parts = parts.into_iter().filter_map(|part| text.get(part));
+    let is_document = |part: &&str| yaml::parse_patch_documents(part).is_ok_and(|documents| documents.len() == 1);
+    let parts: Vec<_> = parts.filter(is_document).map(Some).collect();
+    if parts.len() == count { parts } else { vec![None; count] }
+}
+
+/// The text of a patch without `metadata.namespace`, which has to say what `expected` says; `None` where that takes more than leaving
+/// out a piece of one line.
+fn text_without_namespace(text: &str, expected: &Value) -> Option<String> {
+    let says_it = |text: &str| yaml::parse_one(text).is_ok_and(|document| document == *expected);
+    if says_it(text) {
+        return Some(text.to_owned());
+    }
+    let place = yaml::parse_positions(text).first()?.key("/metadata/namespace")?;
+    let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
+    let start: usize = text.split_inclusive('\n').take(number).map(str::len).sum();
+    let line = text.get(start..)?.split_inclusive('\n').next()?;
+    let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
+    let column: usize = line.chars().take(column).map(char::len_utf8).sum();
+    // A line of its own, a member of `{…}` with the comma behind it, or the last one.
+    let rest = line.get(column..)?;
+    let member = rest
+        .find([',', '}'])
+        .map_or(rest.len(), |end| end + usize::from(rest.get(end..).is_some_and(|rest| rest.starts_with(','))));
+    let cuts = [(start, start + line.len()), (start + column, start + column + member)];
+    cuts.into_iter()
+        .filter_map(|(from, to)| Some([text.get(..from)?, text.get(to..)?].concat()))
+        .find(|without| says_it(without))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patches_of_several_documents_keep_what_is_written() {
+        let text = "# first\nkind: Deployment\nmetadata:\n  name: a\n  namespace: flux-system # ours\nspec: {v: 1.10, on: \"yes\"}\n---\n\
+            kind: Deployment\nmetadata: {namespace: flux-system, name: b}\nspec: {v: 0x10, t: 1e3}\n---\n\
+            kind: Deployment\nmetadata: {name: c, namespace: flux-system}\nspec:\n  s: |\n    namespace: kept\n";
+        let patches: Vec<_> = each_document(text, None).into_iter().map(|patch| patch.patch).collect();
+        assert_eq!(
+            patches,
+            [
+                "# first\nkind: Deployment\nmetadata:\n  name: a\nspec: {v: 1.10, on: \"yes\"}\n",
+                "kind: Deployment\nmetadata: { name: b}\nspec: {v: 0x10, t: 1e3}\n",
+                "kind: Deployment\nmetadata: {name: c, }\nspec:\n  s: |\n    namespace: kept\n",
+            ]
+        );
+        let alone = "kind: Deployment\nmetadata: {namespace: flux-system}\nspec: {v: 1.10}\n";
+        assert_eq!(each_document(alone, None)[0].patch, "kind: Deployment\nmetadata: {}\nspec: {v: 1.10}\n");
+    }
 
     #[test]
     fn patches_come_from_every_field_in_order_and_the_rest_is_named() {

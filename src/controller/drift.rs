@@ -210,6 +210,19 @@ fn early_change(kind: &str, object: &Value, extra_managers: &[String]) -> Option
         .find_map(named_change)
 }
 
+/// Whether somebody wrote to an object no earlier than we did. It may have taken fields from us, which only a whole run can tell:
+/// then the next one is not spared.
+fn has_late_writer(object: &Value) -> bool {
+    let Some(entry) = takeover::own_entry(object) else { return true };
+    let own = fields::time(entry, "/time");
+    managed_fields::entries(object).iter().any(|other| {
+        !std::ptr::eq(entry, other)
+            && fields::text(other, "/subresource").is_empty()
+            && fields::time(other, "/time") >= own
+            && named_change(other).is_some()
+    })
+}
+
 /// Returns the fields of a managed-fields entry, except those that belong to their writer: requests and finalizers.
 fn named_change(entry: &Value) -> Option<ForeignChange> {
     let mut paths = managed_fields::paths(entry.get("fieldsV1")?);
@@ -369,6 +382,9 @@ impl<'a> Watch<'a> {
             }
             // The run that began with this watch has already seen older objects.
             None if fields::time(&object, "/metadata/creationTimestamp").is_some_and(|made| made >= self.begun) => {
+                if has_late_writer(&object) {
+                    self.moved(&id);
+                }
                 early_change(&id.kind, &object, managers)
             }
             _ => None,
@@ -559,6 +575,19 @@ mod tests {
         assert_eq!(changed(vec![spec()], vec![spec(), entry("flux", "Apply", LATER, request)]), None);
         let finalizer = json!({"f:metadata": {"f:finalizers": {".": {}, "v:\"finalizers.fluxcd.io\"": {}}}});
         assert_eq!(changed(vec![spec()], vec![spec(), entry("kubectl", "Update", LATER, finalizer)]), None);
+    }
+
+    #[test]
+    fn a_new_object_that_others_wrote_after_us_is_looked_at_by_the_next_run() {
+        let own = || entry("flux-operator", "Apply", LATER, json!({"f:spec": {"f:path": {}}}));
+        let of = |entries: Vec<Value>| has_late_writer(&json!({"metadata": {"managedFields": entries}}));
+        let taken = json!({"f:spec": {"f:replicas": {}}});
+        assert!(of(vec![own(), entry("some-tool", "Apply", LATER, taken.clone())]));
+        assert!(of(vec![entry("some-tool", "Apply", LATER, taken.clone())]), "everything was taken from us");
+        assert!(!of(vec![own(), entry("some-tool", "Apply", "2026-01-01T00:00:00Z", taken.clone())]), "before us");
+        let mut status = entry("kubelet", "Update", LATER, taken);
+        status["subresource"] = json!("status");
+        assert!(!of(vec![own(), status]), "the status is not ours");
     }
 
     #[test]

@@ -170,7 +170,9 @@ pub fn check_manifests(distribution: &Distribution) -> Result<(), DistributionEr
 
 /// Whether a file is an uncompressed tar archive, as made by [`pack`]; distributions are compressed.
 pub fn is_packed(path: &Path) -> bool {
-    std::fs::File::open(path).and_then(read_head).is_ok_and(|head| is_head_of_packed(&head))
+    // What is read of a pipe is gone, and a pipe cannot be read here and there.
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && std::fs::File::open(path).and_then(read_head).is_ok_and(|head| is_head_of_packed(&head))
 }
 
 /// Reads the bytes that [`is_head_of_packed`] checks, or fewer if the input is shorter.

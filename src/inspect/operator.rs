@@ -92,7 +92,9 @@ mod tests {
             (vec![operator(1, 1), lease("flux-operator-ctl/h_1", fresh)], "TerminalRun"),
             (vec![available("2026-01-01T00:58:00Z")], "Running"),
             (vec![available("2026-01-01T00:58:00Z"), other_lease.clone()], "Silent"),
-            (vec![available("2026-01-01T00:58:00Z"), other_lease.clone(), lease("", old)], "Running"),
+            (vec![available("2026-01-01T00:58:00Z"), other_lease.clone(), lease("", old)], "Silent"),
+            // Released a moment ago, as while its pod is replaced.
+            (vec![available("2026-01-01T00:58:00Z"), other_lease.clone(), lease("", fresh)], "Running"),
             (vec![available("2026-01-01T00:59:30Z"), other_lease.clone()], "Running"),
             (vec![operator(1, 1), other_lease.clone()], "Running"),
             (vec![elects_nobody, other_lease.clone()], "Running"),

@@ -18,7 +18,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -27,7 +27,7 @@ use crate::api::field_managers::Author;
 use crate::format::yaml;
 use crate::k8s::{ObjectId, fields};
 use known_values::KnownValues;
-use lines::{has_fields, key_block_lines, without_data_of_templates};
+use lines::{has_fields, key_block_lines, without_colours, without_data_of_templates};
 use names::names_credential;
 use places::{
     COPIES, IDENTITY, KNOWN_DOMAINS, METADATA, PLAIN_HEADERS, entries, is_address, is_data, is_environment,
@@ -209,8 +209,8 @@ impl Redactor {
                 rest = rest.get(block..).unwrap_or_default();
                 continue;
             }
-            let (text, masked) = self.cleaned(line, 0);
-            cleaned.push(text);
+            let (text, masked) = self.cleaned(&without_colours(line), 0);
+            cleaned.push(if masked > 0 { text } else { line.clone() });
             count += masked;
             rest = after;
         }
@@ -355,7 +355,12 @@ impl Redactor {
                 keys.insert(key.clone(), entry);
             }
         }
-        let count = keys.len();
+        let mut count = keys.len();
+        // No API server knows other fields of a Secret; a file may have them.
+        const FIELDS: [&str; 6] = ["apiVersion", "kind", "metadata", "type", "immutable", "masked"];
+        for (_, value) in members.iter_mut().filter(|(field, _)| is_secret && !FIELDS.contains(&field.as_str())) {
+            count += mask_scalars(value);
+        }
         if has_data || !members.contains_key("masked") {
             members.insert("masked".into(), Value::Object(keys));
         }
@@ -420,6 +425,10 @@ impl Redactor {
         if value.get("apiVersion").is_some_and(Value::is_string) && value.get("kind").is_some_and(Value::is_string) {
             count += mask_fields(value);
             return count + self.members(value, depth);
+        }
+        if key == "template" && value.get("spec").is_none() && value.get("data").is_some_and(Value::is_object) {
+            // What an ExternalSecret makes a Secret of.
+            count += self.data(value, Some("Secret"));
         }
         count += self.pair(key, value);
         count += self.patch_operation(value, depth);
@@ -564,7 +573,32 @@ impl Redactor {
         let (text, known) = self.without_known_values(text);
         let (text, templated) = without_data_of_templates(&text);
         let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
-        (text, known + templated + found)
+        let (text, encoded) = self.without_encoded_texts(text, depth);
+        (text, known + templated + found + encoded)
+    }
+
+    /// A text without words of base64 that hold credentials: configurations and manifests travel so.
+    fn without_encoded_texts(&mut self, text: String, depth: usize) -> (String, usize) {
+        const SHORTEST: usize = 16;
+        let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_');
+        let is_candidate = |word: &str| word.len() >= SHORTEST && word.len() <= LONGEST_PARSED;
+        if depth >= DEEPEST || !text.split(|c| !is_of_base64(c)).any(is_candidate) {
+            return (text, 0);
+        }
+        let (mut cleaned, mut count) = (String::with_capacity(text.len()), 0);
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(is_of_base64) {
+            let (before, from) = rest.split_at(start);
+            let (word, after) = from.split_at(from.find(|c| !is_of_base64(c)).unwrap_or(from.len()));
+            cleaned.push_str(before);
+            let holds_credential =
+                is_candidate(word) && decoded_text(word).is_some_and(|decoded| self.cleaned(&decoded, depth + 1).1 > 0);
+            cleaned.push_str(if holds_credential { MASK } else { word });
+            count += usize::from(holds_credential);
+            rest = if holds_credential { after.trim_start_matches('=') } else { after };
+        }
+        cleaned.push_str(rest);
+        (cleaned, count)
     }
 
     fn without_known_values(&self, text: &str) -> (String, usize) {
@@ -629,6 +663,14 @@ impl Redactor {
         // Mask the whole text if it cannot be written again.
         Some((written.unwrap_or_else(|| MASK.to_owned()), count))
     }
+}
+
+/// The text that a word of base64 stands for; `None` for anything else, such as names and keys.
+fn decoded_text(word: &str) -> Option<String> {
+    let word = word.replace('-', "+").replace('_', "/");
+    let text = String::from_utf8(STANDARD_NO_PAD.decode(word).ok()?).ok()?;
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    text.chars().all(is_plain).then_some(text)
 }
 
 #[cfg(test)]

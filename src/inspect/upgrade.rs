@@ -438,4 +438,45 @@ mod tests {
             ["!r/apps/kustomization.yaml:1: Kustomization/fs/apps: the variable missing has no value and no default"]
         );
     }
+
+    #[test]
+    fn a_generated_config_map_has_the_keys_of_its_files() {
+        let from = KUSTOMIZATION
+            .replace("substitute:\n      host: example.com", "substituteFrom: [{kind: ConfigMap, name: c}]");
+        let generated = "resources: [a.yaml]\nconfigMapGenerator: [{name: c, envs: [../site.env], files: [page=p.html, d/note.txt]}]\n";
+        let object = "kind: A\nx: ${HOST}${OTHER}${page}${missing}\n";
+        let files = [("r/k.yaml", from.as_str()), ("r/apps/kustomization.yaml", generated), ("r/apps/a.yaml", object)];
+        let mut index = ManifestIndex::default();
+        files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
+        let messages = |index: &ManifestIndex| -> Vec<String> {
+            let found = files_for(&target("v2.9.4"), index).into_iter().filter(|one| one.message.contains("variable"));
+            found.map(|one| one.message).collect()
+        };
+        assert!(messages(&index)[0].contains("it fails unless ConfigMap/c has it"), "the file is not there");
+        assert!(index.files_beside().contains(std::path::Path::new("r/site.env")));
+        index.add_beside(std::path::Path::new("r/site.env"), "# site\nHOST=a=b\n  OTHER = x\n\n");
+        assert_eq!(messages(&index), ["the variable missing has no value and no default"]);
+    }
+
+    #[test]
+    fn files_that_stay_out_of_the_artifact_are_not_looked_at() {
+        let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fs, namespace: fs}\n\
+            spec: {url: x, ignore: '/apps/by-source/'}\n---\n";
+        let kustomization = format!("{source}{KUSTOMIZATION}")
+            .replace("path: ./apps\n", "path: ./apps\n  sourceRef: {kind: GitRepository, name: fs}\n");
+        let object = "kind: A\nx: ${missing}\n";
+        let files = [
+            ("r/k.yaml", kustomization.as_str()),
+            ("r/apps/a.yaml", object),
+            ("r/apps/by-file/b.yaml", object),
+            ("r/apps/by-source/c.yaml", object),
+            ("r/apps/nested/d.yaml", object),
+        ];
+        let mut index = ManifestIndex::default();
+        files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
+        index.add_beside(std::path::Path::new("r/.sourceignore"), "by-file\n");
+        index.add_beside(std::path::Path::new("r/apps/nested/.sourceignore"), "/d.yaml\n");
+        let found = files_for(&target("v2.9.4"), &index).into_iter().filter(|one| one.message.contains("variable"));
+        assert_eq!(found.map(|one| one.path).collect::<Vec<_>>(), ["r/apps/a.yaml"]);
+    }
 }

@@ -148,9 +148,14 @@ fn operators<'a>(
     }
     for lease in leases.unwrap_or_default() {
         let record = LeaseRecord::of(lease);
-        // A run from a terminal takes the lease too, but is not an operator.
+        let namespace = ObjectId::of(lease).namespace;
+        // A run from a terminal takes the lease as well; it is not an operator.
         if matches!(record.holder, Holder::Operator(_)) {
-            found.entry(ObjectId::of(lease).namespace).or_default().1 = Some(record);
+            found.entry(namespace).or_default().1 = Some(record);
+        } else if !record.is_fresh(now)
+            && let Some((_, of_operator)) = found.get_mut(&namespace)
+        {
+            *of_operator = Some(record);
         }
     }
     let found = found.into_iter();
@@ -186,7 +191,8 @@ fn operator(
         }
         OperatorState::Stopped(_) => (Standing::Stopped, pods?),
         OperatorState::Silent(deployment, None) => {
-            let none = format!("there is no lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
+            let lease = if lease.is_some() { "nobody holds" } else { "there is no" };
+            let none = format!("{lease} lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
             (Standing::Silent(ObjectId::of(deployment)), none)
         }
         OperatorState::Silent(deployment, Some(record)) => {
@@ -308,13 +314,19 @@ mod tests {
             lease/flux-system/flux-operator, which it takes when it works";
         assert_eq!(judged(&[], &[available(OLD)], "flux"), silent);
         assert_eq!(judged(&[lease("other", "host_1", FRESH)], &[available(OLD)], "flux"), silent);
-        // It is new, or a lease exists, which may be released or belong to a run from a terminal.
+        let free = "the operator in namespace flux-system is not running: nobody holds \
+            lease/flux-system/flux-operator, which it takes when it works";
+        for holder in ["", "flux-operator-ctl/host/1"] {
+            assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), free);
+        }
+        // It is new, or the lease was released a moment ago, as while the pod is replaced.
         let runs = "the operator in namespace flux-system looks at it";
         assert_eq!(judged(&[], &[available(FRESH)], "flux"), runs);
-        for holder in ["", "flux-operator-ctl/host/1"] {
-            assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), runs);
-        }
-        // A run from a terminal checks only the Deployment, and is still refused beside a ready pod.
+        assert_eq!(judged(&[lease("flux-system", "", OLD)], &[available(FRESH)], "flux"), runs);
+        assert_eq!(judged(&[lease("flux-system", "", FRESH)], &[available(OLD)], "flux"), runs);
+        let terminal = lease("flux-system", "flux-operator-ctl/host/1", FRESH);
+        assert_eq!(judged(&[terminal], &[available(OLD)], "flux"), runs, "it waits for the run");
+        // A run from a terminal goes by the Deployment alone, and is refused beside a ready pod as before.
         assert!(operator_of([&available(OLD)], "flux-system").unwrap().is_running());
     }
 

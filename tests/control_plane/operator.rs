@@ -98,7 +98,8 @@ async fn an_operator_is_installed_once_changed_in_place_and_taken_off_again(clus
     assert!(world.get(rbac, "ClusterRole", "", "flux-operator-flux-system").await.is_none());
     assert!(world.get(rbac, "RoleBinding", NAMESPACE, "flux-operator").await.is_none());
 
-    run(&world, "uninstall operator --dry-run").await.exits(0).stdout_has("Deployment/flux-system/flux-operator");
+    run(&world, "uninstall operator --dry-run").await.exits(2).stderr_has("nobody can be asked");
+    run(&world, "uninstall operator --dry-run --yes").await.exits(0).stdout_has("Deployment/flux-system/flux-operator");
     assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 2);
     // Without a terminal somebody has to say yes.
     run(&world, "uninstall operator").await.exits(2);
@@ -475,7 +476,7 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
     })
     .await
     .unwrap();
-    let dry = run(&world, "uninstall operator --with-instance --dry-run").await.exits(0);
+    let dry = run(&world, "uninstall operator --with-instance --dry-run --yes").await.exits(0);
     dry.stdout_has("FluxInstance/flux-system/flux: it is uninstalled first").stdout_has("  1 Deployment\n");
     assert!(world.cluster.read(&instance_id()).await.unwrap().is_some());
     run(&world, "uninstall operator --with-instance --yes").await.exits(0).stdout_has("uninstalled");

@@ -74,6 +74,9 @@ impl ManifestFolder {
                 } else if kind.is_file() {
                     found.other_extensions += 1;
                     found.unread.push(path);
+                } else if !kind.is_dir() && !kind.is_symlink() && is_manifest(&path) {
+                    // A pipe or a socket.
+                    found.unreadable += 1;
                 }
             }
         }

@@ -15,8 +15,8 @@ use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::way_without;
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, plan_counts, read_unless_second,
-    reconcile_here, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, agree_to_store, check_losses, plan_counts,
+    read_unless_second, reconcile_here, refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::connect::context_namespace;
@@ -107,12 +107,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process {
             return apply_in_process(&session, args, &manifest).await;
         }
-        if args.dry_run.dry_run.is_none() {
-            agree_to_store(&session, &manifest, &args.distribution, &args.confirm, args.progress.progress).await?;
+        let (confirm, mode) = (&args.confirm, args.progress.progress);
+        let is_dry = args.dry_run.dry_run.is_some();
+        if !is_dry {
+            agree_to_store(&session, &manifest, &args.distribution, confirm, mode, false).await?;
         }
         // The answer took as long as it took.
         let session = session.with_new_deadline();
         let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
+        if is_dry && applied.is_ok() {
+            agree_to_store(&session, &manifest, &args.distribution, confirm, mode, true).await?;
+        }
         // Where no API is installed no operator is.
         applied.map_err(|error| match error.exit() {
             Exit::ApiMissing => {
@@ -139,7 +144,8 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
             shell.warn(&format!("{definition} takes {lost} with it"));
         }
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
-        return Ok(Exit::Done);
+        let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: &without };
+        return check_losses(&request, &args.confirm, &plan).map(|()| Exit::Done);
     }
     let distributions = shell.interruptible(args.distribution.open(shell)).await?;
     let without = command_without_in_process(session, args, &target);

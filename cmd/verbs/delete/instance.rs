@@ -20,7 +20,7 @@ use crate::flows::run_in_process::instance_of;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::session::{HINT_LIMIT, Session};
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell, no_file};
 
@@ -90,23 +90,20 @@ async fn delete(
         true => effect(object, true),
         false => format!("{}{}", effect(object, false), lost(&custom_resources(session, object).await)),
     };
-    match args.dry_run.dry_run {
-        Some(DryRun::Client) => {
-            session.shell.status(&format!("(dry run) would delete {place}: {effect}"));
-            return Ok(Exit::Done);
-        }
-        Some(DryRun::Server) => {
+    let context = session.cluster.endpoint.context.as_deref();
+    let question = format!("delete {place}");
+    if let Some(dry_run) = args.dry_run.dry_run {
+        if dry_run == DryRun::Server {
             request_deletion(session, target, uid_of(object), true).await?;
-            session.shell.status(&format!("(server dry run) would delete {place}: {effect}"));
-            return Ok(Exit::Done);
         }
-        None => {}
+        let server = if dry_run == DryRun::Server { "server " } else { "" };
+        session.shell.status(&format!("({server}dry run) would delete {place}: {effect}"));
+        return check_consent(session.shell, &args.confirm, context, &question).map(|()| Exit::Done);
     }
     if !args.confirm.yes {
         session.shell.status(&format!("{effect}."));
     }
-    let context = session.cluster.endpoint.context.as_deref();
-    confirm(session.shell, &args.confirm, context, &format!("delete {place}"), Agreement::Yes).await?;
+    confirm(session.shell, &args.confirm, context, &question, Agreement::Yes).await?;
     // The answer took as long as it took.
     let session = &session.with_new_deadline();
     if args.with_suspend && !suspended {

@@ -10,7 +10,7 @@ use crate::flows::impact::impact_text;
 use crate::flows::request::request_deletion;
 use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -59,16 +59,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             [one] => format!("delete {}", session.place(&one.reference())),
             many => format!("delete {} objects ({})", many.len(), session.cluster.endpoint.place()),
         };
+        let context = session.cluster.endpoint.context.clone();
         match args.dry_run.dry_run {
             Some(DryRun::Client) => {
                 shell.status(&format!("(dry run) would {what}"));
-                return Ok(Exit::Done);
+                return check_consent(shell, &args.confirm, context.as_deref(), &what).map(|()| Exit::Done);
             }
             Some(DryRun::Server) => {}
-            None => {
-                let context = session.cluster.endpoint.context.as_deref();
-                confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
-            }
+            None => confirm(shell, &args.confirm, context.as_deref(), &what, Agreement::Yes).await?,
         }
         // The answer took as long as it took.
         let session = session.with_new_deadline();
@@ -78,6 +76,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         if is_dry {
             shell.status(&format!("(server dry run) would {what}"));
+            check_consent(shell, &args.confirm, context.as_deref(), &what)?;
         } else if args.wait.wait {
             for (target, object) in targets.iter().zip(&objects) {
                 let followed =

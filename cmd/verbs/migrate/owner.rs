@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source, kind_and_name};
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::output_format::{ViewArgs, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -75,8 +75,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let session = match source {
-            Source::Cluster(session) if !args.dry_run => session,
-            _ => return Ok(Exit::Done),
+            Source::Cluster(session) => session,
+            Source::Dump(..) => return Ok(Exit::Done),
         };
         let question = format!(
             "move {} from {} to {}",
@@ -84,7 +84,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             from.reference(),
             session.place(&to.reference())
         );
-        confirm(shell, &args.confirm, session.cluster.endpoint.context.as_deref(), &question, Agreement::Yes).await?;
+        let context = session.cluster.endpoint.context.as_deref();
+        if args.dry_run {
+            check_consent(shell, &args.confirm, context, &question)?;
+            return Ok(Exit::Done);
+        }
+        confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
         // The answer took as long as it took.
         let session = session.with_new_deadline();
         carry_out(&session, &migration, &from).await?;

@@ -9,7 +9,8 @@ use crate::flows::follow::{request_and_follow, suspended};
 use crate::flows::request::RequestKind;
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, plan_counts, reconcile_here, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, plan_counts, reconcile_here,
+    refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::target::Target;
@@ -88,7 +89,8 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
             shell.warn(&format!("{definition} takes {lost} with it"));
         }
         shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
-        return Ok(Exit::Done);
+        let request = RunRequest { session, mode, target, verb: "reconcile", again: "", without: &without };
+        return check_losses(&request, &args.confirm, &plan).map(|()| Exit::Done);
     }
     let distributions = shell.interruptible(args.distribution.open(shell)).await?;
     let again = format!("{without} --in-process");

@@ -15,13 +15,13 @@ use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::way_without;
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, plan_counts, reconcile_here,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, plan_counts, reconcile_here,
     refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -143,11 +143,16 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         let without = session.command(&format!("rollback {}", target.words()), &target.namespace);
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
     }
-    if args.dry_run {
-        return Ok(None);
-    }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
     let context = session.cluster.endpoint.context.as_deref();
+    if args.dry_run {
+        check_consent(shell, &args.confirm, context, &what)?;
+        if args.in_process.in_process {
+            let request = RunRequest { session, mode, target, verb: "roll back", again: "", without: "" };
+            check_losses(&request, &args.confirm, &plan)?;
+        }
+        return Ok(None);
+    }
     confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
     Ok(Some((live, build)))
 }

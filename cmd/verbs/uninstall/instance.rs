@@ -22,7 +22,7 @@ use crate::flows::run_in_process::{
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -64,15 +64,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let (session, target, instance, plan) = shell.interruptible(look(args, shell)).await?;
         shell.print(&listing(&session, &target, &plan));
         let place = session.place(&target.reference());
+        let question = format!("uninstall Flux of {place}");
+        let context = session.cluster.endpoint.context.as_deref();
         if let Some(where_) = args.dry_run.dry_run {
             if where_ == DryRun::Server {
                 shell.interruptible(dry_run(&session, &plan)).await?;
             }
             shell.status(&format!("(dry run) {place} is not uninstalled"));
-            return Ok(Exit::Done);
+            return check_consent(shell, &args.confirm, context, &question).map(|()| Exit::Done);
         }
-        let question = format!("uninstall Flux of {place}");
-        let context = session.cluster.endpoint.context.as_deref();
         shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Word(&args.name))).await?;
         // The answer took as long as it took.
         let session = session.with_new_deadline();

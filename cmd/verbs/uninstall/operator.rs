@@ -14,7 +14,7 @@ use crate::flows::run_in_process::{InProcessArgs, Listener};
 use crate::output::objects;
 use crate::session::Session;
 use crate::session::target::{Target, instance_kind};
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::{Progress, ProgressArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -80,10 +80,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         if args.dry_run {
             shell.status("(dry run) nothing is deleted");
-            return Ok(Exit::Done);
+            let context = session.cluster.endpoint.context.as_deref();
+            return check_consent(shell, &args.confirm, context, &question(&session, &key)).map(|()| Exit::Done);
         }
         carry_out(session, args, plan, &key).await
     })
+}
+
+fn question(session: &Session<'_>, key: &str) -> String {
+    format!("uninstall {}", session.place(key))
 }
 
 async fn carry_out(
@@ -93,9 +98,8 @@ async fn carry_out(
     key: &str,
 ) -> Result<Exit, CliError> {
     let shell = session.shell;
-    let question = format!("uninstall {}", session.place(key));
     let context = session.cluster.endpoint.context.as_deref();
-    confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
+    confirm(shell, &args.confirm, context, &question(&session, key), Agreement::Yes).await?;
     // The answer took as long as it took.
     let session = session.with_new_deadline();
     let again = session.command("uninstall operator --yes", &session.namespace_or(DEFAULT_NAMESPACE));
@@ -139,7 +143,8 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
         name: instance.name,
         in_process: InProcessArgs { in_process: nobody, force_in_process: false },
         keep_crds: false,
-        confirm: args.confirm.clone(),
+        // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.
+        confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run, ..args.confirm.clone() },
         wait: WaitArgs { wait: true },
         dry_run: DryRunArgs { dry_run: args.dry_run.then_some(DryRun::Client) },
         progress: args.progress.clone(),

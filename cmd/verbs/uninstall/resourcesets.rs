@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use crate::flows::operator::{operator_error, unserved_text};
 use crate::output::objects;
 use crate::session::Session;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Let go of ResourceSets and ResourceSetInputProviders
@@ -50,11 +50,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         if found.is_empty() || args.dry_run {
             shell.status(&format!("{} that no operator serves", objects(found.len())));
+        }
+        if found.is_empty() {
             return Ok(Exit::Done);
         }
         let what = if args.delete { "delete" } else { "clear the finalizer of" };
         let question = format!("{what} {} of {}", objects(found.len()), session.cluster.endpoint.place());
         let context = session.cluster.endpoint.context.as_deref();
+        if args.dry_run {
+            return check_consent(shell, &args.confirm, context, &question).map(|()| Exit::Done);
+        }
         confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
         let done = release(&session.cluster, found, args.delete, &Silent).await;
         let done = done.map_err(refused)?;

@@ -115,7 +115,7 @@ struct Identity {
 /// The kubeconfig, context, certificates or credentials cannot be used.
 pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     let wrong = |endpoint: Endpoint, reason| ClusterError::new("connect to the cluster", endpoint, reason);
-    let target = target(&options).map_err(|reason| {
+    let target = target(&options).await.map_err(|reason| {
         let context = options.overrides.context.clone();
         let server = options.overrides.server.as_deref().map(shown_server);
         wrong(Endpoint { server: server.unwrap_or_default(), context }, reason)
@@ -125,8 +125,15 @@ pub async fn connect(options: ConnectOptions) -> Result<Cluster, ClusterError> {
     open(target, &options, &endpoint).await.map_err(|reason| wrong(endpoint, reason))
 }
 
-fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
-    let config: Kubeconfig = kubeconfig::read(&options.kubeconfig)?;
+async fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
+    let config: Kubeconfig = match options.kubeconfig.may_block() {
+        true => {
+            let source = options.kubeconfig.clone();
+            let read = tokio::task::spawn_blocking(move || kubeconfig::read(&source)).await;
+            read.map_err(|error| Reason::Config(error.to_string()))??
+        }
+        false => kubeconfig::read(&options.kubeconfig)?,
+    };
     if let Some(target) = kubeconfig::choose(config, &options.overrides)? {
         return Ok(target);
     }
@@ -332,8 +339,9 @@ fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
     (clean, Some(credentials))
 }
 
-/// Returns the server without credentials. In an invalid URL they may be anywhere before the last `@`.
+/// The server without credentials and query. In what cannot be parsed, they may be anywhere before the last `@`.
 fn shown_server(server: &str) -> String {
+    let server = server.split(['?', '#']).next().unwrap_or_default();
     let (server, _) = split_credentials(server);
     if server_url(&server).is_ok() { server } else { after_credentials(&server).to_owned() }
 }

@@ -24,6 +24,7 @@ use tokio::sync::Mutex;
 use super::error::Reason;
 use super::transport::bearer;
 use crate::format::search_path::find_program;
+use crate::format::yaml;
 
 /// A token that expires within this time is not used any more.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(10);
@@ -145,13 +146,15 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
         return Err(explained(format!("ended with {status}")));
     }
     // The parser's message could quote the token, so it is dropped.
-    let credential: ExecCredential =
-        serde_json::from_slice(&stdout).map_err(|_| explained("printed no ExecCredential in JSON".to_owned()))?;
-    if credential.kind != "ExecCredential" {
+    let document = std::str::from_utf8(&stdout).ok().and_then(|text| yaml::parse_one(text).ok());
+    let credential = document.and_then(|document| serde_json::from_value::<ExecCredential>(document).ok());
+    let credential = credential.ok_or_else(|| explained("printed no ExecCredential in JSON".to_owned()))?;
+    // As kubectl does: what the answer does not say is what was asked for.
+    if !["", "ExecCredential"].contains(&credential.kind.as_str()) {
         return Err(explained("printed JSON whose kind is not ExecCredential".to_owned()));
     }
     let asked = plugin.api_version.as_deref().unwrap_or_default();
-    if credential.api_version != asked {
+    if !credential.api_version.is_empty() && credential.api_version != asked {
         let answered = printable(&credential.api_version);
         return Err(explained(format!("was asked for apiVersion {asked} and answered with apiVersion {answered}")));
     }
@@ -383,7 +386,7 @@ mod tests {
                 format!("{{{beta}, \"status\": {{\"token\": \"t\"}}}}"),
                 "answered with apiVersion client.authentication.k8s.io/v1beta1",
             ),
-            ("{\"status\": {\"token\": \"t\"}}".to_owned(), "kind is not ExecCredential"),
+            ("{\"kind\": \"Secret\", \"status\": {\"token\": \"t\"}}".to_owned(), "kind is not ExecCredential"),
             (
                 format!("{{{TYPE}, \"status\": {{\"token\": \"t\", \"clientKeyData\": \"k\"}}}}"),
                 "a key without a certificate",
@@ -391,6 +394,17 @@ mod tests {
         ] {
             let error = run(&plugin(&folder, &format!("echo '{answer}'")), HIDDEN).await.err().unwrap().to_string();
             assert!(error.ends_with(told), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_may_be_yaml_and_leave_its_type_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for answer in
+            ["{\"status\": {\"token\": \"t\"}}", "status:\n  token: t", "kind: ExecCredential\nstatus: {token: t}"]
+        {
+            let credentials = run(&plugin(&folder, &format!("echo '{answer}'")), HIDDEN).await.unwrap();
+            assert_eq!(credentials.token.unwrap().expose_secret(), "t", "{answer}");
         }
     }
 

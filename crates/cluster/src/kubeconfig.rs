@@ -27,6 +27,17 @@ pub enum KubeconfigSource {
     List(Vec<PathBuf>),
 }
 
+impl KubeconfigSource {
+    /// Whether reading it may wait for somebody to write: `--kubeconfig <(…)` is a pipe.
+    pub(super) fn may_block(&self) -> bool {
+        let paths = match self {
+            KubeconfigSource::File(path) => std::slice::from_ref(path),
+            KubeconfigSource::List(paths) => paths,
+        };
+        paths.iter().any(|path| std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()))
+    }
+}
+
 /// Connection flags; missing values come from the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -322,7 +333,8 @@ fn unusable(path: &Path, problem: &str) -> Reason {
 /// Selects context, cluster and user, and applies the flags. Returns `None` if nothing names a cluster.
 pub(super) fn choose(config: Kubeconfig, overrides: &Overrides) -> Result<Option<ConnectionTarget>, Reason> {
     let known = || config.contexts.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
-    let name = overrides.context.clone().or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
+    let name = overrides.context.clone().filter(|n| !n.is_empty());
+    let name = name.or_else(|| config.current_context.clone()).filter(|n| !n.is_empty());
     let mut names = (String::new(), String::new());
     let mut target = match name {
         Some(name) => {

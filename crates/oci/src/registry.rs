@@ -541,7 +541,15 @@ impl Registries {
             let answer = self.call(repository, &Scopes::pull(repository), request()?, None).await?;
             let answer = self.expect(repository, what, answer, &[StatusCode::OK]).await?;
             let (url, headers) = (answer.url.clone(), answer.headers().clone());
-            match self.read(repository, what, answer, limit).await {
+            let ends_with_connection = answer.ends_with_connection();
+            let read = self.read(repository, what, answer, limit).await.and_then(|bytes| {
+                // All that is read here is JSON: half of it is not, and a whole one that is wrong is judged by the caller.
+                match ends_with_connection && serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err() {
+                    true => Err(broken_off(repository.registry(), "the connection was closed")),
+                    false => Ok(bytes),
+                }
+            });
+            match read {
                 Err(reason) if reason.is_transient() && attempt < MAX_READS => {
                     tracing::debug!(what, attempt, %reason, "reading an answer again");
                     tokio::time::sleep(pauses.next_pause()).await;
@@ -1057,5 +1065,22 @@ mod tests {
         .await;
         let tag = super::tests::repository(&registry.host).with_tag("v1").unwrap();
         anonymous().push_manifest(&tag, &there).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_manifest_without_a_length_that_is_cut_short_is_asked_for_again() {
+        let whole = manifest("whole");
+        let text = String::from_utf8(whole.bytes.to_vec()).unwrap();
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let registry = ScriptedServer::start(move |request| {
+            let is_first =
+                request.contains("/manifests/") && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            let sent = if is_first { &text[..text.len() / 2] } else { &text };
+            format!("HTTP/1.1 200 x\r\ncontent-type: {}\r\nconnection: close\r\n\r\n{sent}", MediaType::MANIFEST)
+        })
+        .await;
+        let read = anonymous().manifest(&repository(&registry.host).with_tag("v1").unwrap()).await.unwrap();
+        assert_eq!(read.digest, whole.digest);
+        assert_eq!(registry.lines().iter().filter(|line| line.contains("/manifests/")).count(), 2);
     }
 }

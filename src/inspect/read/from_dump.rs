@@ -66,7 +66,12 @@ pub struct Dump {
     /// Repeated objects with different content that may not be the same, because they have no namespace or contain a
     /// variable. The first one is kept.
     pub doubtful: Vec<ObjectId>,
+    /// Folders whose name begins with a dot, which are not entered; those of version control are not counted.
+    pub hidden_folders: usize,
 }
+
+/// Folders of version control systems: what is in them is in the folder as well.
+const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// Limits for unpacking an archive. Similar logs and objects are compressed as tightly as gzip can.
 const ARCHIVE: Limits = Limits {
@@ -114,10 +119,16 @@ fn read_within(snapshot: Snapshot, path: &Path, limit: u64) -> Result<Dump, Dump
         };
         for entry in entries {
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if kind.is_dir() && name.starts_with('.') {
+                reader.hidden_folders += usize::from(!VERSION_CONTROL.contains(&&*name));
+            } else if kind.is_dir() {
                 waiting.push(entry.path());
             } else if kind.is_file() && is_dump_file(&entry.path()) {
                 files.push(entry.path());
+            } else if !kind.is_symlink() && is_dump_file(&entry.path()) {
+                reader.unread.push(DumpError::NoFile(entry.path()));
             }
         }
     }
@@ -163,6 +174,7 @@ struct DumpReader {
     found: bool,
     unread: Vec<DumpError>,
     doubtful: Vec<ObjectId>,
+    hidden_folders: usize,
     /// The files so far; the last one is being read.
     origins: Vec<String>,
     /// The file of each object.
@@ -177,6 +189,7 @@ impl DumpReader {
             found: false,
             unread: vec![],
             doubtful: vec![],
+            hidden_folders: 0,
             origins: vec![],
             came_from: BTreeMap::new(),
         }
@@ -217,7 +230,12 @@ impl DumpReader {
 
     fn finish(mut self, origin: &str) -> Result<Dump, DumpError> {
         if self.found {
-            return Ok(Dump { snapshot: self.snapshot, unread: self.unread, doubtful: self.doubtful });
+            return Ok(Dump {
+                snapshot: self.snapshot,
+                unread: self.unread,
+                doubtful: self.doubtful,
+                hidden_folders: self.hidden_folders,
+            });
         }
         Err(if self.unread.is_empty() { DumpError::Empty(origin.to_owned()) } else { self.unread.swap_remove(0) })
     }

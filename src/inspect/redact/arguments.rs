@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::MASK;
 use super::names::names_credential;
-use super::words::{is_apart_password, is_attached_password, is_credential_value, is_public_user, password_letters};
+use super::words::{
+    is_apart_password, is_attached_password, is_credential_value, is_public_user, is_random_word, password_letters,
+};
 
 /// Names of flags that take `user:password`.
 const USER_FLAGS: [&str; 6] = ["u", "U", "user", "proxy-user", "userpass", "basic-auth"];
@@ -27,6 +29,8 @@ enum Next {
     Password,
     UserAndPassword,
     PerhapsPassword,
+    /// Behind a word that names a credential and is not a flag: `config set requirepass …`.
+    PerhapsRandom,
 }
 
 /// Masks the values of flags; `program` is the known part of the command line. Texts are not searched here.
@@ -50,8 +54,12 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
                 Next::Password if is_credential_value("password", text, secrets) => Some(MASK.to_owned()),
                 Next::PerhapsPassword if is_apart_password(text) => Some(MASK.to_owned()),
                 Next::UserAndPassword => user_and_password(text),
+                Next::PerhapsRandom if is_random_word(text) => Some(MASK.to_owned()),
                 _ => None,
             };
+            if masked.is_none() && names_credential(text) && !text.contains([' ', '=', '/', '.']) {
+                next = Next::PerhapsRandom;
+            }
             if let Some(masked) = masked {
                 *text = masked;
                 count += 1;

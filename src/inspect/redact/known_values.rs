@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Shorter values are common words: `admin`, `true`.
 const SHORTEST: usize = 6;
@@ -19,6 +19,12 @@ const BEGINNING: usize = 32;
 const LONGEST_WORD: usize = 12;
 /// Number of beginnings that are compared inside masked text: a repetitive value begins at every byte.
 const INSIDE: usize = 16;
+
+/// What stays plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3, §3.2.1 and §3.3, as Go writes
+/// them).
+const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const IN_USER: &AsciiSet = &IN_QUERY.remove(b'$').remove(b'&').remove(b'+').remove(b',').remove(b';').remove(b'=');
+const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'$').remove(b'&').remove(b'+').remove(b':').remove(b'=').remove(b'@');
 
 /// The known values.
 #[derive(Default)]
@@ -51,9 +57,13 @@ impl KnownValues {
         }
         let quoted = serde_json::to_string(line).unwrap_or_default();
         let quoted = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-        let encoded = utf8_percent_encode(line, NON_ALPHANUMERIC).to_string();
-        let forms = [STANDARD_NO_PAD.encode(line), URL_SAFE_NO_PAD.encode(line), quoted, encoded, line.to_owned()];
-        self.values.extend(forms.into_iter().filter(|form| form.len() >= SHORTEST));
+        // Go's encoder of JSON keeps pages of HTML from reading a text as their own.
+        let quoted_by_go = quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        let encoded = [NON_ALPHANUMERIC, IN_QUERY, IN_USER, IN_PATH];
+        let encoded = encoded.map(|set| utf8_percent_encode(line, set).to_string());
+        let forms = [STANDARD_NO_PAD.encode(line), URL_SAFE_NO_PAD.encode(line), quoted, quoted_by_go, line.to_owned()];
+        let in_form = utf8_percent_encode(line, IN_QUERY).to_string().replace("%20", "+");
+        self.values.extend(forms.into_iter().chain(encoded).chain([in_form]).filter(|form| form.len() >= SHORTEST));
     }
 
     /// Adds a text unchanged.
@@ -205,9 +215,13 @@ mod tests {
             STANDARD_NO_PAD.encode(value),
             serde_json::to_string(value).unwrap().trim_matches('"').trim_end_matches('\\').to_owned(),
             utf8_percent_encode(value, NON_ALPHANUMERIC).to_string(),
+            "p%40ss+%22w%2Frd%22+1".to_owned(),
+            "p%40ss%20%22w%2Frd%22%201".to_owned(),
+            "p@ss%20%22w%2Frd%22%201".to_owned(),
         ] {
             assert_eq!(masked(&[value], &format!("a {text} b")), "a # b", "{text}");
         }
+        assert_eq!(masked(&["a<b>&c-d.e"], "x a\\u003cb\\u003e\\u0026c-d.e a%3Cb%3E&c-d.e y"), "x # # y");
         assert_eq!(masked(&["first-line\nsecond-line\n"], "x second-line y first-line"), "x # y #");
     }
 

@@ -9,7 +9,20 @@ pub(super) fn has_fields(text: &str) -> bool {
         let name = line.split_once(": ").map(|(name, _)| name).or_else(|| line.trim_end().strip_suffix(':'));
         name.is_some_and(|name| !name.is_empty() && !name.trim_matches(['"', '\'']).contains([' ', '"', '\'', '{']))
     };
-    text.contains('\n') && text.lines().any(is_field)
+    // A quoted text may hold lines that are written as escapes.
+    (text.contains('\n') || text.contains("\\n")) && text.lines().any(is_field)
+}
+
+/// A line without the colours that programs write for terminals; they stand between a name and its value.
+pub(super) fn without_colours(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        let length = after.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+        rest = after.get(length..).and_then(|end| end.strip_prefix('m')).unwrap_or(after);
+    }
+    plain + rest
 }
 
 /// Masks values below `data:` and `stringData:` in a text that names a Secret or ConfigMap but cannot be parsed, such

@@ -562,3 +562,41 @@ fn the_dump_of_the_tests_is_left_as_it_is() {
     }
     assert_eq!(redactor.masked(), []);
 }
+
+#[test]
+fn credentials_are_found_in_texts_within_texts_and_in_words_of_base64() {
+    let mut redactor = Redactor::new(vec![]);
+    let secret = "b: \"apiVersion: v1\\nkind: Secret\\nstringData:\\n  z: CANARY-1\\n\"\n";
+    let encoded = STANDARD.encode("user: a\npassword: CANARY-2\n");
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {
+        "nested": format!("a: '{}'\n", secret.replace('\n', "\n\n  ")),
+        "encoded": encoded,
+        "script": format!("echo {encoded} | base64 -d"),
+        "toml": "password = \"\"\"\nCANARY-3\n\"\"\"\nuser = 'b'\n",
+        "command": ["redis-cli", "config", "set", "requirepass", "CANARY4x9Q"],
+        "plain": STANDARD.encode("nothing of interest is in here"),
+        "target": {"template": {"data": {"config": "fixed=CANARY-5"}}},
+    }});
+    let text = redactor.object(object).to_string();
+    assert!(!text.contains("CANARY") && !text.contains(encoded.trim_end_matches('=')), "{text}");
+    assert!(text.contains(&STANDARD.encode("nothing of interest is in here")) && text.contains("user = 'b'"), "{text}");
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {}, "extra": {"a": "CANARY"}});
+    assert!(!redactor.object(secret).to_string().contains("CANARY"));
+}
+
+#[test]
+fn logs_with_colours_and_sentences_are_masked() {
+    let lines = [
+        "\u{1b}[36mpassword\u{1b}[0m=\u{1b}[32mCANARY1\u{1b}[0m",
+        "Password for user alice: CANARY2x9",
+        "the token is CANARY3x9",
+        "generated password is now: CANARY4x9",
+        "\u{1b}[36mmsg\u{1b}[0m=started",
+        "the secret for registry ghcr.io: not found",
+        "the token is expired",
+    ];
+    let cleaned = Redactor::new(vec![]).log("pod", &lines.map(str::to_owned));
+    assert!(!cleaned.concat().contains("CANARY"), "{cleaned:?}");
+    assert_eq!(cleaned[4..], lines[4..]);
+}

@@ -39,6 +39,7 @@ struct Patterns {
     query: Regex,
     named: Regex,
     told: Regex,
+    told_at_length: Regex,
     flag: Regex,
     user_flag: Regex,
     short_flag: Regex,
@@ -114,6 +115,10 @@ impl Patterns {
             told: Regex::new(
                 r#"(?i)(password|passwd|passphrase|pwd|token|api[ _-]?key)([ \t]+)("[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"'=:,;()\[\]-][^\s"'=:,;()\[\]]{5,})"#,
             )?,
+            // `Password for user app: …` and `the token is …`.
+            told_at_length: Regex::new(
+                r#"(?i)(password|passwd|passphrase|token|secret|api[ _-]?key)((?:[ \t]+for[ \t]+[^\s:=]+(?:[ \t]+[^\s:=]+)?:|[ \t]+(?:is|was)(?:[ \t]+now)?:?)[ \t]+)([^\s"'=:,;()\[\]-][^\s"'=:,;()\[\]]{5,})"#,
+            )?,
             flag: Regex::new(
                 r#"(^|[\s"'=(\[,])(--?[A-Za-z][A-Za-z0-9_.-]*)(["']?(?:,[ \t]*|[ \t]+))("[^"\n]*"|'[^'\n]*'|[^\s"'-][^\s"']*)"#,
             )?,
@@ -171,6 +176,9 @@ pub(super) fn mask(text: &str, extent: Extent, secrets: &BTreeSet<String>) -> (S
             let value = found[3].trim_matches(['"', '\'']);
             let is_told = if quote.is_empty() { is_random_word(value) } else { !is_masked(value) };
             is_told.then(|| format!("{}{}{quote}{MASK}{quote}", &found[1], &found[2]))
+        });
+        masking.replace(&patterns.told_at_length, |found| {
+            is_random_word(&found[3]).then(|| format!("{}{}{MASK}", &found[1], &found[2]))
         });
         masking.replace(&patterns.flag, |found| flag_value(found, secrets));
         masking.replace(&patterns.user_flag, |found| {
@@ -265,7 +273,17 @@ fn named_value(
         return None;
     }
     let scheme = scheme_length(line);
-    let (value_start, end) = if let Some(opening) = opening_quote(rest) {
+    // A text of several lines, as in TOML and Python. In YAML three single quotes are an opening one and one that is meant.
+    let is_tripled = |quotes: &&str| {
+        let after = rest.strip_prefix(*quotes);
+        after.is_some_and(|after| quotes.starts_with('"') || after.contains(*quotes))
+    };
+    let tripled = ["\"\"\"", "'''"].into_iter().find(is_tripled);
+    let (value_start, end) = if let Some(quotes) = tripled {
+        let inner = start + quotes.len();
+        let length = text.get(inner..)?.find(quotes);
+        (inner, length.map_or(text.len(), |length| inner + length))
+    } else if let Some(opening) = opening_quote(rest) {
         let inner = start + opening.len();
         let scheme = scheme_length(text.get(inner..)?);
         let end = closing_quote(text.get(inner..)?, opening).map_or(start + line.len(), |length| inner + length);

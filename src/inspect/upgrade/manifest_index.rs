@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::{Argument, patched_arguments};
 use crate::api::kinds;
 use crate::api::well_known;
+use crate::format::ignore::IgnoreRules;
 use crate::format::yaml;
 use crate::k8s::fields;
 
@@ -19,7 +20,15 @@ use crate::k8s::fields;
 pub struct ManifestIndex {
     /// By the path without `.` and `..`; includes files without relevant content.
     pub(super) files: BTreeMap<PathBuf, IndexedFile>,
+    /// Names of the variables in files that generators read as environments.
+    environments: BTreeMap<PathBuf, Vec<String>>,
+    /// The patterns in `.sourceignore` files, by their folder.
+    ignores: BTreeMap<PathBuf, String>,
 }
+
+/// The file of a repository with patterns of what stays out of its artifact
+/// (<https://fluxcd.io/flux/components/source/gitrepositories/#sourceignore-file>).
+const SOURCE_IGNORE: &str = ".sourceignore";
 
 #[derive(Debug, Default)]
 pub(super) struct IndexedFile {
@@ -60,9 +69,92 @@ impl ManifestIndex {
         self.files.insert(normal(path), IndexedFile { shown: path.display().to_string(), documents });
     }
 
-    pub(super) fn documents(&self) -> impl Iterator<Item = &IndexedDocument> {
-        self.files.values().flat_map(|file| &file.documents)
+    /// Files beside the manifests that say more about them, whether they exist or not.
+    pub fn files_beside(&self) -> BTreeSet<PathBuf> {
+        let mut found = BTreeSet::new();
+        for (path, file) in &self.files {
+            found.extend(path.ancestors().skip(1).map(|folder| folder.join(SOURCE_IGNORE)));
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let generators = file.documents.iter().flat_map(|document| generators(&document.object));
+            found.extend(generators.flat_map(environment_files).map(|name| normal(&folder.join(name))));
+        }
+        found
     }
+
+    /// Adds one of [`Self::files_beside`].
+    pub fn add_beside(&mut self, path: &Path, text: &str) {
+        if path.file_name().is_some_and(|name| name == SOURCE_IGNORE) {
+            self.ignores.insert(path.parent().unwrap_or(Path::new("")).to_owned(), text.to_owned());
+            return;
+        }
+        let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let names = lines.map(|line| line.split('=').next().unwrap_or(line).trim_end().to_owned());
+        self.environments.insert(normal(path), names.collect());
+    }
+
+    /// The keys that a generator in this folder gives, and whether these are all.
+    pub(super) fn generated_keys<'a>(&'a self, folder: &Path, generator: &'a Value) -> (Vec<&'a str>, bool) {
+        let texts = |list: &str| fields::items(generator, list).iter().filter_map(Value::as_str);
+        let literals = texts("/literals").filter_map(|literal| literal.split('=').next());
+        let file_name = |path: &'a str| path.rsplit('/').next().unwrap_or(path);
+        let files = texts("/files").map(|file| file.split_once('=').map_or(file_name(file), |(key, _)| key));
+        let mut keys: Vec<&str> = literals.chain(files).collect();
+        let mut is_whole = true;
+        for name in environment_files(generator) {
+            match self.environments.get(&normal(&folder.join(name))) {
+                Some(names) => keys.extend(names.iter().map(String::as_str)),
+                None => is_whole = false,
+            }
+        }
+        (keys, is_whole)
+    }
+
+    /// What stays out of the artifact of the repository with this root, whose source has patterns of its own.
+    pub(super) fn left_out(&self, root: &Path, patterns: &str) -> LeftOut {
+        let of_root = self.ignores.get(root).map_or("", String::as_str);
+        let below = self.ignores.iter().filter(|(folder, _)| folder.as_path() != root && folder.starts_with(root));
+        let of = |folder: &Path, text: &str| {
+            // A pattern that cannot be read leaves nothing out.
+            let lines = text.lines().filter(|line| IgnoreRules::parse([*line]).is_ok());
+            (folder.to_owned(), IgnoreRules::parse(lines).unwrap_or_default())
+        };
+        let mut rules = vec![of(root, &format!("{of_root}\n{patterns}"))];
+        rules.extend(below.map(|(folder, text)| of(folder, text)));
+        LeftOut(rules)
+    }
+
+    pub(super) fn documents(&self) -> impl Iterator<Item = &IndexedDocument> {
+        self.documents_by_path().map(|(_, document)| document)
+    }
+
+    pub(super) fn documents_by_path(&self) -> impl Iterator<Item = (&Path, &IndexedDocument)> {
+        self.files.iter().flat_map(|(path, file)| file.documents.iter().map(|document| (path.as_path(), document)))
+    }
+}
+
+/// Rules by the folder that their paths begin at.
+pub(super) struct LeftOut(Vec<(PathBuf, IgnoreRules)>);
+
+impl LeftOut {
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.0.iter().any(|(folder, rules)| {
+            let Ok(below) = path.strip_prefix(folder) else { return false };
+            let folders = below.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            folders.into_iter().any(|folder| rules.excludes(&folder.to_string_lossy(), true))
+                || rules.excludes(&below.to_string_lossy(), false)
+        })
+    }
+}
+
+/// The generators of a kustomization.
+fn generators(kustomization: &Value) -> impl Iterator<Item = &Value> {
+    ["/configMapGenerator", "/secretGenerator"].into_iter().flat_map(|list| fields::items(kustomization, list))
+}
+
+/// The files that a generator reads as environments.
+fn environment_files(generator: &Value) -> impl Iterator<Item = &str> {
+    let one = generator.get("env").and_then(Value::as_str);
+    one.into_iter().chain(fields::items(generator, "/envs").iter().filter_map(Value::as_str))
 }
 
 /// Whether kustomize reads this file name as a kustomization

@@ -13,8 +13,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::built_files::{BuiltDocument, ManifestTree, is_flux_kustomization, patch_of};
-use super::manifest_index::{IndexedDocument, ManifestIndex};
+use super::manifest_index::{IndexedDocument, ManifestIndex, normal};
 use super::{Finding, substitutes};
+use crate::api::kinds::SOURCE_GROUP;
 use crate::api::well_known;
 use crate::k8s::{ObjectId, fields};
 use crate::kustomize::Patch;
@@ -116,7 +117,13 @@ impl<'a> VariableSearch<'a> {
 
     fn built(&self, kustomization: &Value) -> Option<Vec<BuiltDocument<'a>>> {
         let folder = self.tree.folder_of(fields::text(kustomization, "/spec/path"))?;
-        Some(self.tree.build(folder, fields::items(kustomization, "/spec/components")))
+        let mut built = self.tree.build(folder, fields::items(kustomization, "/spec/components"));
+        let depth =
+            normal(Path::new(fields::text(kustomization, "/spec/path").trim_start_matches('/'))).components().count();
+        let root = folder.ancestors().nth(depth).unwrap_or(folder);
+        let left_out = self.index.left_out(root, ignored_by_source(self.index, kustomization));
+        built.retain(|document| !left_out.contains(document.path));
+        Some(built)
     }
 
     /// Checks the documents that a Kustomization applies, including its Kustomizations in their applied form.
@@ -171,6 +178,20 @@ impl<'a> VariableSearch<'a> {
     }
 }
 
+/// The patterns of the source of a Kustomization, where it is among the files.
+fn ignored_by_source<'a>(index: &'a ManifestIndex, kustomization: &Value) -> &'a str {
+    let source = |field: &str| fields::text(kustomization, field);
+    let namespace = fields::some_text(kustomization, "/spec/sourceRef/namespace").or(fields::namespace(kustomization));
+    let is_source = |object: &&Value| {
+        fields::group(object) == SOURCE_GROUP
+            && fields::kind(object) == source("/spec/sourceRef/kind")
+            && fields::name(object) == source("/spec/sourceRef/name")
+            && (fields::namespace(object).is_none() || fields::namespace(object) == namespace)
+    };
+    let mut patterns = index.documents().map(|document| &document.object).filter(is_source);
+    patterns.find_map(|object| fields::some_text(object, "/spec/ignore")).unwrap_or_default()
+}
+
 /// Returns the variables of a Kustomization that have a value, and the sources outside the files that may have more.
 fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSet<&'a str>, Vec<String>) {
     let keys = |object: &'a Value, pointer: &str| {
@@ -181,9 +202,8 @@ fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSe
     for source in fields::items(kustomization, "/spec/postBuild/substituteFrom") {
         let (kind, name) = (fields::kind(source), fields::text(source, "/name"));
         let mut is_whole = false;
-        // Several clusters may have objects of this name, and it is unknown which one is meant. A value in any of them
-        // counts.
-        for document in index.documents() {
+        // Several clusters may have objects of this name, and which one is meant is not known: what one of them has is known.
+        for (path, document) in index.documents_by_path() {
             let object = &document.object;
             if fields::kind(object) == kind && fields::name(object) == name {
                 known.extend(keys(object, "/data").chain(keys(object, "/stringData")));
@@ -192,9 +212,9 @@ fn values_of<'a>(kustomization: &'a Value, index: &'a ManifestIndex) -> (BTreeSe
             let generators = if kind == "Secret" { "/secretGenerator" } else { "/configMapGenerator" };
             for generator in fields::items(object, generators) {
                 if fields::text(generator, "/name") == name {
-                    let literals = fields::items(generator, "/literals").iter().filter_map(Value::as_str);
-                    known.extend(literals.filter_map(|literal| literal.split('=').next()));
-                    is_whole |= ["env", "envs", "files"].iter().all(|field| generator.get(field).is_none());
+                    let (keys, are_all) = index.generated_keys(path.parent().unwrap_or(Path::new("")), generator);
+                    known.extend(keys);
+                    is_whole |= are_all;
                 }
             }
         }

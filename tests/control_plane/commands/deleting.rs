@@ -76,8 +76,8 @@ async fn a_protected_context_wants_its_name_also_with_yes(cluster: TestCluster) 
 async fn a_running_operator_finishes_the_deletion(cluster: TestCluster) {
     installed(&cluster).await;
     run_operator(&cluster).await;
-    run(&cluster, &["delete", "instance", "--dry-run=server"]).await.exits(0).stderr_has("2 Deployment");
-    run(&cluster, &["delete", "instance", "--dry-run=client"]).await.exits(0).stderr_has("would delete");
+    run(&cluster, &["delete", "instance", "--dry-run=server", "--yes"]).await.exits(0).stderr_has("2 Deployment");
+    run(&cluster, &["delete", "instance", "--dry-run=client", "--yes"]).await.exits(0).stderr_has("would delete");
     run(&cluster, &["delete", "instance", "--yes", "--timeout=4s"])
         .await
         .exits(7)

@@ -68,8 +68,11 @@ async fn what_goes_along_is_shown_and_asked_about_before_a_delete(cluster: TestC
 
     // Nobody can be asked without a terminal; a dry run changes nothing.
     run("delete ks/app").await.exits(2).stderr_has("2 objects go with").stderr_has("--yes");
-    run("delete ks app --dry-run").await.exits(0).stderr_has("(dry run) would delete");
-    run("delete ks/app --dry-run=server").await.exits(0).stderr_has("(server dry run) would delete");
+    // The run would be refused from here, so its dry run is.
+    run("delete ks app --dry-run").await.exits(2).stderr_has("(dry run) would delete").stderr_has("--yes");
+    run("delete ks/app --dry-run=server").await.exits(2).stderr_has("nobody can be asked");
+    run("delete ks app --dry-run --yes").await.exits(0).stderr_has("(dry run) would delete");
+    run("delete ks/app --dry-run=server --yes").await.exits(0).stderr_has("(server dry run) would delete");
     run("wait ks/app --timeout 1ms").await.exits(7);
     run("delete ks/app --yes").await.exits(0).stdout_has("kustomization/").stdout_has("deleted");
     run("impact ks/app").await.exits(3).stderr_has("not found");

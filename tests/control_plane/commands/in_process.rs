@@ -383,7 +383,7 @@ async fn an_uninstall_lists_asks_and_keeps_what_is_not_flux(cluster: TestCluster
     let own = Own::new(&cluster).await;
     own.install().await;
     own.run("uninstall instance").await.exits(1).stderr_has("--in-process");
-    let list = own.run("uninstall instance --in-process --dry-run=server").await.exits(0);
+    let list = own.run("uninstall instance --in-process --dry-run=server --yes").await.exits(0);
     assert!(
         list.stdout.contains("  2 Deployment\n") && list.stdout.contains("Namespace/flux-system: "),
         "{}",
@@ -773,12 +773,12 @@ async fn a_deletion_counts_the_objects_of_people_and_says_what_stays(cluster: Te
     own.install().await;
     two_kustomizations(&own).await;
     own.operator().await;
-    let told = own.run("delete instance --dry-run=client").await.exits(0).stderr;
+    let told = own.run("delete instance --dry-run=client --yes").await.exits(0).stderr;
     assert!(told.contains("with their definitions go 2 Kustomization"), "{told}");
     assert!(told.contains("what Flux has deployed keeps running"), "{told}");
     // As of an uninstallation: the namespace stays.
     assert!(!told.contains("1 Namespace"), "{told}");
-    let uninstall = own.run("uninstall instance --dry-run").await.exits(0);
+    let uninstall = own.run("uninstall instance --dry-run --yes").await.exits(0);
     let told = format!("{}{}", uninstall.stdout, uninstall.stderr);
     assert!(told.contains("2 Kustomization") && told.contains("namespace"), "{told}");
 }

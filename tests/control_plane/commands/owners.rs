@@ -48,7 +48,7 @@ async fn what_a_resourceset_owns_becomes_a_kustomizations(cluster: TestCluster) 
     let bundle = archive.to_str().expect("UTF-8");
     run(&cluster, &["bundle", "-o", bundle]).await.exits(0);
     let words = ["migrate", "owner", "rset/all", "--to", "ks/web"];
-    let live = run(&cluster, &[&words[..], &["--dry-run", "-o", "json"]].concat()).await.exits(0).json();
+    let live = run(&cluster, &[&words[..], &["--dry-run", "--yes", "-o", "json"]].concat()).await.exits(0).json();
     let from = ["--from", bundle, "-n", namespace];
     let told = run(&cluster, &[&words[..], &["--dry-run", "-o", "json"], &from].concat()).await.exits(0).json();
     assert_eq!(told, live);

@@ -92,7 +92,7 @@ async fn a_revision_is_gone_back_to_by_hand_after_its_plan_was_shown(cluster: Te
         let mut command = command(world.kubeconfig.path(), world.plane.folder());
         Run::from(command.args(["rollback", "instance", "-n", NAMESPACE]).args(arguments).output().unwrap())
     };
-    let shown = run(&["--dry-run"]).exits(0);
+    let shown = run(&["--dry-run", "--yes"]).exits(0);
     shown.stderr_has(&format!("to   {first}")).stderr_has("~ Deployment/flux-system/source-controller");
     run(&[]).exits(2).stderr_has("nobody can be asked without a terminal");
     assert_eq!(world.read_instance().await.spec.cluster.unwrap().size.as_deref(), Some("small"), "nothing was changed");

@@ -236,3 +236,21 @@ fn a_patch_version_that_the_program_does_not_know_is_built_from_its_manifests_as
         .expect("a definition");
     assert_eq!(definition["spec"]["names"]["shortNames"], serde_json::json!(["gitrepository-short"]));
 }
+
+/// As the shell gives one for `--distribution <(…)`.
+#[cfg(unix)]
+#[test]
+fn a_distribution_is_read_from_a_pipe_once() {
+    let home = tempfile::tempdir().unwrap();
+    let place = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    run(&["distribution", "export", &place("tree"), "--version", "2.9.4"]).exits(0);
+    let call = |program: &str, arguments: &[&str]| {
+        assert!(std::process::Command::new(program).args(arguments).status().unwrap().success(), "{program}");
+    };
+    call("tar", &["-czf", &place("tree.tgz"), "-C", &place("tree"), "."]);
+    call("mkfifo", &[&place("pipe")]);
+    let (archive, pipe) = (std::fs::read(place("tree.tgz")).unwrap(), place("pipe"));
+    std::thread::spawn(move || std::fs::write(pipe, archive));
+    let versions = run(&["distribution", "versions", "--distribution", &place("pipe"), "-o", "name"]).exits(0);
+    assert!(versions.stdout.contains("v2.9.4"), "{}", versions.stdout);
+}

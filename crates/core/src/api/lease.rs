@@ -88,6 +88,16 @@ impl LeaseRecord {
         }
     }
 
+    /// Since when an operator could have taken it; None while one holds it, be it an expired one.
+    pub fn free_since(&self) -> Option<Timestamp> {
+        let renewed = self.renewed?;
+        match self.holder {
+            Holder::Nobody => Some(renewed),
+            Holder::Terminal(_) => renewed.checked_add(self.duration).ok(),
+            Holder::Operator(_) => None,
+        }
+    }
+
     /// Whether the holder seems to be alive, which is enough to report it.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         self.freshness(now) != Freshness::Expired

@@ -47,7 +47,7 @@ pub enum OperatorState<'a> {
     TerminalRun(String),
     /// The Deployment exists but has no ready pod.
     Stopped(&'a Value),
-    /// A pod is ready but no longer renews the lease, or has not taken one.
+    /// Its pod is ready, and it no longer renews its lease, or has not taken it for long.
     Silent(&'a Value, Option<LeaseRecord>),
     Absent,
     /// Deployments cannot be read.
@@ -57,19 +57,27 @@ pub enum OperatorState<'a> {
 impl<'a> OperatorState<'a> {
     /// Determines the state from the Deployment and the lease of an operator.
     pub fn of(deployment: Option<&'a Value>, lease: Option<LeaseRecord>, now: Timestamp) -> Self {
+        let is_over = |since: Timestamp| now.duration_since(since) > TIME_TO_ELECT;
+        let has_long_been_free = lease.as_ref().and_then(LeaseRecord::free_since).is_some_and(is_over);
         let expired = match lease {
             Some(record) if record.is_fresh(now) => match record.holder {
                 Holder::Terminal(name) => return OperatorState::TerminalRun(name),
                 _ => return OperatorState::Running,
             },
             Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
-            // The lease is free, or was left behind by a run from a terminal. Neither tells anything about an operator.
+            // Nobody holds it, or a run from a terminal left it behind: only that it was not taken since says something.
             _ => None,
         };
         match (deployment, expired) {
             (Some(deployment), _) if !has_ready_pod(deployment) => OperatorState::Stopped(deployment),
             (Some(deployment), Some(record)) if elects_a_leader(deployment) => {
                 OperatorState::Silent(deployment, Some(record))
+            }
+            (Some(deployment), None) if has_long_been_free && is_long_available(deployment, now) => {
+                match elects_a_leader(deployment) {
+                    true => OperatorState::Silent(deployment, None),
+                    false => OperatorState::Running,
+                }
             }
             (Some(_), _) => OperatorState::Running,
             (None, _) => OperatorState::Absent,
@@ -80,15 +88,16 @@ impl<'a> OperatorState<'a> {
     /// have taken one long before, and takes a deleted lease again at once.
     #[must_use]
     pub fn knowing_of_no_lease(self, deployment: Option<&'a Value>, now: Timestamp) -> Self {
-        let has_had_time = |one: &&Value| {
-            let available = fields::condition(one, "Available").filter(|condition| condition.is_true());
-            available.and_then(|one| one.changed()).is_some_and(|since| now.duration_since(since) > TIME_TO_ELECT)
-        };
-        match deployment.filter(has_had_time) {
+        match deployment.filter(|one| is_long_available(one, now)) {
             Some(one) if self == OperatorState::Running && elects_a_leader(one) => OperatorState::Silent(one, None),
             _ => self,
         }
     }
+}
+
+fn is_long_available(deployment: &Value, now: Timestamp) -> bool {
+    let available = fields::condition(deployment, "Available").filter(|condition| condition.is_true());
+    available.and_then(|one| one.changed()).is_some_and(|since| now.duration_since(since) > TIME_TO_ELECT)
 }
 
 /// Time after which an available operator has certainly taken its lease: a lease lasts 35 s (spec: semantics §6).

@@ -70,6 +70,9 @@ pub enum TarballError {
     /// The archive cannot be read, is truncated, or is damaged.
     #[error("the archive is damaged or cut short")]
     Read(#[source] io::Error),
+    /// It is in another format; the text names the format.
+    #[error("the archive is {0}: only tar archives compressed with gzip are supported, as in Flux")]
+    Format(&'static str),
     #[error("the archive {0}")]
     Limit(String),
     #[error("entry `{name}`: {problem}")]
@@ -110,8 +113,14 @@ fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
 ///
 /// # Errors
-/// The archive is damaged, exceeds the limits, or holds anything but plain files and folders under relative names.
-pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
+/// It is damaged, in another format, larger than the limits say, or holds anything but plain files and folders under relative names.
+pub fn read_tarball(mut reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
+    let mut beginning = Vec::new();
+    (&mut reader).take(TAR_HEADER_BYTES).read_to_end(&mut beginning).map_err(TarballError::Read)?;
+    if let Some(format) = unsupported_format(&beginning) {
+        return Err(TarballError::Format(format));
+    }
+    let reader = io::Cursor::new(beginning).chain(reader);
     let (compressed, compressed_meter) = bounded(reader, |passed| {
         (passed > limits.compressed_bytes).then(|| format!("is larger than {} MiB", limits.compressed_bytes >> 20))
     });
@@ -160,6 +169,26 @@ pub fn read_tarball(reader: impl Read, limits: &Limits) -> Result<Files, Tarball
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(failed)?;
     no_file_is_a_folder(&files, &folders)?;
     Ok(files)
+}
+
+/// Bytes of the header of an entry, which ends no earlier than the mark of the format.
+const TAR_HEADER_BYTES: u64 = 512;
+
+/// Names the format of content that other tools put into layers and archives; None for gzip and for anything unknown.
+fn unsupported_format(beginning: &[u8]) -> Option<&'static str> {
+    const FORMATS: [(usize, &[u8], &str); 7] = [
+        (0, b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+        (0, b"BZh", "compressed with bzip2"),
+        (0, b"\xfd7zXZ\0", "compressed with xz"),
+        (0, b"\x04\x22\x4d\x18", "compressed with lz4"),
+        (0, b"\x1f\x9d", "compressed with compress"),
+        (0, b"PK\x03\x04", "a ZIP archive"),
+        (257, b"ustar", "not compressed"),
+    ];
+    FORMATS
+        .iter()
+        .find(|(at, mark, _)| beginning.get(*at..).is_some_and(|bytes| bytes.starts_with(mark)))
+        .map(|(_, _, name)| *name)
 }
 
 fn too_many(entries: usize) -> TarballError {
@@ -535,6 +564,27 @@ mod tests {
             assert!(index(hostile, 10).is_err());
         }
         assert!(index_tar(io::Cursor::new(&[7; 1024]), 10).is_err());
+    }
+
+    #[test]
+    fn another_format_is_named_and_not_called_damaged() {
+        let tar = Raw::new().file("a", b"content").0.into_inner().unwrap();
+        let zstd = [b"\x28\xb5\x2f\xfd".as_slice(), &[0; 600]].concat();
+        for (bytes, format) in [
+            (zstd.as_slice(), "compressed with zstd"),
+            (b"BZh91AY&SY", "compressed with bzip2"),
+            (b"\xfd7zXZ\0\0", "compressed with xz"),
+            (b"PK\x03\x04..", "a ZIP archive"),
+            (tar.as_slice(), "not compressed"),
+        ] {
+            let error = read_tarball(bytes, &SMALL).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("the archive is {format}: only tar archives compressed with gzip are supported, as in Flux")
+            );
+        }
+        assert!(matches!(read_tarball(&b"text"[..], &SMALL), Err(TarballError::Read(_))));
+        assert!(matches!(read_tarball(&b""[..], &SMALL), Err(TarballError::Read(_))));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The `known_hosts` file: every line that is not a comment must name hosts and hold a key.
 //!
-//! Source: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
+//! Sources: sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", and how Flux reads it (fluxcd/pkg ssh/knownhosts 0.25): it refuses a whole file
+//! for one line that it cannot parse, and passes over what matches no host. What it refuses is an error here, the rest warns.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -60,7 +61,7 @@ struct HostLine {
 }
 
 fn read_line(line: &str) -> Result<HostLine, String> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let fields: Vec<&str> = line.split([' ', '\t']).filter(|field| !field.is_empty()).collect();
     let (marker, rest) = match fields.split_first() {
         Some((first, rest)) if first.starts_with('@') => (Some(*first), rest),
         _ => (None, fields.as_slice()),
@@ -72,14 +73,15 @@ fn read_line(line: &str) -> Result<HostLine, String> {
         return Err("it is not `hosts key-type key`".to_owned());
     };
     check_hosts(hosts)?;
-    if algorithm.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("it is a key of SSH version 1, which Flux does not read".to_owned());
-    }
     let revoked = marker == Some("@revoked");
     let mut notes = odd_hosts(hosts);
-    let blob = STANDARD.decode(key).map_err(|_| "the host key does not parse")?;
-    // Flux uses the type inside the key and ignores the type on the line.
-    let type_ = type_of(&blob).ok_or("the host key does not parse")?;
+    let unreadable = match algorithm.bytes().all(|b| b.is_ascii_digit()) {
+        true => "it is a key of SSH version 1, which Flux does not read",
+        false => "the host key does not parse",
+    };
+    let blob = STANDARD.decode(key).map_err(|_| unreadable)?;
+    // Flux goes by the type inside of the key, whatever the line says.
+    let type_ = type_of(&blob).ok_or(unreadable)?;
     if !GO_TYPES.contains(&type_.strip_suffix(CERTIFICATE).unwrap_or(type_)) {
         return Err(format!("Flux does not know keys of type {type_}, and refuses the whole file"));
     }
@@ -107,21 +109,19 @@ fn type_of(blob: &[u8]) -> Option<&str> {
 fn check_hosts(hosts: &str) -> Result<(), &'static str> {
     if let Some(hashed) = hosts.strip_prefix('|') {
         let parts: Vec<&str> = hashed.split('|').collect();
-        let is_hash = |text: &str| STANDARD.decode(text).is_ok_and(|bytes| bytes.len() == HASH_BYTES);
+        let is_base64 = |text: &str| STANDARD.decode(text).is_ok();
         return match parts.as_slice() {
-            ["1", salt, hash] if is_hash(salt) && is_hash(hash) => Ok(()),
+            ["1", salt, hash] if is_base64(salt) && is_base64(hash) => Ok(()),
             _ => Err("the hashed host name is damaged"),
         };
     }
-    for host in hosts.split(',').map(|h| h.trim_start_matches('!')) {
+    for pattern in hosts.split(',').filter(|pattern| !pattern.is_empty()) {
+        let host = pattern.strip_prefix('!').unwrap_or(pattern);
         if host.is_empty() {
             return Err("a host name is empty");
         }
-        if let Some(inner) = host.strip_prefix('[') {
-            let port = inner.split_once("]:").map(|(name, port)| (!name.is_empty(), port.parse::<u16>()));
-            if !matches!(port, Some((true, Ok(1..)))) {
-                return Err("a host with a port is written as [host]:port");
-            }
+        if host.starts_with('[') && !host.contains("]:") {
+            return Err("a host with a port is written as [host]:port");
         }
     }
     Ok(())
@@ -130,14 +130,27 @@ fn check_hosts(hosts: &str) -> Result<(), &'static str> {
 /// Returns warnings about host names that can never match.
 fn odd_hosts(hosts: &str) -> Vec<String> {
     let mut notes = vec![];
-    for host in hosts.split(',').map(|host| host.trim_start_matches('!')).filter(|host| !host.starts_with('|')) {
-        if host == "*" {
+    if let Some(hashed) = hosts.strip_prefix('|') {
+        let is_short = |text: &str| STANDARD.decode(text).is_ok_and(|bytes| bytes.len() != HASH_BYTES);
+        if hashed.split('|').skip(1).any(is_short) {
+            notes.push("the hashed host name is damaged, and no host matches the line".to_owned());
+        }
+        return notes;
+    }
+    for host in hosts.split(',').map(|host| host.trim_start_matches('!')) {
+        if host.is_empty() {
+            notes.push("a host name is empty, and is passed over".to_owned());
+        } else if host == "*" {
             notes.push("the key is trusted for every host".to_owned());
         } else if let Some((scheme, _)) = host.split_once("://") {
             notes.push(format!("{host} is an address: leave {scheme}:// and the path out, or no host matches"));
         } else if let Some((user, _)) = host.split_once('@') {
             notes.push(format!("{host} is a user and a host: leave {user}@ out, or no host matches"));
-        } else if !host.starts_with('[') && host.matches(':').count() == 1 {
+        } else if let Some((name, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
+            if name.is_empty() || !matches!(port.parse::<u16>(), Ok(1..)) {
+                notes.push(format!("{host} has no valid host and port, and no host matches it"));
+            }
+        } else if host.matches(':').count() == 1 {
             // `host:22` without brackets is a host name that never matches; IPv6 addresses have more colons.
             notes.push("a host with a port is written as [host]:port".to_owned());
         }
@@ -176,10 +189,12 @@ mod tests {
             "github.com ssh-ed25519 AAAA".to_owned(),
             "github.com ssh-ed25519 !!!!".to_owned(),
             "github.com 1024 35 123".to_owned(),
-            format!("[github.com]:0 {KEY}"),
+            format!("github.com {}", KEY.replace(' ', "\u{c}")),
             format!("[github.com] {KEY}"),
-            format!("|1|AAAA|AAAA {KEY}"),
-            format!("a,,b {KEY}"),
+            format!("|1|%|AAAA {KEY}"),
+            format!("|2|AAAA|AAAA {KEY}"),
+            format!("|1|AAAA {KEY}"),
+            format!("a,!,b {KEY}"),
         ] {
             let error = check(format!("{}{bad}\n", lines(&["ok"])).as_bytes()).unwrap_err();
             assert!(error.to_string().starts_with("knownhosts-file line 2: "), "{bad}: {error}");
@@ -198,6 +213,10 @@ mod tests {
         for (line, words) in [
             (format!("* {KEY}"), "trusted for every host"),
             (format!("github.com:22 {KEY}"), "written as [host]:port"),
+            (format!("[github.com]:0 {KEY}"), "no host matches it"),
+            (format!("[]:22 {KEY}"), "no host matches it"),
+            (format!("a,,b {KEY}"), "a host name is empty"),
+            (format!("|1|AAAA|AAAA {KEY}"), "no host matches the line"),
             (format!("git@github.com {KEY}"), "leave git@ out"),
             (format!("https://github.com/a {KEY}"), "leave https:// and the path out"),
             (format!("github.com {KEY} {KEY}"), "first key of a line only"),
