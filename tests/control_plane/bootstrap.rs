@@ -87,7 +87,8 @@ async fn a_bootstrapped_installation_is_kept_by_the_instance_that_is_made_of_it(
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}});
     world.cluster.create(&claim, "someone").await.unwrap();
 
-    // What the controllers say of a sync that works; should its generation change, they would have to say it again.
+    // The status that controllers report for a working sync. If its generation changed, they would have to report it
+    // again.
     let status = json!({"status": {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded",
         "message": "done", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}]}});
     for object in sync(NAMESPACE, URL) {
@@ -128,7 +129,7 @@ async fn a_bootstrapped_installation_is_kept_by_the_instance_that_is_made_of_it(
     assert_eq!(git["spec"]["ref"], json!({"branch": "main"}));
     let own = world.get("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE).await.unwrap();
     assert_eq!(own["spec"]["timeout"], "3m0s");
-    // What kustomize-controller has applied it does not prune when it leaves Git.
+    // kustomize-controller does not prune an object when it is removed from Git.
     for object in &objects {
         let live = world.cluster.read(&ObjectId::of(object)).await.unwrap().unwrap();
         let annotations = &live["metadata"]["annotations"];
@@ -264,7 +265,7 @@ async fn what_an_instance_cannot_express_is_named(cluster: TestCluster) {
             "Deployment/flux-system/helm-controller: spec.template.spec.containers[name=manager].image would change",
         )
         .stderr_has("Deployment/flux-system/helm-controller-again is not part of the instance");
-    // Nobody agreed.
+    // The user declined.
     run(&world, "migrate bootstrap --apply").await.exits(2);
     assert!(world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.is_none());
 }
@@ -295,7 +296,7 @@ async fn the_three_installations_of_a_home_lab_are_kept(cluster: TestCluster) {
             for object in flux.iter().chain(&own) {
                 let mut object = object.clone();
                 let last = json!({"kubectl.kubernetes.io/last-applied-configuration": object.to_string()});
-                // A definition is too large for the annotation: who applies those with kubectl does it server-side.
+                // A definition is too large for the annotation, so kubectl applies it server-side.
                 let is_definition = object["kind"] == "CustomResourceDefinition";
                 if !is_definition {
                     object["metadata"]["annotations"] = last;

@@ -158,7 +158,7 @@ async fn the_chart_is_installed_upgraded_and_leaves_its_definitions(cluster: Tes
     let notes = text(&run(&helm, &[&install[..], &["--set", "replicas=2"]].concat(), Some(kubeconfig.path())));
     assert!(notes.contains("WARNING: 1 ResourceSet stored here, which this operator does not serve"), "{notes}");
 
-    // Who has installed it with Helm hears so.
+    // A user who installed it with Helm is told.
     let run_own = |arguments: &'static str| {
         let mut command = crate::support::runner::command(kubeconfig.path(), plane.folder());
         command.args(arguments.split_whitespace());

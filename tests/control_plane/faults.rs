@@ -1,4 +1,4 @@
-//! Installations that are disturbed: a request that fails, a process that is killed, a person who presses Ctrl-C.
+//! Disturbed installations: a failing request, a killed process, a user who presses Ctrl-C.
 
 mod interrupts;
 // The example `fault-matrix` uses the rest.

@@ -164,7 +164,7 @@ async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstal
     let uninstall = UninstallOptions { lease: options.lease.clone(), force: true, ..UninstallOptions::default() };
     let done = reconcile::uninstall(&operator, &world.read_instance().await, &uninstall, &Silent).await.unwrap();
     assert!(done.is_complete(), "{done:?}");
-    // What an operator does besides: it looks at nodes and writes its report.
+    // Further work of an operator: it reads nodes and writes its report.
     let report = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxReport",
         "metadata": {"name": "flux", "namespace": NAMESPACE},
         "spec": {"distribution": {"entitlement": "Unknown", "status": "Not Installed"}}});
@@ -224,7 +224,7 @@ async fn an_operator_with_its_own_rights_alone_looks_after_an_instance_from_inst
     assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 0);
     for (number, line) in operator.log().into_iter().enumerate() {
         let text = line.to_string().to_lowercase();
-        // It is no pod, so it is still there when its rights go.
+        // It is not a pod, so it still runs when its rights are deleted.
         let last = ["the report is incomplete", "fluxreport", "lease"];
         let is_over =
             (number >= before && last.iter().any(|word| text.contains(word))) || text.contains("is not served");
@@ -308,7 +308,7 @@ async fn what_the_reference_has_bound_to_cluster_admin_is_removed_or_named(clust
     run(&world, &install).await.exits(0).stderr_has("is no longer cluster-admin; --cluster-admin keeps it");
     assert!(!is_there("flux-operator-cluster-admin").await && is_there("mine").await);
 
-    // One that binds others as well is not ours to take away.
+    // A binding with other subjects as well is not ours to delete.
     bind("flux-operator-cluster-admin", &["another"]).await;
     run(&world, &install).await.exits(0).stderr_has("ClusterRoleBinding/flux-operator-cluster-admin binds");
     let gone = run(&world, "uninstall operator --yes").await.exits(0);
@@ -467,7 +467,7 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
         run(&world, line).await.exits(1).stderr_has("FluxInstance/flux-system/flux exists");
     }
     assert_eq!(world.deployment("flux-operator").await["status"]["readyReplicas"], 1);
-    // Nobody is at work any more: the instance is taken away from here, then the operator.
+    // No operator is running, so the command uninstalls the instance first, and then the operator.
     let stop = json!({"spec": {"replicas": 0}});
     world.patch_as("someone", &id("apps/v1", "Deployment", NAMESPACE, "flux-operator"), stop).await;
     crate::support::eventually("the operator to stop", std::time::Duration::from_secs(20), || async {

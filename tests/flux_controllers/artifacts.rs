@@ -1,4 +1,4 @@
-//! What `artifact push` makes, in the hands of the real source-controller and kustomize-controller.
+//! The artifact of `artifact push`, used by the real source-controller and kustomize-controller.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};

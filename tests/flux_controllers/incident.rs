@@ -1,5 +1,4 @@
-//! What goes wrong for real: the controllers produce the failures, and the values and variables that are told are those they
-//! used.
+//! Real failures: the controllers produce them, and `debug` must print the values and variables that they used.
 
 use std::io::Read;
 
@@ -33,7 +32,8 @@ fn release(name: &str, chart: &str) -> Value {
             "chart": {"spec": {"chart": chart, "reconcileStrategy": "Revision", "sourceRef": {"kind": "GitRepository", "name": "app"}}}}})
 }
 
-/// What Helm stored of the first revision of a release (<https://helm.sh/docs/topics/advanced/#storage-backends>).
+/// Returns the Secret in which Helm stored the first revision of a release
+/// (<https://helm.sh/docs/topics/advanced/#storage-backends>).
 async fn stored_release(cluster: &TestCluster, name: &str) -> Value {
     let secret = api(cluster, "Secret").get(&format!("sh.helm.release.v1.{name}.v1")).await.expect("a release");
     let text = secret.data["data"]["release"].as_str().expect("a text").to_owned();
@@ -133,7 +133,7 @@ async fn failures_of_real_controllers_are_explained(cluster: TestCluster) {
             release("hook", "./hook"),
         ])
         .await;
-    // What each is explained with; some end in the chart or the job below.
+    // The expected explanations; some end in the chart or the job below.
     let expected: [(&str, &[&str]); 7] = [
         ("gitrepo/branch", &["SourceNotFound"]),
         ("gitrepo/secret", &["SecretMissing"]),

@@ -1,4 +1,4 @@
-//! What the operator tells notification-controller, and what of it reaches a provider.
+//! The operator's notifications to notification-controller, and those that reach a provider.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -84,7 +84,7 @@ async fn what_the_operator_does_reaches_a_provider_and_an_address_that_says_noth
     let mut first = operator(&cluster, "operator-silent", &silent);
     write(&cluster, true, "one").await;
     wait_for(&cluster, "one").await;
-    // The news of the installation hangs for half a minute by now; nobody waits for it.
+    // The notification of the installation hangs for half a minute, and nothing waits for it.
     let begun = Instant::now();
     for (token, network_policy) in [("two", false), ("three", true)] {
         write(&cluster, network_policy, token).await;
@@ -113,7 +113,7 @@ async fn what_the_operator_does_reaches_a_provider_and_an_address_that_says_noth
         round += 1;
         let (cluster, seen, is_even, token) = (&cluster, &seen, round % 2 == 0, format!("round {round}"));
         async move {
-            // The alert may not be known yet when the first of them is told.
+            // The alert may not be active yet when the first notification is sent.
             write(cluster, is_even, &token).await;
             wait_for(cluster, &token).await;
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -23,7 +23,7 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-/// What a person may drop.
+/// Parts that a user may remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Sync,
@@ -34,8 +34,8 @@ enum Part {
 
 use Part::{Helm, Kustomize, Source, Sync};
 
-/// What is dropped together, one after the other. A sync needs the controllers of its kinds, so it never goes after one of
-/// them: these are all orders that begin with it.
+/// Removals in combination, one after the other. A sync needs the controllers of its kinds, so it never comes after one
+/// of them: these are all orders that begin with it.
 const SYNC_FIRST: [&[&[Part]]; 6] = [
     &[&[Sync], &[Kustomize], &[Helm], &[Source]],
     &[&[Sync], &[Kustomize], &[Source], &[Helm]],
@@ -107,7 +107,7 @@ impl World {
             [(Source, "source-controller"), (Kustomize, "kustomize-controller"), (Helm, "helm-controller")];
         let kept: Vec<&str> =
             components.iter().filter(|(part, _)| !dropped.contains(part)).map(|(_, name)| *name).collect();
-        // One component has to be left.
+        // At least one component must remain.
         let kept = if kept.is_empty() { vec!["notification-controller"] } else { kept };
         let mut spec = json!({"distribution": {"version": "2.9.x", "registry": "ghcr.io/fluxcd"}, "components": kept});
         if !dropped.contains(&Sync) {
@@ -221,7 +221,7 @@ async fn play_processes(client: kube::Client, flux: std::sync::Arc<FluxControlle
                 let is_its = |pod: &&Pod| {
                     pod.metadata.labels.as_ref().and_then(|labels| labels.get("app")) == Some(&app.to_string())
                 };
-                // From the moment its deletion is asked for a process is told to end.
+                // A process gets its signal as soon as its deletion is requested.
                 let wanted = all.items.iter().filter(is_its).any(|pod| pod.metadata.deletion_timestamp.is_none());
                 if wanted && !runs[index] {
                     runs[index] = flux.run(*controller).await.is_ok();
@@ -247,7 +247,7 @@ async fn drop_in(world: &World, orders: &[&[&[Part]]]) {
         for parts in *order {
             dropped.extend_from_slice(parts);
             let file = world.instance(&dropped);
-            // Custom resources go with their definitions: nobody is there to be asked, so nothing is done.
+            // Custom resources are deleted with their definitions. Without a confirmation nothing is done.
             if parts.iter().any(|part| *part != Sync) {
                 let refused = world.run(&format!("apply instance -f {file} --in-process")).await.exits(1);
                 refused.stderr_has("--yes");

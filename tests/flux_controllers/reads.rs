@@ -1,4 +1,4 @@
-//! What the read commands show of objects that the controllers themselves reported on.
+//! Output of the read commands for objects with the status of real controllers.
 
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster:
         ["running", "failing", "suspended", "waiting"].map(|key| row[key].as_i64().unwrap_or(-1))
     };
     assert_eq!(count("GitRepository"), [3, 2, 1, 0], "{stats:#}");
-    // One that waits for a dependency has not failed itself.
+    // An object that waits for a dependency has not failed.
     assert_eq!(count("Kustomization"), [4, 2, 1, 1], "{stats:#}");
     let table = run(&cluster, &format!("stats -n {}", cluster.namespace())).await.exits(0);
     let row = table.stdout.lines().find(|l| l.contains("GitRepository")).expect("a row").to_owned();

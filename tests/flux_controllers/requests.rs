@@ -151,7 +151,7 @@ async fn all_objects_of_a_kind_are_asked_at_once(cluster: TestCluster) {
     world.every_state(&cluster).await;
     let dry = run(&cluster, "reconcile all --kind ks --ready-status False --dry-run").await.exits(0);
     assert_eq!(dry.stderr.lines().filter(|l| l.contains("kustomization/")).count(), 3, "{}", dry.stderr);
-    // What was wrong is put right in Git; one command makes every failed Kustomization look at it.
+    // The error is fixed in Git; one command makes every failed Kustomization reconcile.
     world
         .repository
         .write("broken/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mended\n")

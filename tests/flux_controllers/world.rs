@@ -12,7 +12,7 @@ pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually};
 
 pub const SOON: Duration = Duration::from_secs(60);
-/// An address nobody listens at; a loopback port below 1024 is not handed out by the system.
+/// An address without a listener; the system does not hand out loopback ports below 1024.
 pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
 
 /// Runs the binary against the test's cluster and namespace, without a terminal.
@@ -97,7 +97,7 @@ impl World {
         World::of(GitServer::start(cluster.folder()).await.expect("a Git server"))
     }
 
-    /// Serves to those who know the password of the user `flux`.
+    /// Serves clients with the user `flux` and the password.
     pub async fn with_password(cluster: &TestCluster, password: &str) -> World {
         World::of(GitServer::start_with_password(cluster.folder(), "flux", password).await.expect("a Git server"))
     }

@@ -1,8 +1,8 @@
-//! The floors of the house, as `docs/architecture.md` draws them: nothing climbs, every room keeps to its trade, and inside a
-//! room no file uses one that uses it.
+//! The floors in `docs/architecture.md`: no room uses a higher floor, every room keeps to its purpose, and inside a
+//! room files do not use each other in a circle.
 //!
-//! Read from the `use` lines and paths of the sources. What the tables below do not allow fails, and so does an exception
-//! that is no longer needed: the lists can only shrink.
+//! Reads the `use` lines and paths of the sources. Everything that the tables below do not allow fails, and so does an
+//! unnecessary exception: the lists can only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -60,7 +60,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("crates/core/src/secrets/sops.rs", "how `gpg` exports a key"),
 ];
 
-/// What the library does not do: the environment, the terminal and the end of the process are the program's.
+/// Functions that the library must not use: environment, terminal and process belong to the program.
 const NOT_IN_THE_LIBRARY: &[&str] = &[
     "env::var",
     "env::args",
@@ -75,7 +75,7 @@ const NOT_IN_THE_LIBRARY: &[&str] = &[
     "io::stderr(",
 ];
 
-/// Rooms whose texts hold flags of what runs in a cluster: the arguments of Flux's controllers and of operators.
+/// Rooms whose texts contain flags of programs in a cluster: the arguments of Flux's controllers and of operators.
 const FLAGS_OF_CONTROLLERS: &[&str] =
     &["crates/core/src/api/operator.rs", "crates/core/src/build", "crates/core/src/distribution", "src/bootstrap"];
 
@@ -110,7 +110,7 @@ impl Source {
         (used, PATH.find_iter(&rest).map(|found| found.as_str().to_string()).collect())
     }
 
-    /// What a `crate::` path names first.
+    /// Returns the rooms in `crate::` paths.
     fn rooms_used(&self) -> BTreeSet<String> {
         let path = Regex::new(r"\bcrate::(?:([a-z_0-9]+)|\{([^}]*)\})").expect("a pattern");
         let one = |text: &str| text.trim().split("::").next().unwrap_or_default().to_string();
@@ -137,7 +137,7 @@ fn names_of_tree(tree: &str) -> Vec<String> {
     names.map(|name| format!("{}{name}", prefix.trim_start())).collect()
 }
 
-/// What the `use` lines of each module bring in: the name it has there, and the path it comes from.
+/// The names that the `use` lines of each module import, with the paths of their origin.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
 fn imports_of(paths: &[String]) -> BTreeMap<String, String> {
@@ -152,8 +152,8 @@ fn imports_of(paths: &[String]) -> BTreeMap<String, String> {
     paths.iter().filter_map(one).collect()
 }
 
-/// The module in whose file the item of a path stands, by way of what modules re-export by name; for items of other crates the
-/// module that brings them in.
+/// Returns the module whose file declares the item of a path, following re-exports by name; for items of other crates
+/// the module that imports them.
 fn home_of(imports: &Imports, module: &str, path: &str) -> String {
     if path.is_empty() {
         return module.to_string();
@@ -173,7 +173,7 @@ fn home_of(imports: &Imports, module: &str, path: &str) -> String {
     }
 }
 
-/// What can be come to from a file by the uses of files.
+/// Returns all files that a file uses directly or indirectly.
 fn reached<'a>(uses: &'a BTreeMap<&str, BTreeSet<&'a str>>, from: &'a str) -> BTreeSet<&'a str> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(file) = next.pop() {
@@ -302,7 +302,7 @@ fn check_floors(
     }
     let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
     for ((room, used), files) in &uses {
-        // An item of `lib.rs` or `main.rs` itself is no room.
+        // An item of `lib.rs` or `main.rs` itself does not belong to a room.
         let (Some(from), Some(to)) = (floor_of(room), floor_of(used)) else {
             wrong.push(format!("{room} or {used} stands on no floor ({})", files.join(", ")));
             continue;

@@ -123,7 +123,7 @@ fn source_watcher_is_not_part_of_versions_before_2_7() {
     }
 }
 
-/// One row per run of versions in which an object stays the same.
+/// A row per range of versions in which an object stays the same.
 fn hash_table(distribution: &Distribution) -> String {
     let mut runs: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
     for version in distribution.versions() {

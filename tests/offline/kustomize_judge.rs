@@ -26,7 +26,7 @@ const BATCH: usize = 40;
 /// Cases that fail are asked one by one, so only a few of them.
 const REFUSED_CASES: usize = 25;
 
-/// What kustomize makes of a folder, by object name.
+/// Returns kustomize's result for a folder, by object name.
 fn judge(folder: &Path) -> Result<BTreeMap<String, Value>, String> {
     let output = Command::new("kubectl").arg("kustomize").arg(folder).output().expect("kubectl runs");
     if !output.status.success() {
@@ -43,7 +43,7 @@ fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// One object and one patch for it.
+/// An object and a patch for it.
 #[derive(Clone, Debug)]
 struct Case {
     object: Value,

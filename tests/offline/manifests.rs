@@ -62,7 +62,7 @@ fn the_default_example_builds_the_32_objects_of_the_default_instance() {
     let text = include_str!("../../examples/flux.yaml");
     let build = builds("examples/flux.yaml", &read(text).expect("accepted"));
     assert_eq!((build.objects.len(), build.version.name.as_str()), (32, "v2.9.4"));
-    // What was printed for a person is what a second reading gives.
+    // The printed output is parsed to the same result.
     let again =
         read(&yaml::to_string(&read(text).expect("accepted").into_inner()).expect("written")).expect("accepted");
     assert_eq!(builds("again", &again).revision, build.revision);
@@ -91,11 +91,11 @@ fn yaml_blocks(text: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-/// What a block of the documentation is to the reader.
+/// The meaning of a code block in the documentation.
 enum Example {
     /// A FluxInstance of v1, completed where the document says that something is left out.
     Instance(Value),
-    /// One of the design proposal's version.
+    /// An example in the version of the design proposal.
     Proposal(Value),
     /// Something else: a Secret, a status, a fragment of another kind.
     Other,

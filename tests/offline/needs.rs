@@ -1,4 +1,4 @@
-//! What a few tests need beyond this package. Where it is missing they say so and pass; in CI that is a failure.
+//! Requirements of a few tests beyond this package. Without them the tests print a reason and pass; in CI they fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ fn missing(what: &str) {
     eprintln!("skipped: {what}");
 }
 
-/// Whether there is a kubectl, whose kustomize is an independent judge.
+/// Whether kubectl is available, whose kustomize is an independent judge.
 pub fn has_kubectl() -> bool {
     let found = Command::new("kubectl").args(["kustomize", "--help"]).output().is_ok_and(|o| o.status.success());
     if !found {

@@ -97,7 +97,7 @@ const WORDS: &[&str] = &[
     "?",
 ];
 
-/// One change to a text: at a place (in thousandths of its length), cut some characters, put in a word.
+/// A change of a text: at a position (in thousandths of its length), remove some characters and insert a word.
 type Damage = (u16, u8, proptest::sample::Index);
 
 fn damage() -> impl Strategy<Value = Vec<Damage>> {
@@ -288,7 +288,7 @@ fn the_seeds_of_the_fuzzers_are_whole() {
     assert!(write_tarball(&files).unwrap() == *packed && write_tar(&files).unwrap() == *plain);
 }
 
-/// What strangers may send: seeds of the fuzzers too. `tools/src/hostile-archives.rs` writes the archives.
+/// Hostile input, also seeds of the fuzzers. `tools/src/hostile-archives.rs` writes the archives.
 #[test]
 fn every_hostile_archive_and_manifest_is_refused_with_a_reason() {
     let archives = files_in("fuzz/hostile/archive");

@@ -18,27 +18,19 @@ const HIDDEN_SUBJECTS: &[&str] = &["Who", "Whoever", "Whom", "Whose", "What", "W
 /// Files and folders whose comments still begin with a hidden subject.
 const COMMENTS_TO_DO: &[&str] = &[
     "cmd/args",
-    "cmd/args.rs",
     "cmd/flows",
-    "cmd/generate.rs",
     "cmd/input",
-    "cmd/main.rs",
     "cmd/output",
     "cmd/session",
-    "cmd/session.rs",
     "cmd/terminal",
-    "cmd/terminal.rs",
     "cmd/verbs",
-    "cmd/verbs.rs",
     "crates/cluster",
     "crates/core/src/api",
     "src/controller.rs",
     "src/inspect",
     "src/reconcile",
     "tests/control_plane",
-    "tests/flux_controllers",
     "tests/offline",
-    "tests/registry",
     "tests/support",
 ];
 

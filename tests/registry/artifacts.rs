@@ -127,7 +127,7 @@ async fn a_distribution_gives_the_same_build_embedded_and_from_a_registry() {
 
     let missing = fetcher.fetch(&format!("oci://{host}/flux/none:x").parse().unwrap()).await.unwrap_err();
     assert!(matches!(&missing.reason, FetchReason::Oci(error) if matches!(error.reason, Reason::NotFound { .. })));
-    // What is no distribution says so.
+    // Content that is not a distribution is reported as such.
     let other = repository(&host, "flux/other").with_tag("x").unwrap();
     oci::push_artifact(&client, &other, &files(&[("a", "b")]), &BTreeMap::new()).await.unwrap();
     let error = fetcher.fetch(&other.url().parse().unwrap()).await.unwrap_err();
@@ -365,14 +365,14 @@ async fn an_image_is_copied_whole_between_registries_and_layouts() {
     let text = format!("{}/from/layout:v1", to.host());
     assert_eq!(to.judge("crane", &["digest", &text]).unwrap().trim(), index.digest.to_string());
 
-    // A layout whose file was changed gives an error, not another image.
+    // A layout with a changed file gives an error, not another image.
     let blob = folder.path().join("blobs/sha256").join(index.manifests().unwrap()[0].digest.hex());
     std::fs::write(&blob, "{}").unwrap();
     let error = Copier::new(4).copy(&layout, name, &place(&client, &to.host(), "x"), None, None).await.unwrap_err();
     assert!(matches!(error.reason, Reason::Digest { .. }), "{error:?}");
 }
 
-/// What one registry stores goes to the next; judges that are none of ours see the same digests.
+/// Content is copied from one registry to the next, and independent clients see the same digests.
 async fn every_registry_is_written_to_and_read_from() {
     let client = client(RegistryCredentials::Anonymous);
     let mut last: Option<Registry> = None;
@@ -436,7 +436,7 @@ async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
                 true => copy(&place(&client, &dead.host(), "app"), &target).await,
                 false => copy(&origin, &place(&client, &dead.host(), &path)).await,
             };
-            // The tag goes last: nobody sees half an image.
+            // The tag is written last, so that an incomplete image is never visible.
             if let Ok(seen) = target.manifest("v1").await {
                 assert_eq!(seen.digest, index.digest);
             }
@@ -454,7 +454,7 @@ async fn a_copy_that_is_cut_at_any_request_is_finished_by_the_next() {
         // Three manifests and three blobs are read, and at the target each is looked for and sent.
         assert!(cuts >= if is_source { 6 } else { 16 }, "{cuts}");
     }
-    // One cut connection is not even noticed.
+    // A single lost connection is not even reported.
     let faulty =
         FaultyRegistry::start(to.port(), |n, _| if n % 5 == 4 { Mishap::Cut } else { Mishap::None }).await.unwrap();
     copy(&origin, &place(&client, &faulty.host(), "once")).await.unwrap();

@@ -151,7 +151,7 @@ async fn an_instance_is_built_from_its_artifact() {
     write(home, "missing.yaml", &instance(&format!(", artifact: 'oci://{host}/flux/none:v1'")));
     let revision = |file: &'static str| ["build", "instance", "-f", file, "--revision"];
     let embedded = run(home, &revision("plain.yaml")).await.exits(0).stdout;
-    // Everybody may read here; nobody has logged in.
+    // Reading needs no login here.
     let ran = run(home, &revision("artifact.yaml")).await;
     assert!(ran.stderr.contains(&pushed.digest.to_string()), "{}", ran.stderr);
     assert_eq!(ran.exits(0).stdout, embedded);

@@ -1,4 +1,4 @@
-//! What breaks between a client and a registry, and what registries do that they should not.
+//! Faults between a client and a registry, and wrong answers of registries.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

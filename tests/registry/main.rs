@@ -34,7 +34,7 @@ use test_support::registry;
 use test_support::runner::note_duration;
 use test_support::slow_tests::SlowTests;
 
-/// One test: its name, and what it does.
+/// A test: its name, and its function.
 type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()> + Send>>);
 
 /// Lists async test functions of a module.

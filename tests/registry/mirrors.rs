@@ -82,7 +82,7 @@ impl World {
         run(self.home(), &words.iter().map(String::as_str).collect::<Vec<_>>()).await
     }
 
-    /// What the mirror calls an image.
+    /// Returns the name of an image in the mirror.
     fn target(&self, component: Component) -> String {
         format!("{}/mirror/{component}:{}", self.to.host(), tag(component))
     }
@@ -315,7 +315,7 @@ async fn the_operator_and_the_manifests_are_copied_along() {
     let copied = copied.stderr_has(&format!("use it with spec.distribution.registry: {host}/mirror"));
     copied.stderr_has(&format!("spec.distribution.artifact: oci://{artifact}"));
 
-    // What was copied along is the distribution that was asked for: it knows the digests.
+    // The copied manifests are those of the requested distribution, because they contain the digests.
     let components = COMPONENTS.map(|component| component.to_string()).join(", ");
     write(world.home(), "flux.yaml", &format!("{INSTANCE}  components: [{components}]\n"));
     let build = async |distribution: &str| {

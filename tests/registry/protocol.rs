@@ -208,7 +208,7 @@ async fn tokens_are_fetched_once_for_each_scope() {
     let scope = |actions: &str| format!("service=test-registry&scope=repository:team/app:{actions}");
     assert_eq!(registry.token_requests(), [scope("pull,push"), scope("pull")]);
 
-    // Everybody gets a token to read here, and nobody without a password one to write.
+    // Everyone gets a token to read here; a token to write needs a password.
     let anonymous = super::client(RegistryCredentials::Anonymous);
     assert_eq!(anonymous.resolve(&reference).await.unwrap().digest, pushed.digest);
     let other = image(pushed.blobs().next().unwrap(), &[]);
@@ -233,7 +233,7 @@ async fn a_blob_is_mounted_from_another_repository_under_token_authentication() 
         assert!(!sent.unwrap(), "{authentication:?}");
         assert!(client.has_blob(&to, &layer.digest).await.unwrap());
         assert_eq!(client.read_blob(&to, layer, 100).await.unwrap(), "hello");
-        // What is not there to be mounted is sent.
+        // A blob that cannot be mounted is uploaded.
         let other = Descriptor::of("text/plain", b"other");
         let source = BlobSource::Bytes(Bytes::from_static(b"other"));
         assert!(client.push_blob(&to, &other, &source, Some(&from), None).await.unwrap());
@@ -284,7 +284,7 @@ async fn a_signature_is_found_in_both_forms_and_its_absence_is_an_error() {
         assert!(matches!(error.reason, Reason::Unsigned { seen: 1, .. }), "{error:?}");
         assert!(!cosign.verifies("ours", &manifest));
         verify_signature(&client, &repository, &digest, &theirs).await.unwrap();
-        // One good signature is enough, whatever others are beside it.
+        // A single good signature is enough, regardless of others beside it.
         cosign.sign("ours", &manifest, form);
         verify_signature(&client, &repository, &digest, &ours).await.unwrap();
         verify_signature(&client, &repository, &digest, &theirs).await.unwrap();

@@ -79,7 +79,7 @@ async fn a_version_that_is_pushed_comes_back_as_it_was() {
     let built = run(home, &[&REVISION[..], &["--distribution", &at("latest")]].concat()).await;
     assert_eq!(built.exits(0).stdout, embedded);
 
-    // What was pulled is pushed again as it is, and an older version is another artifact.
+    // Pulled content is pushed again unchanged, and an older version is another artifact.
     let again = run(home, &["distribution", "push", &at("again"), "--distribution", "out"]).await.exits(0).stdout;
     assert_eq!(again.trim(), format!("{}@{digest}", at("again")));
     let older = run(home, &["distribution", "push", &at("older"), "--version", "2.8.x"]).await.exits(0).stdout;
@@ -144,7 +144,8 @@ async fn offline_no_command_opens_a_connection() {
     let (host, known) = (format!("localhost:{port}"), format!("oci://localhost:{port}/flux@{digest}"));
     let by_tag = format!("oci://{host}/flux:stable");
 
-    // What needs the distribution takes it from the cache; a tag would have to be asked for, and a signature.
+    // Commands that need the distribution read it from the cache; a tag would have to be resolved, and a signature
+    // fetched.
     let readers = [
         (&REVISION[..], 0),
         (&["distribution", "versions"], 0),
@@ -172,7 +173,7 @@ async fn offline_no_command_opens_a_connection() {
     }
     assert_eq!(run(home, &[&REVISION[..], &["--offline"]].concat()).await.exits(0).stdout, embedded);
 
-    // What is about a registry is refused.
+    // Options for registries are refused.
     for words in [
         &["distribution", "push", &by_tag][..],
         &["distribution", "mirror", &host],
@@ -249,7 +250,7 @@ async fn processes_that_share_the_cache_do_not_disturb_each_other() {
         std::fs::write(blob, "damaged").unwrap();
     }
     six_at_once().await;
-    // One may have deleted what another had repaired; the next has it whole.
+    // A process may have deleted a part that another one repaired; the next pull is complete.
     run(home, &pull).await.exits(0);
     let by_digest = reference.at(manifest.digest).url();
     let offline = [&REVISION[..], &["--distribution", &by_digest, "--offline"]].concat();
@@ -316,7 +317,7 @@ async fn what_is_read_of_a_cluster_is_compared_with_the_distribution_that_is_nam
     for distribution in all {
         read(&check, distribution).await.stdout_has(&format!("gives {} with ", revision.trim()));
     }
-    // What it cannot be built from is told, and what cannot be pulled is an error.
+    // An artifact that cannot be built is reported, and one that cannot be pulled is an error.
     write(home, "broken/flux/v2.9.4/rbac.yaml", "{");
     let broken = read(&check, &["--distribution", "broken"]).await.exits(1);
     broken.stdout_has("✗ the distribution broken");
@@ -388,7 +389,7 @@ async fn the_flags_for_tls_reach_a_registry_with_certificates_of_its_own() {
         (&open, with(&[&["--registry-ca", "ours.crt"]])),
         (&closed, with(&[&["--registry-ca", "ours.crt"], &identity])),
         (&closed, with(&[&["--registry-ca", &trusted, "--registry-cert", &shown, "--registry-key", &key]])),
-        // What is said of one registry comes before what is said of all.
+        // Settings of a single registry override those for all.
         (&closed, with(&[&["--registry-ca", "others.crt", "--registry-ca", &trusted], &identity])),
     ] {
         let reference = format!("oci://{}/flux:latest", registry.host());
@@ -439,7 +440,7 @@ async fn a_registry_that_drips_or_stays_silent_is_given_up_after_the_time_of_the
     let registry = Registry::start().await.unwrap();
     let dripping = FaultyRegistry::start(registry.port(), |_, _| Mishap::Drip).await.unwrap();
     pushed(&registry, "flux").await;
-    // The system takes connections for it; nobody looks at them.
+    // The system accepts connections for it, but no program answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("localhost:{}", silent.local_addr().unwrap().port());
     let (home, _) = home().await;

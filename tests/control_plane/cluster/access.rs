@@ -102,7 +102,7 @@ async fn a_user_without_rights_is_told_which_right_is_missing(cluster: TestClust
     let outcome = outcome.stderr_has(&format!("may not get secrets in namespace {}", cluster.namespace()));
     let outcome = outcome.stderr_has("kubectl auth can-i get secrets");
     assert_eq!(outcome.stdout, "");
-    // Who may look but not write is told the other verb.
+    // A user with only read access is told which verb is missing.
     let name = format!("reader-{}", cluster.namespace());
     let reader = cluster.user(&name, Some(cluster.namespace()), &[allow(&["get"], "", &["secrets"])]).await.unwrap();
     run(at(&cluster, reader.path()), &CREATE).await.exits(5).stderr_has("may not patch secrets in namespace");
@@ -216,7 +216,7 @@ async fn a_busy_server_is_asked_again_and_the_user_hears_of_it(cluster: TestClus
 async fn a_server_that_stays_busy_is_given_up_in_time(cluster: TestCluster) {
     let proxy = cluster.proxy().await;
     proxy.add_rule(FaultRule::every(Fault::too_many_requests(600)));
-    // Whatever the server asks for, nobody waits beyond the limit.
+    // Whatever `Retry-After` the server sends, the limit holds.
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &with(&["--request-timeout=3s"])).await.exits(1);
     outcome.within(IN_TIME).stderr_has("asks to slow down (429)");
     proxy.clear_rules();
@@ -256,7 +256,7 @@ async fn a_read_that_stays_unanswered_is_asked_again_and_a_write_is_not(cluster:
     let limited = with(&["--request-timeout=3s"]);
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &limited).await.exits(0).stdout_has("created");
     assert!(outcome.took >= Duration::from_millis(900), "asked again after {:?}", outcome.took);
-    // What may have been carried out is not sent again on a doubt.
+    // A request that may have been carried out is not sent again.
     proxy.clear_rules();
     proxy.add_rule(FaultRule::first(1, Fault::Hang).method("PATCH"));
     let before = proxy.count("PATCH", |_| true);
@@ -360,7 +360,7 @@ async fn a_credential_plugin_with_a_token_runs_once_and_again_when_refused(clust
     assert_eq!(plugin_runs(&folder).len(), 1);
     assert!(!outcome.stderr.contains(&token), "{}", outcome.stderr);
 
-    // Refused once, the plugin is asked again; refused twice, the user is told.
+    // Refused once, the plugin runs again; refused twice, the error is reported.
     let folder = Folder::new();
     let config = plugin_kubeconfig(&cluster, &folder, &plugin(&folder, &json!({"token": "stale"})));
     run(at(&cluster, &config), &CREATE).await.exits(5).stderr_has("does not accept the credentials");

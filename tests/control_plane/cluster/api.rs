@@ -62,7 +62,7 @@ async fn the_api_server_the_rules_and_the_build_agree(cluster: TestCluster) {
                 instances.delete(name, &DeleteParams::default()).await.expect("deleted");
             }
         }
-        // What is written by other means is refused by the same words before it is built.
+        // An object written by other means is refused with the same text before it is built.
         let by_hand = serde_json::from_value::<FluxInstance>(object.clone());
         if let Ok(by_hand) = by_hand {
             let problems = CheckedInstance::check(by_hand).expect_err(spec).to_string();
@@ -75,10 +75,10 @@ async fn the_api_server_the_rules_and_the_build_agree(cluster: TestCluster) {
         let text = yaml::to_string(&object).expect("written");
         let read = manifest::read(&text, &NamespaceChoice::default()).expect(spec).instance;
         assert_eq!(serde_json::to_value(&read.spec).expect("JSON"), stored.data["spec"], "{spec}");
-        // What the server gives back is a manifest too, managed fields and all.
+        // The server's object is a manifest too, including managed fields.
         let back = yaml::to_string(&stored).expect("written");
         assert_eq!(manifest::read(&back, &NamespaceChoice::default()).expect(spec).instance.spec, read.spec);
-        // What is stored is built as it is.
+        // The stored object can be built unchanged.
         let stored = FluxInstance::from_object(serde_json::to_value(&stored).expect("JSON")).expect("an instance");
         let checked = CheckedInstance::check(stored).unwrap_or_else(|error| panic!("{spec}: {error}"));
         assert_eq!(checked.spec, read.spec, "{spec}");

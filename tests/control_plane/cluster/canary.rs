@@ -59,7 +59,7 @@ fn forms() -> Vec<String> {
     forms
 }
 
-/// What of the secret a text shows.
+/// Returns the part of the secret that appears in a text.
 fn found(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     forms().into_iter().find(|form| text.contains(form.as_str()))
@@ -110,7 +110,7 @@ fn examples(help: &str) -> Vec<String> {
     text.join("\n").replace("\\\n", " ").lines().map(str::to_owned).collect()
 }
 
-/// One run that is looked at.
+/// A run to check.
 struct Job {
     what: String,
     command: Command,

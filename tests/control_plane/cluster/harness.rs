@@ -418,7 +418,7 @@ async fn the_server_of_a_fresh_control_plane_can_be_killed_and_frozen(cluster: T
     configmaps.get("kept").await.unwrap();
 }
 
-/// What this binary does when one of the tests below starts it.
+/// The action of this binary when one of the tests below starts it.
 pub fn run_as_child() -> Option<ExitCode> {
     let tests = || cluster_tests![a_deliberate_failure];
     match std::env::var(CHILD).ok()?.as_str() {

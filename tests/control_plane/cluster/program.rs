@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rexpect::session::PtySession;
 
-/// What a run of the binary came to.
+/// The result of running the binary.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,
@@ -58,7 +58,7 @@ pub async fn finish(mut command: Command, input: &str) -> Run {
         let start = Instant::now();
         let mut child = command.spawn().expect("the program starts");
         let mut stdin = child.stdin.take().expect("stdin is piped");
-        // A program that does not read its input is no failure; what fits into the pipe is written at once.
+        // A program that does not read its input has not failed; a short input is written at once.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().expect("the program ends");

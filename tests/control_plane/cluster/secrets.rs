@@ -580,7 +580,7 @@ async fn whatever_befalls_the_second_write_of_a_replacement_the_old_or_the_new_s
                 assert_eq!(value(&beside.expect(&place), "secretkey"), b"b", "{place}");
             }
         }
-        // Whatever it was, the next one does it.
+        // The next attempt succeeds, whatever the first failure was.
         proxy.clear_rules();
         finish(through(&bucket), "").await.exits(0);
         assert_eq!(value(&stored(&cluster, "kept").await, "secretkey"), b"b", "{place}");
@@ -671,7 +671,7 @@ async fn dry_runs_store_nothing(cluster: TestCluster) {
     let mark = cluster.mark().await;
     run(cluster.command(), &with("--dry-run=none")).await.exits(0).stdout_has("dry created");
     assert_eq!(cluster.requests_since(mark).await.len(), 2, "one to look, one to apply");
-    // What the API server refuses, it refuses in a dry run as well.
+    // The API server refuses the same objects in a dry run.
     let absent = [&with("--dry-run=server")[..], &["-n", "absent"]].concat();
     run(cluster.command(), &absent).await.exits(3).stderr_has("namespace/absent not found");
 }

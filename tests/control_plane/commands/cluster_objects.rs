@@ -28,7 +28,7 @@ pub async fn finish(mut command: Command) -> Run {
     output.into()
 }
 
-/// One kind of the tests: enough of its definition for the API server, any spec and status.
+/// A kind for the tests: enough of its definition for the API server, with any spec and status.
 #[derive(Clone, Copy)]
 pub struct Kind {
     pub group: &'static str,

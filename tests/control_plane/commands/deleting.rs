@@ -1,4 +1,4 @@
-//! delete instance: who cleans up, and who is asked first.
+//! delete instance: the clean-up, and the confirmation before it.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ async fn a_suspended_deletion_keeps_flux(cluster: TestCluster) {
     assert_eq!(object.metadata.annotations.unwrap()["fluxcd.controlplane.io/reconcile"], "disabled");
     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     INSTANCE.api(&cluster).patch("flux", &PatchParams::default(), &none).await.unwrap();
-    // Without a finalizer and suspended, nobody is needed.
+    // Without a finalizer and suspended, no operator is needed.
     create(&cluster, INSTANCE, "flux", json!({})).await;
     run(&cluster, &["delete", "instance", "--with-suspend", "--yes"]).await.exits(0).stdout_has("flux: deleted");
 }

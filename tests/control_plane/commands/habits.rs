@@ -26,7 +26,7 @@ fn contexts(stage: &Stage, silent: &TcpListener) -> Value {
         "clusters": [
             {"name": "real", "cluster": cluster},
             {"name": "silent", "cluster": at(format!("https://{}", silent.local_addr().unwrap()))},
-            // Nobody listens at the port of discard.
+            // Port 9 (discard) has no listener.
             {"name": "gone", "cluster": at("https://127.0.0.1:9".into())},
         ],
         "users": [{"name": "admin", "user": user}, {"name": "poor", "user": poor["users"][0]["user"]}],
@@ -37,11 +37,11 @@ fn contexts(stage: &Stage, silent: &TcpListener) -> Value {
 }
 
 async fn every_habit_holds_on_a_cluster(cluster: TestCluster) {
-    // Nobody answers requests on `extra`: it is what is waited for.
+    // No controller answers requests on `extra`, so the command waits.
     let stage = silent_stage(&cluster).await;
     let apps = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}});
     objects::apply(stage.world.plane.client(), NAMESPACE, &[apps]).await.unwrap();
-    // Who connects waits in the queue for ever.
+    // Connections stay in the queue for ever.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let kubeconfig = stage.world.plane.folder().join("habits.kubeconfig");
     std::fs::write(&kubeconfig, contexts(&stage, &silent).to_string()).unwrap();

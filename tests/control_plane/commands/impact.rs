@@ -66,7 +66,7 @@ async fn what_goes_along_is_shown_and_asked_about_before_a_delete(cluster: TestC
     let json = run("impact kustomization app -o json").await.exits(0).json();
     assert_eq!(json["deleted"][0]["concern"], "volume", "{json:#}");
 
-    // Nobody can be asked without a terminal; a dry run changes nothing.
+    // Without a terminal there can be no confirmation; a dry run changes nothing.
     run("delete ks/app").await.exits(2).stderr_has("2 objects go with").stderr_has("--yes");
     run("delete ks app --dry-run").await.exits(0).stderr_has("(dry run) would delete");
     run("delete ks/app --dry-run=server").await.exits(0).stderr_has("(server dry run) would delete");

@@ -173,13 +173,13 @@ async fn an_empty_cluster_gets_flux_and_then_nothing_differs(cluster: TestCluste
     let lines: Vec<Value> = again.stderr.lines().map(|l| serde_json::from_str(l).expect("a JSON object")).collect();
     assert!(lines.iter().any(|l| l["type"] == "stageBegan"), "{lines:?}");
     assert_eq!(lines.last().unwrap()["type"], "finished");
-    // A component that is no longer wanted is pruned, and said so before.
+    // A component that is no longer wanted is pruned, after an announcement.
     own.write("2.9.4", &["source-controller"]);
     let plan = own.run("plan instance -f flux.yaml -q").await.exits(1);
     assert!(plan.stdout.contains("prune") && plan.stdout.contains("Deployment/flux-system/kustomize-controller"));
     own.install().await;
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
-    // What cannot be told is neither 0 nor 1.
+    // An unknown result is neither 0 nor 1.
     own.write("2.8.x", &["source-controller"]);
     own.run("plan instance -f flux.yaml").await.exits(2).stderr_has("downgrading from v2.9.4");
     own.run("plan instance nope").await.exits(3).stderr_has("fluxinstances in namespace flux-system: flux");
@@ -338,7 +338,7 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     // As a cause, with the reason of the status where there was time to write it.
     let told = run.stderr.split_once("error: ").map(|(_, told)| told.to_owned()).unwrap_or_default();
     assert!(told.contains("caused by: ") && told.contains("ImagePull"), "{}", run.stderr);
-    // However long it is, it is told once.
+    // The message is printed once, however long it is.
     let failed = told.lines().find_map(|line| line.strip_prefix("caused by: HealthCheckFailed: "));
     let failed = failed.unwrap_or_else(|| panic!("{}", run.stderr));
     assert_eq!(run.stderr.matches(failed).count(), 1, "{}", run.stderr);
@@ -555,7 +555,7 @@ async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: T
     own.install().await;
     let text = std::fs::read_to_string(own.file()).unwrap().replace(NAMESPACE, "apps");
     std::fs::write(own.folder.path().join("second.yaml"), text).unwrap();
-    // Without a namespace it goes where the context is, or where it is told to go.
+    // Without a namespace it goes to that of the context or of the flag.
     let text = std::fs::read_to_string(own.file()).unwrap().replace(&format!(",\"namespace\":\"{NAMESPACE}\""), "");
     std::fs::write(own.folder.path().join("anywhere.yaml"), text).unwrap();
     for refused in [
@@ -585,7 +585,7 @@ async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: T
     let second = Api::<DynamicObject>::namespaced_with(own.client.clone(), "apps", &INSTANCE.resource());
     assert!(second.get_opt("flux").await.unwrap().is_none());
     own.run("apply -f anywhere.yaml -n flux-system --wait=false").await.exits(0).stderr_has("flux-system/flux");
-    // What is installed is asked about by name alone.
+    // Installed objects are read by name only.
     let mark = own.plane.audit().mark().await.unwrap();
     own.run("apply -f flux.yaml --wait=false").await.exits(0);
     let requests = own.plane.audit().since(mark).await.unwrap().by_user("me");
@@ -630,7 +630,7 @@ async fn a_terminal_that_hangs_up_ends_a_run_in_order(cluster: TestCluster) {
     assert_eq!(ready["reason"], "HealthCheckCanceled", "{status}");
 }
 
-/// What goes is named, and the way to go ahead.
+/// The refusal lists the deleted objects and the way to continue.
 fn is_refused_for_the_context(run: Run) {
     let refused = run.exits(1).stderr_has("Flux v2.9.4: v2.9.2 is older");
     let refused = refused.stderr_has("Deployment/flux-system/kustomize-controller");
@@ -718,7 +718,7 @@ async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_u
     status.stdout_has("✗ source-controller 0/1  the instance has it, and there is no Deployment").stdout_has("Next ");
     own.run("reconcile instance --in-process").await.exits(0);
     own.run("wait instance --timeout 20s").await.exits(0);
-    // One that lacks the label of Flux is there all the same.
+    // An object without Flux's label is still found.
     let relabelled = Patch::Merge(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": "somebody"}}}));
     own.deployments().patch("source-controller", &Default::default(), &relabelled).await.unwrap();
     own.run("wait instance --timeout 20s").await.exits(0);
@@ -824,7 +824,7 @@ async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: Te
         "spec": {"resources": []},
     });
     objects::apply(&own.client, NAMESPACE, &[set]).await.unwrap();
-    // Without an operator nobody would carry out the deletion of the file's instance.
+    // Without an operator, the deletion of the file's instance would never complete.
     own.operator().await;
     let lines = [
         "delete -f flux.yaml --yes",
@@ -936,6 +936,6 @@ async fn a_watched_status_is_drawn_anew_when_something_changes(cluster: TestClus
     })
     .await;
     assert!(after.contains("\u{1b}[H"), "{after:?}");
-    // How a watch ends is no failure that is told.
+    // The end of a watch is not a failure.
     assert_eq!(code, 130);
 }

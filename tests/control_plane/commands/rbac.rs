@@ -155,10 +155,10 @@ pub const ALONE: &[&str] =
     &[RECONCILE, APPLY, UNINSTALL, DELETE, DELETE_FILE, ROLLBACK, INSTALL, INSTALL_WITH, UNINSTALL_OPERATOR];
 /// Those that leave the work to an operator, which is there by its lease.
 const OF_OPERATOR: &[&str] = &[DELETE, DELETE_FILE, DELETE_SUSPENDED, ASK_FOR_UNINSTALL, ASK_FOR_ROLLBACK];
-/// A rollback takes the spec over from whoever applied it.
+/// A rollback takes the spec over from any manager that applied it.
 const TWO_REVISIONS: &[&str] =
     &["apply instance -f $F --in-process --force-conflicts", "apply instance -f $G --in-process --force-conflicts"];
-/// What has somebody with all rights do before each of them, so that there is the same to do each time.
+/// Commands that an admin runs before each of them, so that every run has the same work.
 const BEFORE: &[(&str, &[&str])] = &[
     (APPLY, &[UNINSTALL]),
     (UNINSTALL, &[APPLY]),
@@ -174,7 +174,7 @@ const BEFORE: &[(&str, &[&str])] = &[
     (TAKE_OVER, &[UNINSTALL]),
 ];
 
-/// What they write may be as it should be at the first look already; then nobody watches it.
+/// Their objects may be ready at the first read, and then are not watched.
 const WITHOUT_WATCH: &[&str] = &[ROLLBACK, INSTALL, INSTALL_WITH];
 
 impl Stage {
@@ -250,7 +250,7 @@ impl Stage {
         let mut program = self.program(&self.world.kubeconfig);
         program.args(self.words(line));
         let run = finish(program).await;
-        // What is not there need not go.
+        // A missing object need not be deleted.
         assert!(run.code == 0 || line.starts_with("uninstall"), "{line}: {run:?}");
     }
 
@@ -293,7 +293,7 @@ impl Stage {
         api.patch_status("app", &PatchParams::default(), &status).await.unwrap();
     }
 
-    /// A ResourceSet that nobody serves.
+    /// A ResourceSet without an operator that serves it.
     async fn resource_set(&self) {
         let client = self.world.plane.client();
         let definitions = manifests(&OperatorParams::new(NAMESPACE, "registry.example.com/flux-operator:v1", "v1"));
@@ -323,7 +323,7 @@ impl Stage {
         objects::apply(self.world.plane.client(), NAMESPACE, &[extra]).await.unwrap();
     }
 
-    /// What `rbac` prints, as an admin asks: the roles, without their bindings.
+    /// Returns the output of `rbac` for an admin: the roles without their bindings.
     async fn roles(&self, line: &str) -> Vec<Value> {
         self.before(line).await;
         let mut program = self.program(&self.world.kubeconfig);
@@ -334,7 +334,7 @@ impl Stage {
         list["items"].as_array().unwrap().clone()
     }
 
-    /// A user who has exactly these roles.
+    /// Returns a user with exactly these roles.
     async fn user_with(&self, user: &str, roles: &[Value]) -> Kubeconfig {
         let (mut given, group) = (vec![], "rbac.authorization.k8s.io");
         for role in roles {
@@ -351,7 +351,7 @@ impl Stage {
         self.world.plane.user_without_rights(user).unwrap()
     }
 
-    /// Somebody who may read everything but Secrets.
+    /// A user who may read everything except Secrets.
     async fn reader(&self) -> Kubeconfig {
         let all = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {},
         "rules": [
@@ -410,7 +410,7 @@ impl Stage {
         self.knows(&exact, &roles).await;
         let whole = match line {
             _ if changes => None,
-            // It tells which rights one has besides: those of an admin are no measure.
+            // It reports further rights of the user, so an admin is not a good measure.
             "check" => Some(self.run(&self.reader().await, line).await),
             _ => Some(self.run(&self.world.kubeconfig, line).await),
         };

@@ -96,7 +96,7 @@ async fn a_failed_reconciliation_ends_with_its_reason_and_exit_7(cluster: TestCl
     let run = run.exits(7);
     let run =
         run.stderr_has("caused by: BuildFailed: build failed: no match found for semver: 9.x").stderr_has("hint:");
-    // However long a reason is, it is told once.
+    // The reason is printed once, however long it is.
     assert_eq!(run.stderr.matches("no match found").count(), 1, "{}", run.stderr);
 }
 
@@ -135,7 +135,7 @@ async fn a_kind_without_a_status_is_refused_before_anything_is_sent(cluster: Tes
     run(&cluster, &["reconcile", "all", "--kind", "alert"]).await.exits(2).stderr_has("has no status");
     assert!(cluster.requests_since(mark).await.is_empty());
     run(&cluster, &["suspend", "resource", "provider/slack"]).await.exits(0);
-    // Nobody answers, so nobody is waited for.
+    // The kind has no controller, so the command does not wait.
     run(&cluster, &["resume", "resource", "provider/slack"]).await.exits(0).stderr_has("resumed");
 }
 
@@ -268,7 +268,7 @@ async fn an_oci_helm_repository_is_not_waited_for(cluster: TestCluster) {
 }
 
 async fn what_sleeps_is_listed_with_its_note_and_resumed_when_overdue(cluster: TestCluster) {
-    // Whoever writes an empty spec owns all of it.
+    // The author of an empty spec owns all of it.
     let spec = json!({"spec": {"path": "./"}});
     create(&cluster, KUSTOMIZATION, "late", spec.clone()).await;
     create(&cluster, KUSTOMIZATION, "early", spec).await;

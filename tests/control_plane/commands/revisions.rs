@@ -90,7 +90,7 @@ async fn a_revision_is_waited_for_from_its_source_to_the_last_application(cluste
         let line: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert_eq!(line["type"], "progress", "{line}");
     }
-    // A dump says how far it was, and nobody waits.
+    // For a dump it prints the progress without waiting.
     let folder = tempfile::tempdir().expect("a folder");
     dump(&cluster, folder.path()).await;
     let from = ["--from", folder.path().to_str().expect("UTF-8")];
@@ -122,7 +122,7 @@ async fn who_is_late_is_named_with_the_cause(cluster: TestCluster) {
     let text =
         format!("health check failed after 30s: timeout waiting for: [Deployment/{namespace}/gone status: 'NotFound']");
     applied(&cluster, "two", &new, "False", &text).await;
-    // Nothing will change by itself: nobody waits for the deadline.
+    // Nothing will change by itself, so it does not wait for the deadline.
     let failed = run(&cluster, &["wait", "revision", COMMIT, "--timeout", "120s"]).await.exits(7);
     let failed = failed.stderr_has("1 of 3 objects do not have it").stderr_has("/two: health check failed");
     failed.stderr_has("Deployment gone is not in the cluster");

@@ -1,4 +1,4 @@
-//! A cluster with an installation, some objects of Flux, and whoever answers requests on them.
+//! A cluster with an installation, some Flux objects, and simulated controllers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::support::{TestCluster, objects};
 
 pub const REVISION: &str = "main@sha1:0123456789012345678901234567890123456789";
 
-/// A cluster with Flux and some of its objects, and whoever answers requests on them.
+/// A cluster with Flux and some of its objects, and simulated controllers.
 pub struct Stage {
     pub world: World,
     /// The instance.
@@ -22,7 +22,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// From now on nobody answers.
+    /// Stops answering requests.
     pub fn fall_silent(&self) {
         if let Some(answers) = &self.answers {
             answers.abort();
@@ -36,14 +36,15 @@ impl Drop for Stage {
     }
 }
 
-/// Flux with two controllers, the Kustomizations `app` and `extra`, and the GitRepository `app`, and who answers requests on them.
+/// Flux with two controllers, the Kustomizations `app` and `extra`, and the GitRepository `app`, with simulated
+/// controllers.
 pub async fn stage(cluster: &TestCluster) -> Arc<Stage> {
     let mut stage = silent_stage(cluster).await;
     stage.answers = Some(tokio::spawn(answer_requests(stage.world.plane.client().clone())).abort_handle());
     Arc::new(stage)
 }
 
-/// The same, and nobody answers.
+/// Like [`stage`], but without answers to requests.
 pub async fn silent_stage(cluster: &TestCluster) -> Stage {
     let world = World::new(cluster).await;
     let mut wanted = spec("2.9.x");
@@ -69,7 +70,7 @@ pub async fn silent_stage(cluster: &TestCluster) -> Stage {
     Stage { manifest: manifest.to_str().unwrap().to_owned(), world, answers: None }
 }
 
-/// Plays the controllers: whatever was asked for is done.
+/// Simulates the controllers: every request succeeds.
 async fn answer_requests(client: kube::Client) {
     loop {
         for kind in [GIT, KUSTOMIZATION, INSTANCE] {
@@ -115,7 +116,7 @@ async fn answer(api: &Api<DynamicObject>, kind: Kind, object: &DynamicObject) {
         _ => {}
     }
     if let Some(token) = requested {
-        // As real ones they take a moment, in which whoever asked begins to watch.
+        // Real controllers take a moment too, in which the command starts to watch.
         tokio::time::sleep(Duration::from_millis(800)).await;
         status["lastHandledReconcileAt"] = token.as_str().into();
     }

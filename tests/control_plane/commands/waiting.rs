@@ -69,7 +69,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
 
 async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
-    // A request that nobody hears is not waited for.
+    // A request without a receiver is not waited for.
     let begun = Instant::now();
     for verb in ["reconcile", "resume"] {
         run(&cluster, &[verb, "instance"])
@@ -112,7 +112,7 @@ async fn an_operator_that_stands_still_is_nobody_and_no_free_way_either(cluster:
         ))
         .stderr_has(" --force-in-process`");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
-    // It may go on at any moment: nobody works beside it by accident.
+    // It may continue at any moment, so a run beside it needs an explicit flag.
     run(&cluster, &["reconcile", "instance", "--in-process"])
         .await
         .exits(1)
@@ -161,7 +161,8 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         .stderr_has("caused by: kustomize-controller is not installed")
         .stderr_has("`flux-operator why instance flux -n flux-system --context test`");
     ask(&admin, "wait ks app").await.exits(7).stderr_has("nobody looks at it");
-    // What is being deleted is held by a finalizer that nobody takes off; what is not may yet be deleted by somebody.
+    // An object that is being deleted is kept by a finalizer that no controller removes. Another object may still be
+    // deleted by someone.
     let api: Api<DynamicObject> = Api::namespaced_with(plane.client().clone(), NAMESPACE, &KUSTOMIZATION.resource());
     let held = json!({"metadata": {"finalizers": ["finalizers.fluxcd.io"]}});
     api.patch("app", &PatchParams::default(), &Patch::Merge(held)).await.unwrap();
@@ -173,7 +174,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
             .stderr_has("kustomization/flux-system/app (context test) is not deleted: nobody acts on its finalizer")
             .stderr_has("caused by: kustomize-controller is not installed");
     }
-    // Who may not look whether somebody is there waits on.
+    // Without the right to look for a controller, the command keeps waiting.
     let rules = [
         allow(&["get", "list", "watch"], "source.toolkit.fluxcd.io", &["gitrepositories"]),
         allow(&["get", "list", "watch"], "fluxcd.controlplane.io", &["fluxinstances"]),
@@ -338,7 +339,7 @@ async fn every_line_beside_json_progress_is_json(cluster: TestCluster) {
     assert!(said(&dry, "status").contains("(dry run) would"), "{dry:?}");
     let none = lines(&["reconcile", "all", "-l", "none=there"]).await;
     assert!(said(&none, "status").contains("nothing to reconcile"), "{none:?}");
-    // One of two fails: an error for each, and one that counts.
+    // If one of two fails, there is an error for it and a count.
     let missing = lines(&["wait", "gitrepo/nope", "gitrepo/nope2"]).await;
     assert_eq!(missing.iter().filter(|line| line["type"] == "error").count(), 3, "{missing:?}");
 }

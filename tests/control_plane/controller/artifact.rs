@@ -50,7 +50,7 @@ async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(c
     let line = operator.wait_for_log("artifact revision changed, requesting a reconciliation").await;
     assert_eq!((&line["old"], &line["new"]), (&json!(first), &json!(second)));
 
-    // A registry that is away is told, and the instance stays ready.
+    // An unreachable registry is reported, and the instance stays ready.
     drop(registry);
     let told = eventually("the event", SOON, || async {
         world
@@ -79,7 +79,7 @@ async fn the_operator_logs_in_with_the_pull_secret_and_with_nothing_else(cluster
             "data": {".dockerconfigjson": STANDARD.encode(docker_config(&host))}});
         world.apply_as("test-author", secret).await;
     }
-    // Whoever works at this home may log in; the operator is nobody.
+    // The user of this home may log in; the operator is anonymous.
     let docker = world.plane.folder().join(".docker");
     std::fs::create_dir_all(&docker).unwrap();
     std::fs::write(docker.join("config.json"), docker_config(&host)).unwrap();
@@ -115,7 +115,7 @@ async fn the_operator_takes_what_is_signed_with_the_key_it_was_given(cluster: Te
     world.prepared().await;
     let flags = ["--min-retry-delay=200ms", "--max-retry-delay=1s", "--verify-key", file.to_str().unwrap()];
     let _operator = Operator::start(&world, "operator-a", &flags);
-    // What came with the program needs no signature.
+    // The embedded distribution needs no signature.
     let mut spec = spec("2.x");
     spec["wait"] = json!(false);
     world.write_instance(spec.clone(), json!({})).await;

@@ -1,4 +1,4 @@
-//! What others do to installed objects, and what an interval costs when they do nothing.
+//! Changes of installed objects by others, and the cost of an interval without changes.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_
     let operator = Operator::start(&world, "operator-a", &[]);
     world.write_instance(spec("2.9.x"), json!({})).await;
     world.wait_for_ready().await;
-    // What its own controllers wrote last has come through the watches, too.
+    // The last writes of the instance's own controllers have arrived through the watches, too.
     tokio::time::sleep(Duration::from_secs(2)).await;
 
     let replicas = |count: u32| json!({"spec": {"replicas": count}});
@@ -71,7 +71,7 @@ async fn a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_
     drift_event(&world, "Deployment/flux-system/source-controller was deleted").await;
     corrected("source-controller").await.unwrap();
 
-    // Somebody who insists is named, and not fought with.
+    // A manager that insists is reported, and no longer corrected at once.
     for _ in 0..8 {
         world.patch_as("hpa", &deployment_id("kustomize-controller"), replicas(2)).await;
         tokio::time::sleep(Duration::from_millis(1200)).await;

@@ -115,7 +115,7 @@ async fn an_api_server_that_is_restarted_and_watches_that_expire_end_nothing(clu
     let operator = Operator::start_with(through.kubeconfig(), world.plane.folder(), "operator-a", &[]);
     world.write_instance(spec("2.9.x"), json!({})).await;
     world.wait_for_ready().await;
-    // Watches are told that what they know is too old, and are cut.
+    // Watches get 410 for their resource version, and are cut.
     through.add_rule(FaultRule::first(4, Fault::gone()).uri(|uri| uri.contains("watch=true")));
     through.cut_connections();
     request(&world, "one").await;

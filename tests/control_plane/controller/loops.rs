@@ -85,7 +85,7 @@ async fn an_instance_is_installed_reported_measured_and_taken_away(cluster: Test
     assert_eq!((&state["isLeader"], &state["instance"]), (&json!(true), &json!("FluxInstance/flux-system/flux")));
     assert!(state["nextRunSeconds"].as_f64().is_some_and(|left| left > 3000.0), "{state}");
 
-    // What is deleted goes, but for the namespace; the report says so.
+    // Everything except the namespace is deleted, and reported.
     world.cluster.delete(&instance_id(), &Default::default()).await.unwrap();
     world.wait_until_gone().await;
     assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());

@@ -52,7 +52,7 @@ impl Operator {
         Operator { process, log, start }
     }
 
-    /// What it logged since it was started, line by line.
+    /// Returns its log since the start, line by line.
     pub fn log(&self) -> Vec<Value> {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[self.start.min(text.len())..]).into_owned();
@@ -84,7 +84,7 @@ impl Operator {
 }
 
 impl World {
-    /// What has to be there before an operator can look after anything.
+    /// Creates the prerequisites of an operator.
     pub async fn prepared(&self) {
         reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
         self.cluster.apply(&crd::flux_report(), WriteOptions::forced("test-author")).await.unwrap();

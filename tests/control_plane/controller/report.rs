@@ -41,7 +41,7 @@ impl World {
     }
 }
 
-/// What a report counts of a kind.
+/// Returns the counts of a kind in a report.
 fn stats<'a>(report: &'a Value, kind: &str) -> Option<&'a Value> {
     let reconcilers = report["spec"]["reconcilers"].as_array()?;
     reconcilers.iter().find(|one| one["kind"] == kind).map(|one| &one["stats"])
@@ -60,7 +60,7 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
     world.write_instance(wanted, json!({})).await;
     world.wait_for_ready().await;
     let has_sync = |report: &Value| report["spec"]["sync"].is_object();
-    // What is listed later than others is reported when it is, not at the next interval.
+    // Kinds that are listed later are reported at once, not at the next interval.
     let all = |report: &Value| report["spec"]["reconcilers"].as_array().is_some_and(|kinds| kinds.len() == 12);
     let report = world.report("the sync and all kinds", |report| has_sync(report) && all(report)).await;
     let sync = &report["spec"]["sync"];

@@ -21,13 +21,13 @@ use flux_operator::reconcile::{self, progress::Silent};
 use super::site::{NAMESPACE, Site, id, instance, instance_id, spec};
 use crate::support::{Fallible, Fault, FaultRule, eventually};
 
-/// One API call, all its retries included: what a request that hangs costs.
+/// Limit of an API call with its retries, and therefore the cost of a hanging request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// A watch that hangs is noticed after a minute and a half: until then it looks like a cluster where nothing happens.
 const OPERATOR_LIMIT: Duration = Duration::from_secs(120);
 /// The environment variable with the time, in seconds since 1970, after which no trial is begun. Unset: all are made.
 const FAULTS_UNTIL: &str = "FAULTS_UNTIL";
-/// How often a fault is tried whose request did not come.
+/// Attempts for a fault whose request did not occur.
 const TRIES: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,25 +113,25 @@ impl fmt::Display for Trial {
     }
 }
 
-/// What came of all trials.
+/// The results of all trials.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many requests each phase has.
     pub requests: BTreeMap<Phase, usize>,
-    /// Trials whose fault was met, by phase and fault, and how many of those the first run got over.
+    /// Trials in which the fault occurred, by phase and fault, and how many of them the first run survived.
     pub met: BTreeMap<(Phase, Kind), (usize, usize)>,
-    /// Trials whose request did not come again.
+    /// Trials in which the request did not occur again.
     pub unmet: Vec<String>,
     /// Trials that were not begun because [`FAULTS_UNTIL`] had passed.
     pub left_out: usize,
-    /// What went wrong, whole.
+    /// The complete texts of all failures.
     pub failures: Vec<String>,
 }
 
-/// Who leads the lives.
+/// The actor that reconciles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// One run for each phase, as a command in a terminal makes it; another one when it failed.
+    /// A run for each phase, as by a command in a terminal, and another one if it failed.
     InProcess,
     /// The operator: started for each phase, it has to come to the end by itself.
     Operator,
@@ -140,7 +140,7 @@ pub enum Actor {
 /// Which faults each request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// One each, the kinds rotating.
+    /// One fault per request, with rotating kinds.
     Rotating,
     /// The same for so many requests of each phase, evenly spread.
     Sample(usize),
@@ -148,7 +148,7 @@ pub enum Extent {
     Full,
 }
 
-/// What an undisturbed life looks like.
+/// The requests of an undisturbed life.
 struct Reference {
     targets: BTreeMap<Phase, Vec<Target>>,
     ends: BTreeMap<Phase, BTreeMap<String, Value>>,
@@ -230,7 +230,7 @@ async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
         let Some(last) = trials.keys().max().copied() else { return Ok(()) };
         for phase in Phase::ALL.into_iter().filter(|phase| *phase <= last) {
             if !lead(&site, phase, trials.get(&phase), &work).await {
-                // What follows would only fail for the same reason.
+                // Later trials would fail for the same reason.
                 for (phase, trial) in trials.range(phase..).skip(1) {
                     locked(&work.queues).entry(*phase).or_default().push_back(trial.clone());
                 }
@@ -321,7 +321,7 @@ async fn lead(site: &Site, phase: Phase, trial: Option<&Trial>, work: &Work) -> 
     trouble.is_empty()
 }
 
-/// What happens before the phase, past the proxy.
+/// Does the work before the phase, without the proxy.
 async fn set_out(site: &Site, phase: Phase) {
     match phase {
         Phase::Install | Phase::Uninstall => {}
@@ -330,7 +330,7 @@ async fn set_out(site: &Site, phase: Phase) {
     }
 }
 
-/// Somebody else changes a Deployment.
+/// Changes a Deployment as another manager.
 pub async fn edit(site: &Site) {
     let deployment = id("apps/v1", "Deployment", super::site::NAMESPACE, "source-controller");
     let patch = json!({"spec": {"replicas": 2}, "metadata": {"labels": {"theirs": "1"}}});

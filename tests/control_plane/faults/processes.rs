@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 /// Added to each request, so that a process does not end between being seen and being killed.
 const SLOWLY: Duration = Duration::from_millis(10);
 
-/// What a process does.
+/// The work of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
     Install,

@@ -1,5 +1,4 @@
-//! What a run has to share: the cluster with another run that was started meanwhile, its lease with faults and a server that
-//! stands still.
+//! Conflicts of a run: with another run in the same cluster, with faults of its lease, and with a frozen server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
-/// What both find, what the first one wants, and what the second.
+/// The state before both runs, the goal of the first, and the goal of the second.
 const BEFORE: [&str; 2] = ["source-controller", "kustomize-controller"];
 const FIRST: [&str; 1] = ["source-controller"];
 const SECOND: [&str; 3] = ["source-controller", "kustomize-controller", "notification-controller"];

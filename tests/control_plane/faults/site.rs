@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 use crate::support::{self, ControlPlane, Fallible, FaultProxy, eventually};
 
 pub const NAMESPACE: &str = "flux-system";
-/// The name by which the audit log knows whom we disturb.
+/// The user of the disturbed requests in the audit log.
 pub const USER: &str = "reconciler";
 const SOON: Duration = Duration::from_secs(30);
 
@@ -42,7 +42,7 @@ const KINDS: [(&str, &str, &str); 14] = [
     ("rbac.authorization.k8s.io/v1", "RoleBinding", NAMESPACE),
 ];
 
-/// An API server, a proxy in front of it for whoever is disturbed, and the controllers' part played.
+/// An API server, a proxy in front of it, and simulated controllers.
 pub struct Site {
     pub plane: ControlPlane,
     pub proxy: FaultProxy,
@@ -249,7 +249,7 @@ impl Site {
         }
     }
 
-    /// Deletes an object; one that changed or went in between is looked at again by whoever waits for it.
+    /// Deletes an object; the caller's wait handles one that changed or was deleted in between.
     async fn delete(&self, mut object: Value) {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
@@ -275,7 +275,7 @@ pub fn spec(components: &[&str]) -> Value {
     json!({"distribution": {"version": "2.9.4", "registry": "ghcr.io/fluxcd"}, "components": components})
 }
 
-/// An object without what the server makes up, and with who owns it instead of when.
+/// Removes generated fields from an object, and replaces times in managed fields by the managers.
 fn comparable(mut object: Value) -> Value {
     let managers = managers(&object);
     if let Some(object) = object.as_object_mut() {

@@ -30,7 +30,7 @@ pub fn tests() -> Vec<ClusterTest> {
 }
 
 const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
-/// How long the request stands still in whose middle the signal comes.
+/// Duration of the frozen request during which the signal arrives.
 const STANDS_STILL: Duration = Duration::from_millis(600);
 
 /// The requests at which a line is ended: every so many, each with the next signal. With `EVERY_REQUEST` in the environment
@@ -53,7 +53,7 @@ const RUNS: [&str; 5] = [
     "uninstall instance --in-process --yes",
 ];
 
-/// Command lines beside the writes whose rights are tried: of those with many requests only every so many is tried.
+/// Command lines besides the writes whose rights are tested; of those with many requests only every n-th is tried.
 const MORE: [(&str, usize); 10] = [
     ("create secret basic-auth auth --username git --password-env PASSWORD --replace", 1),
     (rbac::INSTALL, 12),
@@ -67,7 +67,7 @@ const MORE: [(&str, usize); 10] = [
     (rbac::ASK_FOR_ROLLBACK, 2),
 ];
 
-/// What the endings so far have come to.
+/// The endings so far.
 struct Endings<'a> {
     plane: &'a ControlPlane,
     proxy: FaultProxy,
@@ -134,7 +134,7 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
         }
         for at in moments(step) {
             if line == rbac::UNINSTALL_OPERATOR {
-                // What was cut off is completed by the same command.
+                // The same command completes an interrupted run.
                 stage.as_admin(line).await;
             }
             stage.before(line).await;
@@ -149,8 +149,8 @@ async fn a_command_that_says_nothing_was_changed_has_changed_nothing(cluster: Te
 }
 
 async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCluster) {
-    // With its controllers: where nobody brings deletions to their end an uninstall waits for them, and each renewal of its
-    // lease is one more request at which it would be ended.
+    // With controllers: without them an uninstall would wait for its deletions, and each renewal of its lease would be
+    // one more request to interrupt.
     let world = World::new(&cluster).await;
     let home = tempfile::tempdir().unwrap();
     for size in ["small", "medium", "large"] {
@@ -166,7 +166,7 @@ async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCl
         command
     };
     let undisturbed = async |line: &str| finish(program(&world.kubeconfig, line)).await;
-    // A rollback takes the spec over from whoever applied it.
+    // A rollback takes the spec over from any manager that applied it.
     let apply = async |size: &str| {
         undisturbed(&format!("apply instance -f {size}.yaml --in-process --force-conflicts")).await.exits(0);
     };
@@ -324,7 +324,7 @@ async fn a_run_whose_lease_somebody_takes_ends_at_its_next_renewal(cluster: Test
     let (_hold, allowed) = watch::channel(false);
     proxy.add_rule(FaultRule::every(Fault::WaitFor(allowed)).method("PATCH").uri(is_deployment));
     let child = shrinking(&proxy, home.path()).await;
-    // What was sent beside the Deployments is done.
+    // All other requests have been carried out.
     let stage = || async {
         let status = json!(world.read_instance().await.status);
         status.to_string().contains("Applying").then_some(())

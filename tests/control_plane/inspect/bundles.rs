@@ -21,7 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-/// What must not be in a bundle, wherever somebody put it.
+/// A secret that must not appear anywhere in a bundle.
 const CANARY: &str = "canary-7d1f-s3cr3t-value";
 
 fn unpacked(path: &Path) -> Files {
@@ -163,7 +163,7 @@ async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestClust
     run(&cluster, &["bundle", "--redact", raw, "-o", name]).await.exits(0);
     assert_clean(&unpacked(&clean));
     run(&cluster, &["why", "instance", "--from", name]).await.stdout_has("FluxInstance/");
-    // There is no time to read anything.
+    // The time limit is too short to read anything.
     let small = folder.path().join("small.tar.gz");
     let small = run(&cluster, &["bundle", "-o", small.to_str().expect("UTF-8"), "--timeout", "1ms"]).await;
     assert_eq!(small.code, 7, "nothing could be read in a millisecond: {small:?}");

@@ -36,7 +36,7 @@ fn ks(name: &str, source: &str, depends_on: &[&str]) -> Value {
             "sourceRef": {"kind": "GitRepository", "name": source}}})
 }
 
-/// What a controller would report: the texts are those of live ones.
+/// Writes the report of a controller, with the text of a real one.
 async fn report(cluster: &TestCluster, kind: &str, name: &str, status: Value) {
     let api_version =
         if kind == "Kustomization" { "kustomize.toolkit.fluxcd.io/v1" } else { "source.toolkit.fluxcd.io/v1" };
@@ -64,7 +64,7 @@ async fn all(cluster: &TestCluster) -> Value {
     live
 }
 
-/// Logs are no objects: a folder of manifests has none.
+/// Removes logs, because a folder of manifests has none.
 fn without_logs(mut causes: Value) -> Value {
     for cause in causes.as_array_mut().into_iter().flatten() {
         if let Some(evidence) = cause["evidence"].as_array_mut() {
@@ -119,7 +119,7 @@ async fn everything_that_is_not_well_is_grouped_by_cause(cluster: TestCluster) {
     assert_eq!(requests.count("list", "kustomizations"), 1, "{:?}", requests.table());
     assert_eq!(requests.count("get", "kustomizations"), 0, "{:?}", requests.table());
     assert!(requests.len() <= 32, "{:?}", requests.table());
-    // One of them, in any spelling.
+    // A single object, in any spelling.
     for words in [&["why", "ks/app-07"][..], &["why", "kustomization", "app-07"]] {
         run(&cluster, words).await.exits(7).stdout_has("Cause: the branch or tag does not exist (SourceNotFound)");
     }
@@ -203,11 +203,11 @@ async fn workloads_of_a_green_kustomization_that_fail_or_are_gone_are_found_with
     let mark = cluster.mark().await;
     run(&cluster, &["why", "-n", namespace]).await.exits(7).stdout_has("Kustomization/").stdout_has("applied it");
     let requests = cluster.requests_since(mark).await;
-    // One list of the controllers, one of what the inventory names.
+    // One list for the controllers, and one for the inventory.
     assert_eq!(requests.count("list", "deployments"), 2, "{:?}", requests.table());
     assert_eq!(requests.count("get", "deployments"), 0, "{:?}", requests.table());
     assert!(requests.len() <= 36, "{:?}", requests.table());
-    // One object that is asked about, and its kind: what it applied belongs to its own answer.
+    // For a single object and its kind, the objects that it applied are part of the answer.
     run(&cluster, &["why", "ks/app"]).await.exits(7);
     run(&cluster, &["why", "ks", "-n", namespace]).await.exits(0);
 }
@@ -246,7 +246,7 @@ async fn a_controller_that_was_deleted_takes_its_objects_down(cluster: TestClust
     };
     assert_eq!(cause("Kustomization", "app")["reason"], "ControllerMissing", "{found:#}");
     assert_eq!(cause("GitRepository", "fine")["reason"], "ControllerNotReady", "{found:#}");
-    // Nobody made a pod: the instance is not well either.
+    // No pod was created, so the instance is not ready either.
     assert!(!cause("FluxInstance", "flux")["evidence"].as_array().expect("evidence").is_empty());
     ask(&["why", "ks/app"]).await.exits(7).stdout_has("kustomize-controller is not installed (ControllerMissing)");
 }

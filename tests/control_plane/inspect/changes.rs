@@ -1,4 +1,4 @@
-//! `what-changed`: what people did is told from what Flux did, from a cluster and from a bundle of it.
+//! `what-changed`: separates changes by people from those by Flux, in a cluster and in its bundle.
 
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};

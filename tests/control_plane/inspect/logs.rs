@@ -70,7 +70,7 @@ async fn logs_of_all_controllers_are_one_in_the_order_of_time(cluster: TestClust
         assert_eq!(ask(&["ks", "app"]).await, ["one"]);
         assert_eq!(ask(&["gitrepo/app", "--level", "error"]).await, ["no such host"]);
         assert_eq!(ask(&["gitrepo/app", "--tail", "1"]).await, ["no such host"]);
-        // An object that is not there is told, unless there are lines about it.
+        // A missing object is reported, unless there are lines about it.
         let missing = async |arguments: &[&str]| {
             let run = run(&cluster, &[&["logs", "-n", "apps", "-o", "json"], arguments, from].concat()).await;
             let run = run.exits(3);

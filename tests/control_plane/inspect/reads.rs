@@ -1,4 +1,4 @@
-//! What the read commands show of a cluster, what they ask for, and how they fail.
+//! Output, requests and failures of the read commands on a cluster.
 
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -67,7 +67,7 @@ async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
     installed(&cluster).await;
     let namespace = cluster.namespace();
     let unchanged = run(&cluster, &["get", "inventory", "-o", "json"]).await.exits(0).json();
-    // The definitions are shared with the other tests' instances, whose labels they may carry by now.
+    // Other tests' instances share the definitions and may have labelled them by now.
     let own = |value: &Value| -> Vec<(String, String)> {
         let items = value["items"].as_array().expect("items").iter();
         items
@@ -124,7 +124,7 @@ async fn labels_and_readiness_filter_a_cluster_too(cluster: TestCluster) {
     let unknown = run(&cluster, &["get", "all", "--ready-status", "Unknown", "-o", "name"]).await.exits(0).stdout;
     assert_eq!(unknown.lines().count(), 3, "{unknown}");
     run(&cluster, &["get", "resources", "gitrepo", "tow"]).await.exits(3).stderr_has("did you mean two?");
-    // What is there is shown beside what is not, and a name is found wherever it is.
+    // Existing objects are shown beside errors for missing ones, and a name is found in any namespace.
     let some = run(&cluster, &["get", "gitrepo", "two", "nope", "neither"]).await.exits(3);
     some.stdout_has("two").stderr_has("nope not found").stderr_has("neither not found");
     run(&cluster, &["-n", "default", "get", "gitrepo", "two", "-A", "-o", "name"]).await.exits(0).stdout_has("/two");
@@ -219,7 +219,7 @@ async fn a_watched_tree_is_drawn_again_when_an_object_comes_or_goes(cluster: Tes
     delete_git(&cluster, "first").await;
     all.prints("/second\ngitrepository.source.toolkit.fluxcd.io/second\n").await;
     all.end();
-    // The one that was named is no more.
+    // The named object was deleted.
     let mut exit = None;
     for _ in 0..SOON.as_millis() / 100 {
         exit = one.child.try_wait().expect("asked");
@@ -242,7 +242,7 @@ async fn a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missin
     let mut watch = command(user.path(), cluster.folder());
     watch.args(["get", "gitrepo", "-w", "--timeout", "30s"]).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || watch.output()).await.expect("joined").expect("runs");
-    // What may be listed is shown, and then nothing would ever change.
+    // The readable objects are shown, and nothing would change afterwards.
     Run::from(output).exits(5).stdout_has("seen").stderr_has("may not watch gitrepositories");
 }
 
@@ -314,7 +314,7 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     ask(&["get", "instance"]).exits(5).stderr_has("fluxinstances");
     ask(&["get", "resources", "ks"]).exits(5);
     ask(&["version"]).exits(0).stdout_has("client").stderr_has("may not list fluxinstances");
-    // What sleeps of a kind that may be listed says nothing of the others.
+    // Suspended objects of a readable kind are shown without any claim about the other kinds.
     for line in [&["get", "suspended"][..], &["resume", "--overdue"]] {
         ask(line).exits(5);
     }
@@ -324,7 +324,7 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     ask(&["get", "suspended"]).exits(0).stdout_has("asleep").stderr_has("kustomizations.kustomize.toolkit.fluxcd.io");
     let overdue = ask(&["resume", "--overdue"]).exits(0).stderr_has("nothing is overdue");
     overdue.stderr_has("kustomizations.kustomize.toolkit.fluxcd.io");
-    // One warning for all kinds of a place.
+    // A single warning for all kinds in one place.
     let place = format!(" in namespace {namespace}");
     for view in ["why", "what-changed", "stats", "status"] {
         let said = ask(&["-n", &namespace, view]).stderr_has("helmreleases.helm.toolkit.fluxcd.io").stderr;
@@ -444,7 +444,7 @@ async fn what_the_next_minor_changes_is_told_of_a_cluster(cluster: TestCluster) 
     assert!(has(&["warn objects", &format!("HelmRelease/{namespace}/rendered"), "hooks"]), "{said:#?}");
     assert!(has(&["fail objects", &format!("Receiver/{namespace}/pushed"), "email and audience"]), "{said:#?}");
     assert!(has(&["warn substitution", "becomes an error"]), "{said:#?}");
-    // What only 2.9 changes is no matter for 2.8, and its floor is its own.
+    // Changes of 2.9 do not matter for 2.8, which has its own minimum of Kubernetes.
     let before = lines(&upgrade("2.8").await.json());
     let has = |part: &str| before.iter().any(|line| line.contains(part));
     assert!(has("1.33 or later is wanted") && !has("substitution") && !has("pushed"), "{before:#?}");
@@ -472,7 +472,7 @@ const DEPENDENT: &[(&str, usize)] = &[
 ];
 
 async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestCluster) {
-    // Whatever fails elsewhere would be looked into.
+    // Failures of other tests would be explained too.
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller"]);
@@ -498,7 +498,7 @@ async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestC
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a command asked while every answer took at least `delay`.
+/// Returns the requests of a command while every answer takes at least `delay`.
 async fn requests_of(line: &str, delay: Duration, world: &World, cluster: &TestCluster) -> Vec<Seen> {
     let proxy = FaultProxy::start(&world.kubeconfig, world.plane.folder()).await.expect("the proxy starts");
     proxy.add_rule(FaultRule::every(Fault::Delay(delay)));

@@ -31,7 +31,7 @@ fn definitions() -> Vec<Value> {
     installed.into_iter().chain(own).filter(is_one).chain([measurements()]).collect()
 }
 
-/// What metrics-server serves, as a definition: the API server answers in the same words.
+/// A definition of metrics-server's kind, so that the API server answers in the same form.
 fn measurements() -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -74,7 +74,7 @@ async fn put(client: &Client, object: &Value) -> Result<(), String> {
 async fn remove(client: &Client, object: &Value) {
     let (api, name) = (api_of(client, object).await, object["metadata"]["name"].as_str().expect("a name").to_owned());
     let free = json!({"metadata": {"finalizers": null}});
-    // What the table deletes itself is gone by then.
+    // Objects that the table itself deletes are already gone.
     let _ = api.patch(&name, &PatchParams::default(), &Patch::Merge(free)).await;
     let at_once = DeleteParams {
         propagation_policy: Some(PropagationPolicy::Background),
@@ -86,7 +86,7 @@ async fn remove(client: &Client, object: &Value) {
 }
 
 async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
-    // Nobody else is there: what is written stays as it is written.
+    // No controller runs, so written statuses stay unchanged.
     let own = cluster.fresh(Options::api_server_only()).await;
     let client = own.client().clone();
     let admin = own.admin("table").expect("an admin");

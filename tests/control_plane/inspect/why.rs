@@ -253,7 +253,7 @@ async fn an_operator_that_is_absent(cluster: TestCluster) {
     assert!(cause["next"][0].as_str().unwrap().contains("--in-process"), "{cause:#}");
 }
 
-/// What source-controller writes in each case, with nothing to write it here: the texts are those of a live one.
+/// source-controller's status in each case, with the texts of a real one.
 async fn a_source_reports_what_is_wrong_at_the_other_end(cluster: TestCluster) {
     let sync = json!({"kind": "GitRepository", "url": "ssh://git@git.example.com/fleet", "ref": "refs/heads/main", "path": "./", "pullSecret": "git-auth"});
     installed(

@@ -20,7 +20,7 @@ pub async fn run(cluster: &TestCluster, arguments: &[&str]) -> Run {
     output.into()
 }
 
-/// A FluxInstance in the test's namespace that nobody waits for, with fields of the spec added or replaced.
+/// A FluxInstance in the test's namespace without an operator, with fields of the spec added or replaced.
 pub fn instance(cluster: &TestCluster, spec: Value) -> Value {
     let mut instance = json!({
         "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",

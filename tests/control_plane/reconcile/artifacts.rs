@@ -83,7 +83,7 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
         spec
     };
 
-    // Nobody has logged in: the run says so by name and is to be tried again.
+    // Without a login the run fails with the registry's name, and has to be retried.
     world.instance(instance(None)).await;
     let outcome = run(&world).await.unwrap();
     assert!(matches!(outcome.failure, Some(Failure::Artifact(_))), "{outcome:?}");
@@ -136,7 +136,7 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
         reconcile::plan(&world.cluster, &instance_id(), &fetcher(), &world.options.plan, &Silent).await.unwrap();
     assert_eq!(planned.artifact.as_deref(), Some(good.as_str()), "a preview takes the same one");
 
-    // What is wrong with the instance is not blamed on the artifact.
+    // A problem of the instance is not attributed to the artifact.
     let mut wrong = instance(Some("registry"));
     wrong["distribution"]["version"] = json!("1.x");
     world.instance(wrong).await;
@@ -144,7 +144,7 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
     assert!(matches!(outcome.failure, Some(Failure::Build(_))), "{outcome:?}");
 }
 
-/// Pushes an artifact whose layers are these bytes, whatever they are.
+/// Pushes an artifact with these bytes as layers.
 async fn push_layers(reference: &Reference, layers: &[&'static [u8]]) -> String {
     let client = Registries::new(Access::new(RegistryCredentials::Anonymous));
     let config = Descriptor::of("application/vnd.cncf.flux.config.v1+json", b"{}");
@@ -176,7 +176,7 @@ async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that
     let outcome = run(&world).await.unwrap();
     assert!(outcome.is_ready(), "{}", outcome.message);
 
-    // Files of something else, a layer that is no archive, and no layer at all.
+    // Foreign files, a layer that is not an archive, and no layer at all.
     std::fs::rename(folder.path().join("flux"), folder.path().join("charts")).unwrap();
     let elsewhere = push(&registry.host(), &reference, folder.path()).await;
     let damaged = reference.repository.with_tag("damaged").unwrap();
@@ -202,8 +202,8 @@ async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that
         assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && told(text)), "{why}: {events:?}");
     }
 
-    // What was good is gone from the registry, and nobody remembers it: both reasons are told, and it is tried again, so
-    // that whatever is pushed next is found.
+    // The good artifact was deleted from the registry and is not cached. Both reasons are reported, and the run is
+    // retried, so that a later push is found.
     let (_, hex) = good.split_once(':').unwrap();
     std::fs::remove_file(registry.stored_blob(hex)).unwrap();
     std::fs::create_dir_all(folder.path().join("flux/v2.9.4")).unwrap();
@@ -239,7 +239,7 @@ async fn offline_opens_no_connection_but_the_api_servers(cluster: TestCluster) {
             "metadata": {"name": "flux", "namespace": NAMESPACE}, "spec": spec});
         std::fs::write(home.path().join(name), instance.to_string()).unwrap();
     };
-    // Whatever is not the API server is the counting listener: registries on loopback by name, others by proxy.
+    // All other hosts lead to the counting listener: registries on loopback by name, others through a proxy.
     write("by-digest.yaml", &format!("oci://localhost:{port}/flux@{digest}"));
     write("by-tag.yaml", &format!("oci://localhost:{port}/flux:stable"));
     write("elsewhere.yaml", "oci://registry.example.com/flux:stable");
@@ -354,7 +354,7 @@ async fn what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_proces
         (&["reconcile", "instance", "--in-process"], 1),
         (&apply, 1),
     ];
-    // The instance names no artifact: a key would verify nothing, which is no news about the instance.
+    // The instance has no artifact, so a key would verify nothing. The instance does not report that.
     for (words, _) in all {
         let refused = run(words, &["--verify-key", "key.pub"]).await.exits(2);
         refused.stderr_has("signatures can only be verified of artifacts in a registry");

@@ -1,4 +1,4 @@
-//! What others do to our objects, and what becomes of it with the next run.
+//! Changes of our objects by others, and the result of the next run.
 
 use flux_operator::reconcile::plan::Step;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub fn tests() -> Vec<ClusterTest> {
 
 const HELM: &str = "helm-controller";
 
-/// One edit: who makes it, to what, and what of it is still there after the next run.
+/// An edit: its author, its object, and the part that is left after the next run.
 struct Edit {
     what: &'static str,
     manager: &'static str,
@@ -248,7 +248,7 @@ async fn drift_is_corrected_or_left_as_the_manager_decides(cluster: TestCluster)
         );
     }
 
-    // Whoever drifted is named with the field.
+    // The author of drift is reported with the field.
     world.patch_as("hpa", &deployment_id(HELM), json!({"spec": {"replicas": 5}})).await;
     let plan = world.plan().await;
     let change = &plan.objects.iter().find(|one| one.step == Step::Configure).unwrap().changes[0];
@@ -293,7 +293,8 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
     let instance = world.instance(wanted).await;
     let checked = flux_operator::api::CheckedInstance::check(instance.clone()).unwrap();
     let built = flux_operator::build::build(&checked, &world.distribution, &Default::default()).unwrap();
-    // What `kubectl apply`, helm and `flux install` leave behind: every object by one of them, in turn, without our labels.
+    // The leftovers of `kubectl apply`, helm and `flux install`: each object is written by one of them, in turn,
+    // without our labels.
     for (number, object) in built.objects.iter().enumerate() {
         let mut object = object.clone();
         for map in ["labels", "annotations"] {
@@ -329,7 +330,7 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
         let id = flux_operator::k8s::ObjectId::of(object);
         let live = world.cluster.read(&id).await.unwrap().unwrap();
         let left = live["metadata"]["labels"].get("left-by");
-        // A namespace is shared: what stands on it stays with whoever wrote it, marks of tools aside.
+        // A namespace is shared: labels and annotations of others are kept, except those of tools.
         match id.kind.as_str() {
             "Namespace" => assert_eq!(left.and_then(Value::as_str), Some("old-tool")),
             _ => assert_eq!((managers(&live), left), (ours(), None), "{id}"),
@@ -364,7 +365,7 @@ async fn what_others_put_on_the_namespace_stays_unless_the_instance_names_it(clu
         ("pod-security.kubernetes.io/enforce", "privileged"),
         ("team", "a"),
         ("cost-centre", "7"),
-        // What the build has is there as well.
+        // The build's own values are present too.
         ("pod-security.kubernetes.io/warn", "restricted"),
         ("fluxcd.controlplane.io/name", "flux"),
     ] {
@@ -372,7 +373,7 @@ async fn what_others_put_on_the_namespace_stays_unless_the_instance_names_it(clu
     }
     assert_eq!(seen["annotations"]["owner"], "ops");
 
-    // What the instance itself names wins, and goes with it.
+    // Values from the instance itself take precedence, and are removed with it.
     let mut wanted = small(&["source-controller"]);
     wanted["commonMetadata"] = json!({"labels": {"team": "b", "ours": "1"}});
     world.instance(wanted).await;

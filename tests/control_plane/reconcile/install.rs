@@ -126,7 +126,7 @@ async fn every_option_is_applied_and_the_steady_state_stays_within_twenty_reques
     let gone = world.get("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE).await;
     assert_eq!(gone, None, "the source of another kind is pruned");
 
-    // Nothing is left to do, whatever the options: the short cut proves it for every object.
+    // Nothing is left to do, with any options: the proof holds for every object.
     let plan = world.plan().await;
     let changed: Vec<_> = plan.objects.iter().filter(|object| object.step != Step::Unchanged).collect();
     assert!(changed.is_empty(), "{changed:#?}");
@@ -153,7 +153,7 @@ async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: 
     ]);
     world.instance(wanted.clone()).await;
     world.ready().await;
-    // One object is protected, one is no longer ours.
+    // One object is protected, and one is no longer ours.
     let protect = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/prune": "Disabled"}}});
     let policy = |name: &str| id("networking.k8s.io/v1", "NetworkPolicy", NAMESPACE, name);
     world.patch_as("someone", &policy("allow-egress"), protect).await;
@@ -194,6 +194,6 @@ async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: 
     let status = world.read_instance().await.status.unwrap();
     assert_eq!(status.inventory.unwrap().entries.len(), 29);
     assert!(world.get("networking.k8s.io/v1", "NetworkPolicy", NAMESPACE, "allow-egress").await.is_some());
-    // What was left is not looked at again.
+    // A kept object is not checked again.
     assert_eq!(world.plan().await.count(Step::Skip), 0);
 }

@@ -48,7 +48,7 @@ async fn owned(world: &World) -> BTreeSet<String> {
         let resource = world.cluster.resource(&id(api_version, kind, "", "")).await.unwrap();
         let ours = ListOptions::labelled(format!("{OWNER_NAME_LABEL}={INSTANCE_NAME}"));
         let list = world.cluster.list_all(&resource, None, &ours).await.unwrap().unwrap();
-        // What is being deleted is no longer counted.
+        // Objects that are being deleted do not count.
         let there = list.items.iter().filter(|item| item["metadata"].get("deletionTimestamp").is_none());
         owned.extend(there.map(|item| ObjectId::of(item).to_string()));
     }

@@ -1,4 +1,4 @@
-//! Somebody writes to the instance between a run's reading and its writing.
+//! Another writer changes the instance between a run's read and write.
 
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ async fn an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again(cluste
         let run = run.exits(3).stderr_has("fluxinstance/flux-system/flux");
         assert!(!run.stderr.contains("nothing was changed") && run.stdout.is_empty(), "{line}: {run:?}");
         assert!(world.cluster.read(&instance_id()).await.unwrap().is_none(), "{line}: {run:?}");
-        // Nobody waits for its lease.
+        // The lease is free.
         let lease = world.cluster.read_lease(NAMESPACE).await.unwrap().unwrap();
         assert_eq!(lease["spec"]["holderIdentity"], "", "{line}");
     }

@@ -45,7 +45,7 @@ async fn a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved(c
     assert!(outcome.is_ready(), "{}", outcome.message);
     assert_eq!(outcome.changes.len(), plan.count(Step::Create) + plan.count(Step::Configure));
     assert!(!world.plan().await.has_changes());
-    // What it would create is there now.
+    // The object to create exists by now.
     assert!(matches!(execute(&world, plan).await, Err(ReconcileError::Moved { .. })));
 
     // A later plan: one component less, and pods that restart.
@@ -58,7 +58,7 @@ async fn a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved(c
         ["Deployment/flux-system/source-controller"]
     );
     assert!(plan.count(Step::Prune) >= 3);
-    // Status is no move, anything else is.
+    // A changed status does not outdate a plan; any other change does.
     let quota = id("v1", "ResourceQuota", NAMESPACE, "critical-pods-flux-system");
     world
         .cluster
@@ -131,7 +131,7 @@ async fn notification_controller_is_told_and_never_waited_for(cluster: TestClust
     assert_eq!(body["metadata"]["fluxcd.controlplane.io/revision"].as_str(), outcome.revision.as_deref());
     sink.abort();
 
-    // An address that takes the connection and stays silent, and a service nobody answers for, hold nothing up.
+    // Neither a silent address nor a service without endpoints delays a run.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_address = format!("http://{}/", silent.local_addr().unwrap());
     for (number, target) in

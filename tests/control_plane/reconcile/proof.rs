@@ -189,7 +189,7 @@ struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest with the chosen edits, in order. An edit whose place is not there does nothing.
+    /// Returns the manifest with the chosen edits, in order. An edit without its field does nothing.
     fn with(&self, chosen: &[bool]) -> Value {
         let mut object = self.base.clone();
         for ((pointer, value), _) in self.edits.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
@@ -460,8 +460,8 @@ fn manifests() -> Vec<Manifest> {
     pairs.into_iter().map(|(base, edits)| Manifest { base, edits }).collect()
 }
 
-/// What a patch adds or takes away is either seen or no change: after one manifest was applied, whatever other manifest is
-/// called unchanged, a forced dry run of it changes nothing.
+/// Additions and removals by a patch are either detected or no change: after applying one manifest, a forced dry run of
+/// any other manifest that is called unchanged changes nothing.
 async fn a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_run(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let manifests = manifests();
@@ -588,7 +588,7 @@ fn instances() -> Manifest {
     Manifest { base, edits }
 }
 
-/// What an instance is built to, where its spec can be built.
+/// Returns the build of an instance, if its spec can be built.
 fn built(world: &World, instance: &Value) -> Option<Vec<Value>> {
     let instance = FluxInstance::from_object(instance.clone()).ok()?;
     let checked = CheckedInstance::check(instance).ok()?;

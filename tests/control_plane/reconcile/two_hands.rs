@@ -1,4 +1,4 @@
-//! Somebody else in the same cluster: another instance, another run, a person with kubectl, a controller with finalizers.
+//! Other actors in the same cluster: another instance, another run, a user with kubectl, a controller with finalizers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -117,7 +117,7 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
     assert!(writes.is_empty(), "{:#?}", writes.table());
     assert!(world.get("v1", "Namespace", "", "apps").await.is_none());
 
-    // One that was installed by an earlier program is not looked for by then: the labels of the objects speak.
+    // An instance of an earlier version is not searched by then; its labels on objects are found instead.
     let other = second_that_lists_buckets(&world).await;
     let refused =
         reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap_err();
@@ -138,7 +138,7 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
         ),
         "{kept:?}"
     );
-    // Labels of an instance that is gone hold nobody back: that is how an installation moves.
+    // Labels of a deleted instance do not matter, so that an installation can be moved.
     world
         .cluster
         .merge_patch(&other, Some("status"), &json!({"status": {"inventory": {"entries": []}}}), "s")
@@ -320,7 +320,7 @@ async fn dropped_components_and_syncs_leave_what_they_deployed(cluster: TestClus
     assert!(at("kustomizations") < at("customresourcedefinitions"), "{order:?}");
     assert!(world.cluster.read(&definition("kustomizations.kustomize.toolkit.fluxcd.io")).await.unwrap().is_none());
 
-    // What somebody else holds is not made to hang: its definition stays, and stays owed.
+    // Objects with foreign finalizers must not hang: their definition is kept, and still has to be deleted.
     let mut held = custom(
         "helm.toolkit.fluxcd.io/v2",
         "HelmRelease",
@@ -405,7 +405,7 @@ async fn what_a_run_works_on_is_read_under_the_lease(cluster: TestCluster) {
     assert!(matches!(refused, ReconcileError::InstanceReplaced { .. }), "{refused}");
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_some());
 
-    // What is being deleted is not installed anew.
+    // An object that is being deleted is not installed again.
     world.patch_as("someone", &instance_id(), json!({"metadata": {"finalizers": ["example.com/mine"]}})).await;
     let live = world.cluster.read(&instance_id()).await.unwrap().unwrap();
     world.delete(&live).await;
@@ -457,7 +457,7 @@ async fn a_watch_that_fails_in_a_stage_is_told_in_the_status(cluster: TestCluste
     assert!(outcome.next.is_some());
 }
 
-/// One that may wake up later: the instance gets its finalizer.
+/// A stalled operator that may continue later: the instance gets its finalizer.
 fn sleeping_operator() -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator", "namespace": NAMESPACE},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "op"}}, "template": {"metadata": {"labels": {"app": "op"}},
@@ -514,7 +514,7 @@ async fn an_inventory_of_another_time_forgets_nothing(cluster: TestCluster) {
     wanted["sync"] = json!({"kind": "GitRepository", "url": "https://example.com/a.git", "ref": "main", "path": "a"});
     world.instance(wanted.clone()).await;
     world.ready().await;
-    // An entry nobody can read, a namespace that lost its protection, and a version that is served no more.
+    // An unreadable entry, a namespace without protection, and a version that is no longer served.
     let mut entries = serde_json::to_value(world.read_instance().await.status.unwrap().inventory.unwrap()).unwrap();
     for entry in entries["entries"].as_array_mut().unwrap() {
         if entry["id"].as_str().unwrap().ends_with("_GitRepository") {

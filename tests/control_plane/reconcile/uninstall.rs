@@ -171,7 +171,8 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
     }
 }
 
-/// Who may list and watch definitions need not be allowed to get one, also where the API server is faster than we are.
+/// A user with the rights to list and watch definitions may lack the right to get one, also when the API server is
+/// faster than we are.
 async fn definitions_that_go_before_they_are_waited_for_are_not_asked_for_by_name(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.instance(spec("2.9.x")).await;
@@ -197,7 +198,7 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     let mut wanted = spec("2.9.x");
     wanted["components"] = json!(["source-controller"]);
     world.instance(wanted).await;
-    // Somebody renews the lease: refused at once, whoever asks.
+    // Another process renews the lease, so every run is refused at once.
     let theirs = LeaseOptions { duration: Duration::from_secs(3), ..LeaseOptions::new("flux-operator-7d4b_1") };
     let held = world.cluster.take_lease(NAMESPACE, &theirs, |_| ()).await.unwrap();
     let mut options = world.options.clone();

@@ -1,4 +1,4 @@
-//! One cluster and the instance in it, as the tests of the reconcile core see them.
+//! A cluster with an instance, for tests of the reconcile core.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -171,7 +171,7 @@ pub fn managers(object: &Value) -> Vec<String> {
     managers
 }
 
-/// What only we own.
+/// The labels that only we set.
 pub fn ours() -> Vec<String> {
     vec![format!("{RECONCILER_FIELD_MANAGER}/Apply")]
 }

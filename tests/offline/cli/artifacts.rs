@@ -1,4 +1,4 @@
-//! What is committed but derived from the code equals what the code says.
+//! Committed files that are derived from the code are up to date.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -132,7 +132,7 @@ fn alerts_and_dashboard_ask_for_metrics_of_the_operator_only() {
     let label = regex::Regex::new(r#"\{[^}]*\}|by \([^)]*\)"#).expect("a pattern");
     let metrics = flux_operator::controller::Telemetry::new("0.0.0", "linux/amd64").metrics();
     let mut known: Vec<&str> = metrics.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
-    // What there is none of is not shown: an instance, objects, changes, requests.
+    // Metrics without samples are not shown: an instance, objects, changes, requests.
     known.extend(["flux_instance_info", "flux_resource_info", "flux_resourceset_info"]);
     known.extend(["flux_resourcesetinputprovider_info", "flux_operator_drift_total", "rest_client_requests_total"]);
     for expression in &expressions {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cli::support::{command, run, run_with_input};
 
-/// A password that nobody can tell from a word, known because a Secret holds it.
+/// A password that looks like a word, and is known because a Secret contains it.
 const KNOWN: &str = "canary-of-a-secret";
 
 fn dump() -> String {

@@ -53,7 +53,7 @@ fn a_default_that_does_not_fit_a_command_is_left_out() {
             run(&nothing, &[&line[..], &["-o", format]].concat(), &[]).exits(2);
         }
     }
-    // What fits the command behind one that does not is taken.
+    // Of two values, the one that the command supports is used.
     let json = folder("output: json\n");
     let variable = [("FLUX_OPERATOR_OUTPUT", "name")];
     assert!(run(&json, &["stats", "--from", DUMP], &variable).exits(0).stdout.starts_with('{'));
@@ -67,7 +67,7 @@ fn the_namespace_of_the_file_is_used_where_nothing_else_names_one() {
     run(&folder, &create, &[]).exits(0).stdout_has("namespace: usual");
     run(&folder, &create, &[("FLUX_OPERATOR_NAMESPACE", "other")]).exits(0).stdout_has("namespace: other");
     run(&folder, &[&create[..], &["-n", "mine"]].concat(), &[]).exits(0).stdout_has("namespace: mine");
-    // A manifest says where it belongs: what is usual is no contradiction, what was typed is one.
+    // A manifest names its namespace: a configured default does not contradict it, a flag does.
     let manifest = folder.path().join("flux.yaml");
     let text = run(&folder, &[&create[..], &["-n", "apps"]].concat(), &[]).stdout;
     fs::write(&manifest, text).expect("written");

@@ -80,7 +80,7 @@ fn what_does_not_exist_is_refused_with_a_suggestion() {
         .stderr_has("error: spec has no field sycn\n")
         .stderr_has("hint: did you mean sync?");
     run(&["explain", "instnce.spec"]).exits(2).stderr_has("hint: did you mean `instance`?");
-    // What other verbs take for a name.
+    // Text that other verbs take as a name.
     run(&["explain", "ks", "podinfo"])
         .exits(2)
         .stderr_has("error: Kustomization has no field podinfo\n")

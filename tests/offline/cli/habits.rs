@@ -1,4 +1,4 @@
-//! What holds for every command: walked from the help itself, so that a new command is covered by being there.
+//! Rules for every command, tested through the help itself, so that new commands are covered automatically.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -83,9 +83,9 @@ fn short_help_fits_every_terminal() {
     }
 }
 
-/// What a help says of an option: the lines from its own to the next option or heading.
+/// Returns the help text of an option: the lines up to the next option or heading.
 fn option_text(help: &str, option: &str) -> String {
-    // What is said of an option stands further in than its name.
+    // The text of an option is indented more than its name.
     let is_option = |line: &str| !line.starts_with("       ") && line.trim_start().starts_with('-');
     let names = |line: &&str| is_option(line) && line.split([' ', ',', '[', '=']).any(|word| word == option);
     let mut lines = help.lines().skip_while(|line| !names(line));

@@ -189,7 +189,7 @@ fn a_column(list: &[&str]) -> &'static str {
 fn every_list_has_every_format() {
     for list in LISTS {
         for format in ["table", "wide", "json", "yaml", "name", "jsonpath={.kind}", "custom-columns=KIND:.kind"] {
-            // Counts are of kinds, which are no objects.
+            // Counts are about kinds, which are not objects.
             let is_refused = list == ["stats"] && format == "name";
             let output = read(&[list, &["-o", format]].concat()).exits(if is_refused { 2 } else { 0 });
             assert_eq!(output.stdout.is_empty(), is_refused, "{list:?} -o {format}");
@@ -401,7 +401,7 @@ fn checks_are_grouped_and_a_failure_ends_with_1() {
 
 /// The dump without the inventory entry of a controller that is not there: an installation that is well.
 fn sound_dump() -> String {
-    // Somebody has to apply the Kustomization.
+    // kustomize-controller has to apply the Kustomization.
     let controller = serde_json::json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "kustomize-controller", "namespace": "flux-system", "generation": 1,
             "labels": {"app.kubernetes.io/part-of": "flux"}},

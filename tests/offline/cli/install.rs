@@ -86,7 +86,7 @@ fn flux_finds_the_program_in_its_folder_of_plugins_where_that_is_asked_for() {
         let program = Command::new(found.join("flux-operator")).output().expect("runs");
         assert_eq!(program.stdout, b"it works\n");
     }
-    // What flux itself has downloaded is not touched.
+    // flux's own downloads are not touched.
     std::fs::remove_file(other.join("flux-operator")).expect("removed");
     std::fs::write(other.join("flux-operator"), "of flux").expect("written");
     let output = install(&["--flux-plugin"], Some(&other));
@@ -150,7 +150,7 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
     assert!(help.contains("Usage: kubectl flux-operator get components"), "{help}");
     assert!(help.contains("\n  kubectl flux-operator get components"), "{help}");
     assert!(!named("flux-operator", &["get", "components", "--help"]).contains("kubectl flux-operator"));
-    // Who has it as a plugin may have it by no other name.
+    // A user may have only the plugin.
     let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
     for (line, shown) in [
         (&["help", "gett"][..], "`kubectl flux-operator help get`"),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli::support::{Run, command};
 
-/// Runs `get instance` with a kubeconfig whose user is `user`.
+/// Runs `get instance` with this user in the kubeconfig.
 fn with_user(folder: &Path, user: &str, arguments: &[&str]) -> Run {
     let config = folder.join("config");
     let text = format!(

@@ -51,7 +51,7 @@ fn a_folder_is_rewritten_in_place_and_only_where_it_has_to_be() {
     assert_eq!(fs::read_to_string(root.join(".git/old.yaml")).unwrap(), OLD);
     assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), OLD);
 
-    // What was lost is a person's to decide; then all is well, for good.
+    // A person decides about lost fields; after that every check passes.
     fs::write(&shop, OLD.replace("v1beta2", "v1").replace("    gitImplementation: go-git\n", "")).unwrap();
     fs::remove_file(root.join("chart.yaml")).unwrap();
     assert_eq!(run(&["migrate", "-f", path]).exits(0).stdout, "");

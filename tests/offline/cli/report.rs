@@ -1,4 +1,4 @@
-//! `report`: a page that is whole, and harmless whatever the cluster calls its objects; looked at in a real browser.
+//! `report`: the page is complete, and harmless whatever the names in the cluster are; tested in a real browser.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::needs;
 const HOSTILE: &str =
     "</title></style><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&";
 
-/// An installation whose texts are an attack, and whose names are as long as names may be.
+/// An installation with hostile texts and names of maximum length.
 fn dump() -> Value {
     let long = "a".repeat(60);
     let condition = json!([{"type": "Ready", "status": "False", "reason": "ReconciliationFailed", "message": HOSTILE,

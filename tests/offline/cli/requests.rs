@@ -1,4 +1,4 @@
-//! What the commands that write refuse before they ask for a cluster.
+//! Refusals of the writing commands before they need a cluster.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let before = words();
-    // Somebody who enters no code holds the command no longer than its limit.
+    // If the user enters no code, the command still keeps its limit.
     let limited = command(&["get", "instance", "--timeout", "1s"])
         .env("KUBECONFIG", place("config"))
         .stdin(Stdio::null())

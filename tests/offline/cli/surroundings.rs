@@ -154,7 +154,7 @@ fn run_to(words: &[String], stdout: Stdio) -> Output {
         .expect("the binary runs")
 }
 
-/// The writing end of a pipe that nobody reads.
+/// The writing end of a pipe without a reader.
 fn without_reader() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -1,4 +1,4 @@
-//! What people type and what they see: a row for each spelling, each completion, each terminal.
+//! Typed lines and their output: a row for each spelling, completion and terminal.
 
 use std::process::Command;
 
@@ -61,7 +61,7 @@ fn every_spelling_of_a_kind_is_understood_by_every_read() {
     }
 }
 
-/// What only lacks a cluster was understood.
+/// Errors of lines that were understood and only lack a cluster.
 const UNDERSTOOD: &[&str] = &[
     "reconcile all",
     "reconcile all ks",
@@ -162,7 +162,7 @@ fn every_verb_takes_every_spelling_in_every_order() {
     for verb in VERBS {
         for kind in KINDS {
             for objects in ORDERS {
-                // Two words are no part of one.
+                // Two words cannot be part of one.
                 if kind.contains(' ') && objects.contains(',') {
                     continue;
                 }
@@ -212,7 +212,7 @@ fn flags_of_flux_are_understood() {
     }
 }
 
-/// What changes many objects wants that said.
+/// A change of many objects requires an explicit flag.
 #[test]
 fn a_verb_that_changes_something_wants_all_for_a_kind_alone() {
     for verb in ["reconcile", "suspend", "resume", "delete"] {
@@ -342,7 +342,7 @@ fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
     for line in ["uninstall --silent", "uninstall -s", "uninstall instance --silent"] {
         run(&words(line)).exits(2).stderr_has("that is `flux-operator uninstall instance --yes` here");
     }
-    // What asks nothing anyway has no such flag.
+    // A command that never asks has no such flag.
     let suspend = run(&words("suspend ks x --silent")).exits(2);
     assert!(!suspend.stderr.contains("--yes"), "{}", suspend.stderr);
     for line in ["plan --nope", "plan --nope --diff", "plan ks --diff"] {
@@ -408,7 +408,7 @@ fn errors_are_json_wherever_json_is_asked_for() {
     assert!(plain.stderr.starts_with("error: "), "{}", plain.stderr);
 }
 
-/// What a terminal shows that has these variables.
+/// Returns a terminal's output with these environment variables.
 fn shown(variables: &[(&str, &str)], line: &str) -> String {
     let binary = env!("CARGO_BIN_EXE_flux-operator");
     let script = format!("stty cols 120 rows 50; {binary} {line}; echo E''ND");
@@ -460,7 +460,7 @@ fn a_terminal_without_utf_8_gets_marks_that_it_can_show() {
         let text = shown(&[("TERM", "xterm"), ("X", ""), locale], &tree);
         assert!(text.contains("├── "), "{locale:?}: {text}");
     }
-    // What a program reads is the same everywhere.
+    // Output for programs is the same everywhere.
     let mut piped = command(&["tree", "instance", "--from", DUMP]);
     let text = String::from_utf8(piped.env("LC_ALL", "C").output().expect("runs").stdout).expect("UTF-8");
     assert!(text.contains("├── "), "{text}");
@@ -490,7 +490,7 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("delete instance -f fl", &["flux.yaml"], &[]),
     ("plan instance -f fl", &["flux.yaml"], &[]),
     ("get ks -o ", &["json", "yaml"], &[]),
-    // What the grammar lets a line leave out.
+    // Words that the grammar lets a line omit.
     ("plan -f flux.yaml --di", &["--diff", "--distribution"], &[]),
     ("apply -f fl", &["flux.yaml"], &[]),
     ("apply -f flux.yaml --in", &["--in-process"], &[]),
@@ -543,7 +543,7 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("rbac resume --over", &["--overdue"], &[]),
 ];
 
-/// Lines after which nothing is known, so that nothing may be offered: flags are for who types a dash.
+/// Lines without known candidates, where nothing may be offered: flags are offered only after a dash.
 const NOTHING_KNOWN: &[&str] = &[
     "-n apps rbac get ks ",
     "rbac --user ",
@@ -554,7 +554,7 @@ const NOTHING_KNOWN: &[&str] = &[
     "reconcile instance ",
 ];
 
-/// What Tab offers at the end of a line.
+/// Returns the candidates at the end of a line.
 fn offered(line: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = "{apiVersion: v1, kind: Config, contexts: [{name: staging, context: {cluster: c, user: u}}, \

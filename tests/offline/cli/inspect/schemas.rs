@@ -1,4 +1,4 @@
-//! What `-o json` prints keeps to the schema that is published for it.
+//! The output of `-o json` matches its published schema.
 
 use std::path::Path;
 
@@ -92,7 +92,7 @@ fn every_view_keeps_to_its_published_schema() {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let schema: Value = serde_json::from_str(&text).expect("a schema");
         let mut found = Vec::new();
-        // What is not well in the dump is part of the views.
+        // The views include the failures in the dump.
         let shown = read(&[arguments, &["-o", "json"]].concat()).stdout;
         misfits(&serde_json::from_str(&shown).expect("JSON"), &schema, &schema, name, &mut found);
         assert!(found.is_empty(), "{found:#?}");

@@ -9,7 +9,7 @@ use super::DUMP;
 use crate::cli::habits::{commands, is_leaf};
 use crate::cli::support::shown_text;
 
-/// What a command shows of the dump on a terminal of so many columns.
+/// Returns the output of a command for the dump on a terminal with this many columns.
 fn shown(columns: u16, arguments: &str) -> String {
     shown_of(DUMP, columns, arguments)
 }
@@ -289,7 +289,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
     let file = folder.path();
     std::fs::write(file.join("dump.json"), hostile_dump()).expect("written");
     let pod = "flux-system/kustomize-controller-0";
-    // What is found by its name and labels is not spoiled.
+    // Values by which objects are found are not changed.
     let labels = serde_json::json!({"app": "kustomize-controller", "app.kubernetes.io/part-of": "flux",
         "app.kubernetes.io/component": "kustomize-controller"});
     let controller = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
@@ -352,7 +352,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
         "export report",
         "get instance nope",
     ];
-    // What they write is a page or an archive, and `--from` is no dump.
+    // These write a page or an archive, or their `--from` is not a dump.
     let others = ["report", "bundle", "distribution mirror", "distribution pack"];
     for (command, help) in commands().iter().filter(|(_, help)| is_leaf(help) && help.contains("--from ")) {
         let command = command.join(" ");
@@ -373,7 +373,7 @@ fn nothing_in_a_dump_steers_the_terminal() {
             let text = session.exp_string("END").expect("the command ends");
             // Own colours are all that may be left: ESC [ digits m.
             let left = if color == "always" { plain_colours(&text) } else { text.clone() };
-            // Not `shown_text`: a byte that is no UTF-8 must not be hidden.
+            // Not `shown_text`, which would hide invalid UTF-8.
             let bytes: Vec<u8> = left.chars().map(|c| u8::try_from(u32::from(c)).expect("a byte")).collect();
             let left = String::from_utf8(bytes).expect("UTF-8");
             let steers = |c: &char| match c {
