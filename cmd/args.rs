@@ -1,4 +1,4 @@
-//! What the commands that write to objects have in common on the command line.
+//! Arguments shared by the commands that write to objects.
 
 pub mod complete;
 pub mod instance;
@@ -44,7 +44,7 @@ pub struct WaitArgs {
     pub wait: bool,
 }
 
-/// A moment: so long from now or ago, a time, or a time of every day, in UTC where no zone is said.
+/// A moment: a duration from now or ago, a time, or a time of day; UTC unless a zone is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Distance(SignedDuration),
@@ -76,7 +76,8 @@ impl FromStr for When {
 }
 
 impl When {
-    /// So long before now, the time, or the last one of every day; `None` beyond the calendar.
+    /// Returns the moment before now: the duration ago, the time, or the last such time of day; `None` beyond the
+    /// calendar.
     pub fn before(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             When::Distance(duration) => now.checked_sub(duration).ok(),
@@ -85,7 +86,8 @@ impl When {
         }
     }
 
-    /// So long after now, the time, or the next one of every day; `None` beyond the calendar.
+    /// Returns the moment after now: the duration ahead, the time, or the next such time of day; `None` beyond the
+    /// calendar.
     pub fn after(self, now: Timestamp) -> Option<Timestamp> {
         match self {
             When::Distance(duration) => now.checked_add(duration).ok(),
@@ -95,28 +97,27 @@ impl When {
     }
 }
 
-/// A time of the day so many days from that of `now`.
+/// Returns a time of day some days after that of `now`.
 fn on_day(now: Timestamp, days: i64, time: Time) -> Option<Timestamp> {
     let day = now.to_zoned(TimeZone::UTC).date().checked_add(days.days()).ok()?;
     Some(day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// What is written on an object that is suspended.
+/// The note on a suspended object.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NoteArgs {
-    /// Why, for whoever finds it asleep; `get suspended` shows it
+    /// Reason of the suspension, shown by `get suspended`
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Until when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
-    /// 2026-11-22T18:00:00Z. Nothing resumes by itself then: `get suspended`
-    /// shows it as overdue, `resume --overdue` acts
+    /// Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically:
+    /// `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
 }
 
 impl NoteArgs {
     /// # Errors
-    /// Usage, for a time that has passed.
+    /// Usage, for a time in the past.
     pub fn note(&self, now: Timestamp) -> Result<SuspendNote<'_>, CliError> {
         let until = match self.until.map(|until| until.after(now)) {
             None => None,
@@ -130,7 +131,7 @@ impl NoteArgs {
     }
 }
 
-/// Which objects: `KIND/NAME` as often as wanted, one kind and its names, or all objects of kinds.
+/// Selects objects: `KIND/NAME`, repeatable, a kind with names, or all objects of kinds.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ResourceArgs {
     /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
@@ -149,10 +150,11 @@ pub struct ResourceArgs {
 }
 
 impl ResourceArgs {
-    /// Resolves every word, before anything is sent.
+    /// Resolves every word before anything is sent.
     ///
     /// # Errors
-    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside `--all`.
+    /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside
+    /// `--all`.
     pub fn resolve(&self) -> Result<Wanted, CliError> {
         if !self.all && self.selector.is_none() {
             if self.all_namespaces {
@@ -203,7 +205,7 @@ impl ResourceArgs {
     }
 }
 
-/// Returns the kind a word means.
+/// Returns the kind for a word.
 ///
 /// # Errors
 /// Usage, with the nearest known kind.
@@ -211,7 +213,7 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
     kinds::find(word).ok_or_else(|| unknown_kind(word))
 }
 
-/// Says that a word means no kind, and which kind it may have been meant to be.
+/// Returns the error for a word that is not a kind, with the nearest known kind.
 pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
     if let Some(other) = kinds::find_resource_type(word) {
@@ -227,7 +229,7 @@ pub fn unknown_kind(word: &str) -> CliError {
     }
 }
 
-/// Refuses a kind no controller reports on, so that nobody waits for an answer that cannot come.
+/// Refuses a kind without a controller that reports on it, because a wait would never end.
 ///
 /// # Errors
 /// Usage.
@@ -239,7 +241,7 @@ pub fn must_reconcile(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
         .hint(format!("a change of a {} takes effect as soon as it is stored", kind.kind)))
 }
 
-/// Refuses a kind that never says whether it is ready.
+/// Refuses a kind without a Ready condition.
 ///
 /// # Errors
 /// Usage.
@@ -263,7 +265,7 @@ pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
         .hint(format!("{verb} the object that produces the artifact, an ArtifactGenerator for example")))
 }
 
-/// How an object is printed that somebody may write to a file.
+/// Formats of an object for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ObjectFormat {
     Yaml,
@@ -271,10 +273,10 @@ pub enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// Writes an object; `what` it is, for the error.
+    /// Formats an object; `what` names it in the error.
     ///
     /// # Errors
-    /// Failed, where the object cannot be written.
+    /// Failed, if the object cannot be formatted.
     pub fn text(self, object: &impl Serialize, what: &str) -> Result<String, CliError> {
         let failed = || CliError::failed(format!("cannot print {what}"));
         match self {
@@ -284,7 +286,7 @@ impl ObjectFormat {
     }
 }
 
-/// The flag for it.
+/// The flag for the format of an object.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ObjectFormatArgs {
     /// Format of the output

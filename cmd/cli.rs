@@ -36,9 +36,9 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Undoes what a flag of one command did to the global flag of the same name.
+    /// Restores a global flag whose name one command uses for another purpose.
     ///
-    /// `--server` is the API server everywhere but in `create secret registry`, where it always meant the registry; there
+    /// `--server` is the API server except in `create secret registry`, where it has always been the registry; there
     /// the API server is `--kube-server`.
     pub fn disentangled(mut self) -> Self {
         if matches!(&self.command, Command::Create(command) if command.0.is_about_a_registry()) {
@@ -48,8 +48,8 @@ impl Cli {
     }
 }
 
-/// The command tree with one verb only: it reads a line of this verb as the whole tree does, in a fraction of the time. What it
-/// refuses, the whole tree has to judge. `None` when there is no such verb.
+/// Returns the command tree with a single verb, which is built in a fraction of the time. If it refuses a line, the
+/// whole tree must decide. `None` when there is no such verb.
 pub fn tree_of(verb: &str) -> Option<clap::Command> {
     FILLED.set(Some(verb.to_owned()));
     let mut verbs = Command::augment_subcommands(clap::Command::default());
@@ -59,7 +59,7 @@ pub fn tree_of(verb: &str) -> Option<clap::Command> {
 }
 
 thread_local! {
-    /// The one verb that is filled while a tree is built; all of them where there is none.
+    /// The only verb to fill while a tree is built; `None` fills all.
     static FILLED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,5 @@
-//! Steps that several verbs share: send a request and follow it, run a reconcile in this process, read and write files of manifests.
+//! Steps shared by several verbs: send a request and follow it, run a reconcile in this process, read and write files
+//! of manifests.
 
 pub mod desired;
 pub mod follow;

@@ -1,4 +1,4 @@
-//! `generate`, for developers and no part of the command tree: writes what is committed but derived from the code.
+//! `generate`, for developers and not part of the command tree: writes committed files that are derived from the code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ enum What {
     Schemas { directory: PathBuf },
 }
 
-/// Runs the line whose second word is `generate`.
+/// Runs a line whose second word is `generate`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let generate = Generate::parse_from(arguments.iter().skip(1));
     let shell = Shell::new(&generate.global, Config::default(), false, "generate");
@@ -88,7 +88,7 @@ fn unwritten(name: &str, error: &(dyn std::error::Error + 'static)) -> CliError 
     CliError::failed(format!("cannot write the definition of {name}")).caused_by(error)
 }
 
-/// One page per visible command, named `flux-operator-get-instance.1` like git's.
+/// Makes one page per visible command, named `flux-operator-get-instance.1` like git's.
 fn man_pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
@@ -99,15 +99,15 @@ fn man_pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
 
 fn render(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
     let mut page = Vec::new();
-    // What is left out of a short help has its text in a page.
+    // A page includes texts that the short help omits.
     let command = &command.clone().mut_args(|argument| argument.hide_short_help(false));
-    // The date would change every build; the page belongs to a version, not to a day.
+    // A date would change with every build, but the page belongs to a version, not to a day.
     clap_mangen::Man::new(command.clone().display_name(name))
         .title(name.to_uppercase())
         .date("")
         .render(&mut page)
         .map_err(|e| CliError::failed(format!("cannot render the man page of {name}")).caused_by(&e))?;
-    // The library's word for what stands after the options.
+    // The library's heading for text after the options.
     let heading = if name == "flux-operator" { ".SH NOTES" } else { ".SH EXAMPLES" };
     let text = String::from_utf8_lossy(&page).replace(".SH EXTRA", heading);
     pages.push((format!("{name}.1"), text.into_bytes()));

@@ -1,4 +1,4 @@
-//! Read the command line before clap does.
+//! Adapts the command line before clap reads it.
 
 pub mod grammar;
 pub mod kubectl_plugin;

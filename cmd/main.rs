@@ -1,6 +1,6 @@
-//! The `flux-operator` command: parse, dispatch, map the outcome to an exit code.
+//! The `flux-operator` command: parse, dispatch, map the result to an exit code.
 
-// The future of an apply nests more futures than the default of 128 types.
+// The future of an apply is nested more deeply than the default of 128 types.
 #![recursion_limit = "256"]
 
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     if let [_, only] = arguments.as_slice()
         && (only == "--version" || only == "-V")
     {
-        // Scripts ask this often; it need not wait for the command tree to be built.
+        // Scripts ask for the version often, so answer it before the command tree is built.
         return standard_output::print_answer(concat!("flux-operator ", env!("CARGO_PKG_VERSION"), "\n")).into();
     }
     #[cfg(feature = "generate")]
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Err(error) => (Config::default(), Some(error)),
     };
     let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
-    // Nearly always the first word is the verb, and the line is right.
+    // Nearly always the first word is the verb, and the line is valid.
     let quick = arguments.get(1).and_then(|verb| cli::tree_of(verb.to_str()?));
     let quick = quick.map(|tree| parse(&arguments, tree, &config));
     let parsed = quick.and_then(Result::ok).map_or_else(|| parse(&arguments, command_tree(), &config), Ok);
@@ -62,11 +62,11 @@ fn main() -> ExitCode {
     if !matches!(cli.command, Command::Controller(_)) {
         terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
-    // Not earlier: help is there also for whoever has a wrong file.
+    // Not earlier, so that help works even with an invalid file.
     shell.exit_of(refused.map_or_else(|| dispatch(cli, &shell), Err)).into()
 }
 
-/// What the arguments say, and the words of the command; or what is wrong with the arguments, in the order of the tree.
+/// Parses the arguments and the words of the command; otherwise returns the error, in the order of the tree.
 fn parse(
     arguments: &[OsString],
     tree: clap::Command,

@@ -1,4 +1,4 @@
-//! How values become text: tables, trees, explanations, and the command lines that next steps stand for.
+//! Turns values into text: tables, trees, explanations, and the command lines of next steps.
 
 pub mod as_started;
 pub mod columns_of_kind;
@@ -19,7 +19,7 @@ pub fn objects(count: usize) -> String {
     if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
 }
 
-/// An object as `kubectl -o name` calls it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+/// Names an object as `kubectl -o name` does: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
 pub fn kubectl_name(kind: &str, group: &str, name: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     format!("{}{dot}{group}/{name}", kind.to_lowercase())

@@ -1,4 +1,4 @@
-//! One command's way to the cluster: connection, namespace, deadline, and errors in the user's words.
+//! A command's access to the cluster: connection, namespace, deadline, and errors in the user's words.
 
 pub mod connect;
 pub mod manifest_file;
@@ -25,12 +25,12 @@ use crate::session::connect::{cli_error, connect};
 use crate::session::target::{Named, Target, Wanted, instance_kind};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Deadline of a command, unless `--timeout` says otherwise.
+/// Default deadline of a command; `--timeout` overrides it.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
-/// A hint is worth no longer wait than this.
+/// Limit for gathering a hint.
 pub const HINT_LIMIT: Duration = Duration::from_secs(2);
 
-/// When the whole command gives up.
+/// The time at which the whole command gives up.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     end: Instant,
@@ -42,7 +42,7 @@ impl Deadline {
         Deadline { end: cluster::after(length), length }
     }
 
-    /// Of a command as a whole: `--timeout`, else what is usual for its kind; neither is no deadline.
+    /// Returns the deadline of a command as a whole: `--timeout`, or else the default of its kind; `None` without both.
     pub fn of_command(shell: &Shell, usual: Option<Duration>) -> Option<Self> {
         let length = shell.global().timeout.map(|limit| limit.0).or(usual)?;
         Some(Deadline { end: cluster::after(length.saturating_sub(shell.elapsed())), length })
@@ -56,37 +56,37 @@ impl Deadline {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// The length as Go writes it: `5m0s`.
+    /// Formats the length in Go's notation: `5m0s`.
     pub fn length(self) -> String {
         go_duration::format(jiff::SignedDuration::try_from(self.length).unwrap_or(jiff::SignedDuration::MAX))
     }
 
-    /// The error of a command whose time is up.
+    /// Returns the error of a command whose time is up.
     pub fn out_of_time(self, attempted: &str) -> CliError {
         CliError::new(Exit::Unhealthy, format!("timed out after {}: cannot {attempted}", self.length()))
     }
 }
 
-/// A command's way to one cluster. A command may have several.
+/// A command's access to one cluster. A command may have several sessions.
 #[derive(Clone)]
 pub struct Session<'a> {
     pub shell: &'a Shell,
     pub cluster: Cluster,
     pub deadline: Deadline,
-    /// The context that was asked for by name.
+    /// The context given by name.
     context: Option<String>,
 }
 
 impl<'a> Session<'a> {
-    /// Connects as the flags say; the deadline starts here.
+    /// Connects by the flags; the deadline starts here.
     pub async fn open(shell: &'a Shell) -> Result<Self, CliError> {
         Session::of_context(shell, shell.global().context.as_deref()).await
     }
 
-    /// Connects as the flags say, but to this context of the kubeconfig; `None` is its current one.
+    /// Connects by the flags, but to this context of the kubeconfig; `None` is its current one.
     pub async fn of_context(shell: &'a Shell, context: Option<&str>) -> Result<Self, CliError> {
         let deadline = Deadline::after(shell.global().timeout.map_or(WAIT_TIMEOUT, |t| t.0));
-        // What takes time before the first request is a plugin that asks somebody for credentials.
+        // Only a plugin that asks the user for credentials takes time before the first request.
         let connected = shell.while_waiting("be reached", connect(shell, context));
         let cluster = timeout_at(deadline.instant(), connected).await.map_err(|_| {
             let text = format!("timed out after {}: the credential plugin has not answered", deadline.length());
@@ -98,23 +98,23 @@ impl<'a> Session<'a> {
         Ok(Session { shell, cluster, deadline, context: context.map(str::to_owned) })
     }
 
-    /// The same connection with the whole time-out again.
+    /// Returns the same connection with the whole time-out again.
     pub fn with_new_deadline(&self) -> Self {
         Session { deadline: Deadline::after(self.deadline.length), ..self.clone() }
     }
 
-    /// Whether an operator looks at an instance.
+    /// Determines whether an operator reconciles an instance.
     pub async fn operator_coverage(&self, target: &Target) -> Result<OperatorCoverage, CliError> {
         let look = find_coverage(&self.cluster, &target.namespace, &target.name, jiff::Timestamp::now());
         self.bounded("look for an operator", look).await
     }
 
-    /// The namespace of a command about a kind: the flag, the context's own one, else where the kind usually lives.
+    /// Returns the namespace of a command for a kind: the flag, the context's own one, or else the kind's usual one.
     pub fn namespace(&self, kind: &FluxKind) -> String {
         self.namespace_or(if kind.group == GROUP { DEFAULT_NAMESPACE } else { "default" })
     }
 
-    /// The namespace of the flag, else of the context, else the usual one.
+    /// Returns the namespace of the flag, or else of the context, or else `usual`.
     pub fn namespace_or(&self, usual: &str) -> String {
         let flag = self.shell.global().namespace().map(str::to_owned);
         flag.or_else(|| self.cluster.namespace.clone()).unwrap_or_else(|| usual.to_owned())
@@ -125,10 +125,10 @@ impl<'a> Session<'a> {
         Target { kind, namespace: self.namespace(kind), name: name.to_owned() }
     }
 
-    /// The objects a person asked for; of those that are asked for by kind, `keeps` says which.
+    /// Returns the selected objects; those selected by kind are filtered by `keeps`.
     ///
     /// # Errors
-    /// Not found, when there is none; those of the lists.
+    /// Not found, if there is none; those of the lists.
     pub async fn targets(
         &self,
         wanted: Wanted,
@@ -163,10 +163,10 @@ impl<'a> Session<'a> {
         Ok(targets)
     }
 
-    /// Where objects of these kinds were looked for in vain: `namespace apps`.
+    /// Describes where objects of these kinds were searched: `namespace apps`.
     ///
     /// # Errors
-    /// Not found: there is no such namespace.
+    /// Not found: the namespace does not exist.
     pub async fn searched(&self, kinds: &[&FluxKind], all_namespaces: bool) -> Result<String, CliError> {
         let Some(kind) = kinds.first().filter(|_| !all_namespaces) else { return Ok("any namespace".to_owned()) };
         let namespace = self.namespace(kind);
@@ -176,7 +176,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The error of a namespace that does not exist, with the nearest one that does; `None` when it does, or when nobody may look.
+    /// Returns the error for a namespace that does not exist, with the nearest existing one; `None` when it exists or
+    /// cannot be read.
     pub async fn no_namespace(&self, namespace: &str) -> Option<CliError> {
         let look = async {
             let options = ListOptions { metadata_only: true, ..ListOptions::default() };
@@ -190,7 +191,7 @@ impl<'a> Session<'a> {
         Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
     }
 
-    /// The error of what is not there, with a hint when the namespace it was looked for in is not there either.
+    /// Adds a hint to the error for a missing object if its namespace does not exist either.
     pub async fn with_namespace_hint(&self, error: CliError, namespace: &str) -> CliError {
         match self.no_namespace(namespace).await {
             Some(missing) => error.hint(missing.message()),
@@ -203,17 +204,17 @@ impl<'a> Session<'a> {
         format!("{object} ({})", self.cluster.endpoint.place())
     }
 
-    /// A command line that works on the same cluster and namespace as this one.
+    /// Formats a command line for the same cluster and namespace.
     pub fn command(&self, words: &str, namespace: &str) -> String {
         format!("flux-operator {words} -n {namespace}{}", self.whereto().flags())
     }
 
-    /// The flags that led here.
+    /// Returns the flags that select this cluster.
     pub fn whereto(&self) -> Whereto {
         Whereto { context: self.context.clone(), kubeconfig: self.shell.global().kubeconfig.clone() }
     }
 
-    /// The command that shows what goes on with an object.
+    /// Formats the command that shows the state of an object.
     pub fn look_at(&self, target: &Target) -> String {
         let words = match target.words().strip_prefix("resource ") {
             Some(resource) => format!("events {resource}"),
@@ -222,14 +223,14 @@ impl<'a> Session<'a> {
         self.command(&words, &target.namespace)
     }
 
-    /// Where a kind is served: newer Flux serves newer versions of its kinds, and the newest of ours counts.
+    /// Returns the served resource type of a kind: the newest version that both we and the server know.
     pub async fn served(&self, kind: &FluxKind) -> Result<ResourceType, CliError> {
         let newest = kind.resource_type();
         let find = self.cluster.newest_served(&newest, kind.versions);
         self.bounded(&format!("look up the kind {}", kind.kind), find).await
     }
 
-    /// Makes one piece of work with the cluster module, bounded by the command's deadline.
+    /// Does work with the cluster within the command's deadline.
     pub async fn bounded<T>(
         &self,
         attempted: &str,
@@ -239,18 +240,18 @@ impl<'a> Session<'a> {
         let work = self.shell.while_waiting(attempted, work);
         match timeout_at(self.deadline.instant(), work).await {
             Ok(Ok(value)) => Ok(value),
-            // In the words of the command.
+            // Use the command's own words.
             Ok(Err(error)) => Err(cli_error(&ClusterError { attempted: attempted.to_owned(), ..error })),
             Err(_) => Err(self.out_of_time(attempted)),
         }
     }
 
-    /// The error of a command whose time is up before anything is known.
+    /// Returns the error of a command whose time is up before anything is known.
     pub fn out_of_time(&self, attempted: &str) -> CliError {
         self.deadline.out_of_time(attempted).cause(format!("{} gave no answer", self.cluster.endpoint))
     }
 
-    /// Sends a merge patch; a missing object is told from a missing kind, with the nearest names.
+    /// Sends a merge patch. A missing object differs from a missing kind, and the error has the nearest names.
     pub async fn patch(&self, target: &Target, verb: &str, patch: &Value, dry_run: bool) -> Result<Value, CliError> {
         let resource = self.served(target.kind).await?;
         let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
@@ -287,11 +288,11 @@ impl<'a> Session<'a> {
         Ok(self.bounded(&format!("list {}", kind.plural), list).await?.items)
     }
 
-    /// The error for an object that is not there: with the nearest name, or the namespaces that have one.
+    /// Returns the error for a missing object, with the nearest name, or the namespaces that have such an object.
     pub async fn missing(&self, target: &Target) -> CliError {
         let reference = target.reference();
         let error = CliError::new(Exit::NotFound, format!("{} not found", self.place(&reference))).object(reference);
-        // Whoever may not list everything gets the error without a hint.
+        // Without the right to list everything, the error has no hint.
         let Ok(Ok(all)) = timeout(HINT_LIMIT.min(self.deadline.left()), self.list(target.kind, None, None)).await
         else {
             return error;
@@ -307,7 +308,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The error of a watch the API server refused.
+    /// Returns the error for a watch that the API server refused.
     pub fn watch_error(&self, target: &Target, error: ClusterError) -> CliError {
         let reference = target.reference();
         let attempted = format!("watch {}", self.place(&reference));

@@ -1,6 +1,6 @@
-//! What every command shares at the terminal: flags, output, errors, logging.
+//! Shared by every command at the terminal: flags, output, errors, logging.
 //!
-//! stdout carries data, stderr carries talk. Nothing here knows a cluster.
+//! stdout carries data, stderr carries messages. Nothing here knows a cluster.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -43,29 +43,29 @@ pub use input::{is_stdin, name_of_input};
 pub use interrupt::{Interruption, interrupted};
 pub use mistakes::no_file;
 
-/// A person who hears nothing for longer wonders.
+/// After this time without output we print what we are waiting for.
 pub const SILENCE: Duration = Duration::from_millis(900);
 
-/// The terminal a command talks to, and the flags every command knows.
+/// The terminal of a command, and the flags of every command.
 pub struct Shell {
     global: GlobalArgs,
-    /// `get instance`: what was asked for, without arguments.
+    /// The command without its arguments: `get instance`.
     config: Config,
     command: String,
     structured_errors: bool,
     color: bool,
     stdout_terminal: bool,
     stderr_terminal: bool,
-    /// Terminals show nothing else.
+    /// Whether the terminal can only show ASCII.
     ascii_only: bool,
     interruption: Arc<Interruption>,
-    /// What is waited for when nothing has been said for a while.
+    /// The awaited answer, printed after a silence.
     awaited: Mutex<String>,
-    /// How often something has been said; the highest number stands for progress that goes on.
+    /// Number of printed lines; the maximum means continuous progress.
     said: AtomicUsize,
-    /// What standard input was read for.
+    /// The purpose for which standard input was read.
     stdin_for: OnceLock<&'static str>,
-    /// The first write to standard output that failed; nothing is written after it.
+    /// The first failed write to standard output; nothing is written after it.
     lost_output: OnceLock<io::Error>,
     began: Instant,
 }
@@ -95,12 +95,12 @@ impl Shell {
         &self.global
     }
 
-    /// What the configuration file says.
+    /// Returns the configuration file.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// How long the command has been at work.
+    /// Returns the time since the command started.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -109,12 +109,12 @@ impl Shell {
         &self.command
     }
 
-    /// Whether who reads stderr expects JSON.
+    /// Whether stderr must be JSON.
     pub fn has_structured_errors(&self) -> bool {
         self.structured_errors
     }
 
-    /// Whether nothing is to change: neither a file nor the cluster, which answers as if it had.
+    /// Whether nothing may change: neither files nor the cluster, which answers as if it had.
     pub fn rehearses(&self) -> bool {
         self.global.rehearsal.is_some()
     }
@@ -123,12 +123,12 @@ impl Shell {
         self.stdout_terminal
     }
 
-    /// Whether what stands on stdout can be drawn over: a `dumb` terminal gets lines, as a pipe does.
+    /// Whether stdout can be redrawn: a `dumb` terminal gets lines, like a pipe.
     pub fn can_redraw(&self) -> bool {
         self.stdout_terminal && !environment::is_dumb()
     }
 
-    /// Progress may be drawn only when this is true.
+    /// Whether stderr is a terminal, so that progress may be drawn.
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr_terminal
     }
@@ -138,10 +138,10 @@ impl Shell {
         self.global.color.enabled(self.stdout_terminal)
     }
 
-    /// Standard input, for `what`: whoever reads it reads all of it.
+    /// Returns standard input for `what`, to be read completely.
     ///
     /// # Errors
-    /// Usage, when it was taken before.
+    /// Usage, if it was taken before.
     pub fn stdin(&self, what: &'static str) -> Result<io::Stdin, CliError> {
         match self.stdin_for.set(what) {
             Ok(()) => Ok(io::stdin()),
@@ -156,10 +156,10 @@ impl Shell {
 
     /// Writes data to stdout.
     ///
-    /// It cannot fail, so that no print in the middle of work can end the work: after a write that failed nothing more is
-    /// written, and [`Shell::exit_of`] reports it when the command is done.
+    /// It cannot fail, so that no print ends the work in progress: after a failed write nothing more is written, and
+    /// [`Shell::exit_of`] reports the failure at the end.
     ///
-    /// On a terminal nothing in the text can steer the terminal; a pipe gets every byte.
+    /// The text cannot control a terminal; a pipe gets every byte.
     pub fn print(&self, text: &str) {
         if self.stdout_terminal {
             self.print_bytes(self.shown(harmless(text)).as_bytes());
@@ -177,12 +177,12 @@ impl Shell {
         }
     }
 
-    /// Draws coloured text over what was on the screen: from its top, each line cleared to its end, then the rest.
+    /// Redraws the screen with coloured text: from the top, each line cleared to its end, then the rest.
     pub fn redraw(&self, text: &str) {
         self.print_bytes(over_the_screen(&self.shown(harmless_in_colour(text))).as_bytes());
     }
 
-    /// The text as a terminal can show it.
+    /// Converts a text to characters that the terminal can show.
     fn shown<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         if self.ascii_only { in_ascii(&text).into() } else { text }
     }
@@ -198,13 +198,13 @@ impl Shell {
         }
     }
 
-    /// Reports whether nothing that is printed arrives any more. A command that only shows changes as they come has nothing left to
-    /// do then; every other command goes on.
+    /// Whether printed data is lost. A command that only shows changes has nothing left to do then; every other command
+    /// continues.
     pub fn output_is_lost(&self) -> bool {
         self.lost_output.get().is_some()
     }
 
-    /// Reports what failed, and returns the exit code of the command: its own, unless data was lost that somebody waits for.
+    /// Reports a failure, and returns the exit code of the command: its own, unless a reader lost data.
     pub fn exit_of(&self, ended: Result<Exit, CliError>) -> Exit {
         let lost = self.lost_output.get().and_then(standard_output::failure);
         let exit_of_lost = lost.map(|error| self.report(&error));
@@ -214,7 +214,8 @@ impl Shell {
         }
     }
 
-    /// One line of talk on stderr; silent with `--quiet`. Who expects JSON there gets an object a line, as of everything below.
+    /// Prints a line on stderr; silent with `--quiet`. If stderr must be JSON, it prints an object per line, as do the
+    /// methods below.
     pub fn status(&self, line: &str) {
         if self.global.quiet {
             return;
@@ -244,7 +245,7 @@ impl Shell {
         }
     }
 
-    /// One line of JSON on stderr: what sort of event it is, and its members.
+    /// Prints a line of JSON on stderr: the sort of event, and its fields.
     pub fn event(&self, sort: &str, members: &Value) {
         let mut event = json!({"type": sort});
         if let (Some(event), Some(members)) = (event.as_object_mut(), members.as_object()) {
@@ -253,10 +254,10 @@ impl Shell {
         self.line(&event.to_string());
     }
 
-    /// Prints an error once and returns the exit code it stands for.
+    /// Prints an error once and returns its exit code.
     pub fn report(&self, error: &CliError) -> Exit {
         if self.stderr_terminal && error.exit() == Exit::Interrupted {
-            // The terminal has written `^C`, and the cursor stands behind it.
+            // The terminal has printed `^C`, and the cursor is behind it.
             let _ = writeln!(io::stderr().lock());
         }
         error.print_for(self.structured_errors, self.color, &self.global);
@@ -275,29 +276,30 @@ impl Shell {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// Something is being said.
+    /// Notes that a line is printed.
     fn speaks(&self) {
-        // Not beyond the mark of progress.
+        // Never beyond the mark for progress.
         let _ = self.said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| said.checked_add(1));
     }
 
-    /// From now on progress says what is waited for; a line in between would disturb its picture.
+    /// From now on progress shows what is awaited; other lines would disturb it.
     pub fn has_progress(&self) {
         self.said.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// What a person is told to wait for when nothing is said for a second.
+    /// Sets the text that is printed after a silence of a second.
     pub fn awaits(&self, what: impl Into<String>) {
         *self.awaited.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
     }
 
-    /// Waits for an answer, and says once what for when nothing has been said for a second. Who reads a file needs no company.
+    /// Waits for an answer, and prints once what it waits for after a silence of a second. Dumps are read locally, so
+    /// no message is needed.
     pub async fn while_waiting<T>(&self, attempted: &str, answer: impl Future<Output = T>) -> T {
         let said = self.said.load(Ordering::Relaxed);
         if said == usize::MAX || !self.stderr_terminal || self.structured_errors {
             return answer.await;
         }
-        // On the heap: a run is deep enough to fill the stack otherwise.
+        // Boxed, because a deep run would overflow the stack.
         let mut answer = Box::pin(answer);
         if let Ok(answered) = tokio::time::timeout(SILENCE, &mut answer).await {
             return answered;
@@ -309,7 +311,7 @@ impl Shell {
         answer.await
     }
 
-    /// The same for an answer of somebody else than the one that is waited for otherwise: of a registry.
+    /// Like [`Shell::while_waiting`], for the answer of another server, such as a registry.
     pub async fn while_waiting_for<T>(&self, whom: &str, attempted: &str, answer: impl Future<Output = T>) -> T {
         let set = |whom| std::mem::replace(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner), whom);
         let usual = set(whom.to_owned());
@@ -318,7 +320,7 @@ impl Shell {
         answered
     }
 
-    /// Looks on; `None` when `--timeout` is over, which is the end that was asked for.
+    /// Runs until `--timeout`, which is a normal end and returns `None`.
     pub async fn while_wanted<T>(&self, look: impl Future<Output = T>) -> Option<T> {
         match &self.global.timeout {
             Some(limit) => tokio::time::timeout(limit.0.saturating_sub(self.elapsed()), look).await.ok(),
@@ -326,14 +328,14 @@ impl Shell {
         }
     }
 
-    /// What an interrupt says; commands set it as they go.
+    /// Returns the message of an interrupt, which commands update on their way.
     pub fn interruption(&self) -> &Arc<Interruption> {
         &self.interruption
     }
 
-    /// Like [`Shell::block_on`], but Ctrl-C and SIGTERM end it with what [`Shell::interruption`] says.
+    /// Like [`Shell::block_on`], but Ctrl-C and SIGTERM end it with the message of [`Shell::interruption`].
     ///
-    /// The future is dropped first, so that live lines are off the terminal when the message comes.
+    /// The future is dropped first, so that live lines are removed before the message.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
         self.run_on(&mut two_threads(), future)
     }
@@ -361,7 +363,8 @@ impl Shell {
         result.unwrap_or_else(|| Err(self.interruption.error()))
     }
 
-    /// One function for the futures of all commands, as [`drive`] is: each of its own would be kilobytes of the program.
+    /// A single function for the futures of all commands, like [`drive`]: separate ones would add kilobytes to the
+    /// program.
     async fn unless_interrupted(&self, future: Erased<'_>) {
         tokio::select! {
             biased;
@@ -370,7 +373,7 @@ impl Shell {
         }
     }
 
-    /// Runs a future on a runtime made for this call; commands without a cluster never pay for one.
+    /// Runs a future on a new runtime, so that commands without a cluster need none.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, CliError> {
         driven(&mut two_threads(), future)
     }
@@ -381,7 +384,7 @@ impl Shell {
     }
 }
 
-/// A future of any kind; what it comes to lies elsewhere.
+/// A future of any type; its result is stored elsewhere.
 type Erased<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 fn erased<'a, T>(future: impl Future<Output = T> + 'a, result: &'a mut Option<T>) -> Erased<'a> {
@@ -400,8 +403,7 @@ fn two_threads() -> tokio::runtime::Builder {
     runtime
 }
 
-/// For commands that ask a few things once: handing every answer from one thread to another costs them more than a second thread
-/// can do for them.
+/// For commands with few requests: passing answers between threads would cost more than a second thread could save.
 fn one_thread() -> tokio::runtime::Builder {
     tokio::runtime::Builder::new_current_thread()
 }
@@ -415,14 +417,14 @@ fn drive(runtime: &mut tokio::runtime::Builder, future: Erased<'_>) -> Result<()
     unless_exhausted(|| {
         let runtime = runtime.enable_all().build().map_err(|e| cannot_start().caused_by(&e))?;
         runtime.block_on(future);
-        // Do not wait for blocking tasks (a name look-up that hangs) after the answer is known.
+        // Do not wait for blocking tasks, such as a hanging name lookup, once the answer is known.
         runtime.shutdown_background();
         Ok(())
     })
     .unwrap_or_else(|problem| Err(cannot_start().cause(problem)))
 }
 
-/// What tokio says when it panics because the system gives it no more threads, or no more open files. It has no error for them.
+/// tokio's panic texts if the system gives it no more threads or open files. It has no error for these.
 const EXHAUSTED: [&str; 2] = ["OS can't spawn worker thread", "failed to create UnixStream"];
 
 fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
@@ -430,7 +432,7 @@ fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
     text.filter(|text| EXHAUSTED.iter().any(|start| text.starts_with(start)))
 }
 
-/// Runs `work`; the error is tokio's sentence if the system gave it no thread or no file. Every other panic goes on.
+/// Runs `work`; the error is tokio's text if the system gave it no thread or file. Other panics continue.
 fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -441,7 +443,7 @@ fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
             }
         }));
     });
-    // What the work has changed is not used after a panic: the command ends.
+    // After a panic the command ends, so changed state is not used.
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match exhaustion(&*payload) {
         Some(text) => text.to_owned(),
         None => panic::resume_unwind(payload),
@@ -452,8 +454,8 @@ fn over_the_screen(text: &str) -> String {
     format!("\u{1b}[H{}\u{1b}[J", text.replace('\n', "\u{1b}[K\n"))
 }
 
-/// Whether errors are wanted as JSON: read from the raw arguments, so that usage errors honour it as well; without a flag
-/// `default` is the output that is asked for.
+/// Whether errors must be JSON: read from the raw arguments, so that usage errors follow it too; without a flag
+/// `default` is the requested output.
 pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) -> bool {
     let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).take_while(|a| a != "--").collect();
     let follows = |flags: &[&str]| {
@@ -472,7 +474,7 @@ pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) ->
 
 #[cfg(test)]
 impl Shell {
-    /// As a command line with these flags has it.
+    /// A shell for these flags.
     pub fn of_flags(flags: &[&str]) -> Shell {
         #[derive(clap::Parser)]
         struct Flags {
@@ -491,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_system_without_threads_is_an_error_and_other_panics_go_on() {
-        // No system has room for a stack like this, so the thread cannot be made.
+        // No system can allocate such a stack, so the thread cannot be created.
         const STACK: usize = 1 << 46;
         let told = |result: Result<(), CliError>| format!("{:?}", result.err());
         let at_the_start = driven(two_threads().thread_stack_size(STACK), async {});

@@ -1,4 +1,4 @@
-//! One file per verb, with one file per noun below it where nouns differ. No verb uses another.
+//! A file per verb, with a file per noun below it where nouns differ. Verbs do not use each other.
 
 pub mod apply;
 pub mod artifact;

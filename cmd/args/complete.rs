@@ -1,4 +1,5 @@
-//! Completion of live names: instances, secrets, kinds, objects, namespaces. After 300 ms without an answer there is none.
+//! Completion of live names: instances, secrets, kinds, objects, namespaces. Without an answer in 300 ms there are no
+//! candidates.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -34,26 +35,26 @@ pub use answer::{is_offered, shells};
 
 /// The name by which kubectl asks for completions.
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
-/// The words with which a program of Cobra asks another one for completions: with descriptions, and without.
+/// The words by which a Cobra program asks for completions, with and without descriptions.
 pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
-/// A person at a prompt waits no longer.
+/// Limit for a user at a prompt.
 const LIMIT: Duration = Duration::from_millis(300);
-/// What flux says in two words, and the grammar understands.
+/// flux's two-word names for kinds.
 const TWO_WORDS: [(&str, &[&str]); 3] = [
     ("source", &["git", "oci", "helm", "chart", "bucket", "external"]),
     ("image", &["repository", "policy", "update"]),
     ("artifact", &["generator"]),
 ];
-/// What the long name of a flag begins with that is never offered; nobody can type it.
+/// Prefix of internal flags that completion must hide; it cannot be typed.
 const UNTYPABLE: char = '\0';
-/// The flags of the line being completed that say which cluster and namespace.
+/// Flags of the completed line that select cluster and namespace.
 const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
 
-/// The command tree as it is completed: the names of contexts and namespaces, and what the grammar lets a line leave out.
+/// Adds completion of names to the command tree: contexts, namespaces, and words that the grammar lets a line omit.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
     let with_flags = line.last().is_some_and(|word| word.starts_with('-'));
-    // A flag with its value says as much as one that is whole.
+    // A flag with its value counts as a complete flag.
     let is_told = |word: &&String| with_flags && word.contains('=');
     let told: Vec<OsString> =
         whole_words(&line).iter().chain(line.last().filter(is_told)).map(OsString::from).collect();
@@ -74,8 +75,7 @@ pub fn with_names(tree: Command) -> Command {
     })
 }
 
-/// The line that `rbac` of a line that is still being written is asked about, the program's own name first; `None` for a line of
-/// another command.
+/// Returns the incomplete command line after `rbac`, with the program's own name first; `None` for any other command.
 fn line_behind(line: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let own = grammar::first_word(line, tree)?;
     let rbac = tree.find_subcommand(line.get(own)?).filter(|verb| verb.get_name() == "rbac")?;
@@ -94,7 +94,7 @@ fn with_lines_behind_rbac(tree: Command) -> Command {
     })
 }
 
-/// `tree ks a <TAB>`: a noun takes one name, and the grammar more.
+/// `tree ks a <TAB>`: the grammar accepts several names, although the noun takes one.
 fn with_further_names(verb: Command) -> Command {
     verb.mut_subcommands(|noun| {
         let has_name = noun.get_positionals().any(|argument| argument.get_id() == "name");
@@ -119,7 +119,7 @@ fn with_flags_of(verb: Command, noun: &Command) -> Command {
     verb.args(flags)
 }
 
-/// `get ks/<TAB>` is completed as `get resources ks/` is, and a flag may stand before its noun.
+/// `get ks/<TAB>` is completed as `get resources ks/` is, and a flag may precede its noun.
 fn takes_objects(verb: Command) -> Command {
     let noun = ["resource", "resources"].iter().find_map(|noun| verb.find_subcommand(noun)).cloned();
     match noun {
@@ -133,7 +133,7 @@ fn takes_objects(verb: Command) -> Command {
     }
 }
 
-/// Flags are offered after a `-`; of a command with several names the first one is.
+/// Offers flags only after a `-`, and only the first of several names of a command.
 fn commands_first(command: Command, line: &[String], with_flags: bool) -> Command {
     let aliases: Vec<String> = command.get_visible_aliases().map(str::to_owned).collect();
     let command = match aliases.is_empty() {
@@ -148,12 +148,12 @@ fn commands_first(command: Command, line: &[String], with_flags: bool) -> Comman
         };
         as_spelled(argument, line)
     });
-    // These two are flags that the library adds.
+    // The library adds these two flags.
     let command = command.disable_help_flag(!with_flags).disable_version_flag(!with_flags);
     command.mut_subcommands(|below| commands_first(below, line, with_flags))
 }
 
-/// A flag under the name that the line has for it; a hidden one that is not there is out of reach.
+/// Renames a flag to the spelling in the line. A hidden flag that is not in the line is not offered.
 fn as_spelled(flag: Arg, line: &[String]) -> Arg {
     let is_typed = |long: &str| {
         let mut typed = line.iter().filter_map(|word| word.strip_prefix("--")?.strip_prefix(long));
@@ -168,7 +168,7 @@ fn as_spelled(flag: Arg, line: &[String]) -> Arg {
     }
 }
 
-/// Columns of the list that the line is about, for `--sort-by`; with `=` behind them for `--filter`.
+/// Columns of the line's list for `--sort-by`; with a suffix `=` for `--filter`.
 pub fn columns(suffix: &'static str) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let line = words_of_line();
@@ -230,7 +230,7 @@ pub fn resources() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| resources_like(current))
 }
 
-/// The same beside nouns, once a word is begun.
+/// Like [`resources`], beside nouns, only after the first character.
 fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let line = words_of_line();
@@ -259,7 +259,7 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
         return matching(current, names(&kind.resource_type()));
     }
     let before = text.rfind(',').map_or("", |at| &text[..=at]);
-    // One spelling of each, until one is begun.
+    // Offer one spelling of each until a character is typed.
     let mut spellings: Vec<String> = match text.len() > before.len() {
         true => kinds::words().map(str::to_lowercase).collect(),
         false => FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase()).collect(),
@@ -268,7 +268,7 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
     matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
 }
 
-/// What makes a kind with the last of these words: `git` after `source`.
+/// Returns the second words of flux's names: `git` after `source`.
 fn second_words(whole: &[String]) -> &'static [&'static str] {
     let last = whole.last().map(|word| word.strip_suffix('s').unwrap_or(word));
     TWO_WORDS.iter().find(|(first, _)| Some(*first) == last).map_or(&[], |(_, second)| *second)
@@ -279,7 +279,7 @@ fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
     names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
 }
 
-/// The words of the line being completed: what stands after `--` in the arguments of the shell's call, or all of kubectl's and flux's.
+/// Returns the words of the completed line: those after `--` in the shell's call, or all words from kubectl and flux.
 fn words_of_line() -> Vec<String> {
     let mut words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     if words.get(1).is_some_and(|command| COBRA_COMMANDS.contains(&command.as_str())) {
@@ -293,12 +293,12 @@ fn words_of_line() -> Vec<String> {
     answer::rejoined(words.into_iter().skip(at).collect())
 }
 
-/// All of a line's words but the one being completed.
+/// Returns all words of a line except the one being completed.
 fn whole_words(line: &[String]) -> &[String] {
     line.split_last().map_or(&[], |(_, whole)| whole)
 }
 
-/// The flags that name a cluster, of a line that may be half written.
+/// Returns the flags that select a cluster in an incomplete line.
 fn cluster_flags(line: &[String]) -> Vec<String> {
     let mut found = vec!["flux-operator".to_owned(), "--quiet".to_owned()];
     let mut words = line.iter();

@@ -1,4 +1,4 @@
-//! A FluxInstance that is described by flags.
+//! A FluxInstance made from flags.
 
 use clap::ArgAction;
 use clap::builder::PossibleValuesParser;
@@ -117,7 +117,7 @@ pub struct InstanceArgs {
 }
 
 impl InstanceArgs {
-    /// The instance of a namespace, checked against every rule.
+    /// Returns the instance, checked against every rule.
     ///
     /// # Errors
     /// Usage, with each problem.
@@ -125,7 +125,7 @@ impl InstanceArgs {
         self.checked(namespace).map(|(instance, _)| instance)
     }
 
-    /// The same as if it had been read from a file.
+    /// Returns the instance as if it had been read from a file.
     ///
     /// # Errors
     /// As [`InstanceArgs::instance`].
@@ -145,12 +145,12 @@ impl InstanceArgs {
             .map_err(|error| manifest_error(&error.into(), "cannot create the FluxInstance"))
     }
 
-    /// Whether any of the flags says something.
+    /// Whether any of the flags is set.
     pub fn is_given(&self) -> bool {
         let distribution =
             DistributionSpec { version: VERSION.into(), registry: REGISTRY.into(), ..DistributionSpec::default() };
         let plain = FluxInstanceSpec { distribution, ..FluxInstanceSpec::default() };
-        // Flags that cannot be understood are there.
+        // Invalid flags count as set.
         !self.spec().is_ok_and(|spec| spec == plain)
     }
 
@@ -177,7 +177,7 @@ impl InstanceArgs {
         })
     }
 
-    /// Nothing when the defaults are what is wanted; each controller once.
+    /// Returns `None` for the default controllers; otherwise each controller once.
     fn components(&self) -> Option<Vec<String>> {
         if self.components.is_empty() && self.components_extra.is_empty() {
             return None;

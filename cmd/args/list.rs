@@ -1,4 +1,4 @@
-//! A list as every verb that has one shows it: once, or again with `--watch`.
+//! Lists as all verbs show them: once, or repeatedly with `--watch`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,29 +12,29 @@ use crate::session::watch::Changes;
 use crate::terminal::output_format::{ListPrinter, OutputArgs, print_list};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Reads a label selector of the command line.
+/// Parses a label selector of the command line.
 pub fn selector(text: Option<&str>) -> Result<Option<LabelSelector>, CliError> {
     text.map(str::parse).transpose().map_err(|e| CliError::usage("cannot read the label selector").caused_by(&e))
 }
 
-/// Says where a list looked: `in namespace apps`, or nothing for all.
+/// Describes the place of a list: `in namespace apps`, or nothing for all.
 pub fn place(namespace: Option<&str>) -> String {
     namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default()
 }
 
-/// Says by which labels a list was chosen: ` with labels team=web`, or nothing.
+/// Describes the selected labels of a list: ` with labels team=web`, or nothing.
 pub fn labelled(selector: Option<&str>) -> String {
     selector.map(|labels| format!(" with labels {labels}")).unwrap_or_default()
 }
 
-/// Says that a namespace does not exist, with the nearest one that does; silent where that cannot be told.
+/// Prints a hint that a namespace does not exist, with the nearest existing one; prints nothing if that is unknown.
 pub async fn hint_at_namespace(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) {
     if let Some(error) = no_namespace(source, namespace).await {
         shell.hint(error.message());
     }
 }
 
-/// The error of a namespace that does not exist; `None` when it does, when nobody may look, and for a dump.
+/// Returns the error for a namespace that does not exist; `None` when it exists, cannot be read, or for a dump.
 pub async fn no_namespace(source: &Source<'_>, namespace: Option<&str>) -> Option<CliError> {
     match source {
         Source::Cluster(session) => session.no_namespace(namespace?).await,
@@ -42,22 +42,23 @@ pub async fn no_namespace(source: &Source<'_>, namespace: Option<&str>) -> Optio
     }
 }
 
-/// How a list is shown.
+/// Options of a list.
 pub struct ListRequest<'a> {
     pub output: &'a OutputArgs,
     pub watch: bool,
-    /// Kinds whose changes make a watched list anew.
+    /// Kinds whose changes update a watched list.
     pub kinds: Vec<ResourceType>,
     /// `None` shows the namespace of every row.
     pub namespace: Option<String>,
-    /// One object was asked for by name, which JSON and YAML print without a list around it.
+    /// Whether one object was requested by name, which JSON and YAML print without a list.
     pub single: bool,
-    /// Said on stderr when the list is empty.
+    /// Message on stderr for an empty list.
     pub nothing: String,
 }
 
 impl ListRequest<'_> {
-    /// What is said of an empty table that was made of so many things: a filter that lets none through is not an absence.
+    /// Returns the message for an empty table made from `found` objects: a filter without matches does not mean that
+    /// objects are missing.
     pub fn nothing_of(&self, found: usize) -> String {
         match found {
             0 => self.nothing.clone(),
@@ -67,7 +68,7 @@ impl ListRequest<'_> {
     }
 }
 
-/// Makes a list and prints it: once, or with `--watch` whenever something changes.
+/// Makes a list and prints it once, or with `--watch` after every change.
 pub async fn show_list<F>(
     shell: &Shell,
     source: &Source<'_>,
@@ -91,8 +92,8 @@ where
     Ok(Exit::Done)
 }
 
-/// Shows a list for as long as the command runs. On a terminal the screen is redrawn; elsewhere the rows that changed are
-/// appended, as kubectl does.
+/// Shows a list while the command runs. On a terminal the screen is redrawn; elsewhere changed rows are appended, as in
+/// kubectl.
 async fn watch_list<F>(
     shell: &Shell,
     source: &Source<'_>,
@@ -136,7 +137,7 @@ where
             for item in &gone {
                 shell.status(&format!("{} is deleted", name_with_namespace(item)));
             }
-            // What a program reads is objects, and these are none any more.
+            // Programs read objects, and a deleted row is not an object.
             if !show.output.wants_values() && ready.is_some() {
                 listing.items.extend(gone);
             }
@@ -160,7 +161,7 @@ fn name_with_namespace(item: &Item) -> String {
     }
 }
 
-/// The last row of an object that is no more.
+/// Returns the last row of a deleted object.
 fn deleted(item: Item, ready: Option<usize>) -> Item {
     let mut item = item;
     if let Some(cell) = ready.and_then(|index| item.cells.get_mut(index)) {
@@ -169,7 +170,7 @@ fn deleted(item: Item, ready: Option<usize>) -> Item {
     item
 }
 
-/// What makes a row worth printing again; ages grow without anything happening.
+/// Returns the cells whose change prints a row again; ages change all the time.
 fn fingerprint(item: &Item) -> Vec<String> {
     let epoch = jiff::Timestamp::UNIX_EPOCH;
     item.cells

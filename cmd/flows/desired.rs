@@ -1,4 +1,4 @@
-//! What an instance should consist of, for views that compare.
+//! The expected objects of an instance, for views that compare.
 
 use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::output::table::short_revision;
 use crate::session::registries::SourceArgs;
 
-/// What the instance builds here, when that is what was applied; else why it cannot be compared.
+/// Builds the instance locally if that is what was applied; otherwise returns why it cannot be compared.
 pub async fn desired_objects(
     instance: &Value,
     named: Option<&Distribution>,
@@ -34,7 +34,7 @@ pub async fn desired_objects(
     };
     let typed = FluxInstance::from_object(instance.clone()).map_err(|e| e.to_string())?;
     let typed = CheckedInstance::check(typed).map_err(|e| e.to_string())?;
-    // It was applied, so somebody has allowed it.
+    // It was applied, so it was allowed.
     let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
     let built = build(&typed, &distribution, &options).map_err(|e| e.to_string())?;
     let revision = built.revision.to_string();

@@ -1,4 +1,4 @@
-//! Following objects until they are ready or gone, with what moves on the way and what was seen last at the end.
+//! Follows objects until they are ready or deleted, with intermediate changes, and the last state at the end.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -26,26 +26,27 @@ use crate::session::target::instance_kind;
 use crate::terminal::progress::{Progress, ProgressMode, State, one_line};
 use crate::terminal::{CliError, Exit};
 
-/// One object to follow.
+/// An object to follow.
 pub struct Followed {
     pub target: Target,
-    /// The request the object has to handle first.
+    /// The request that the object has to handle first.
     pub request: Option<String>,
     pub absent: Absent,
-    /// UID of the object that is meant, when it is known.
+    /// UID of the object, if known.
     pub uid: Option<String>,
 }
 
 /// Follows every object until it is ready; prints the Ready message of each on stdout.
 ///
 /// # Errors
-/// What became of the objects that did not; of several each is reported, and the last error counts them.
+/// The result of each object that did not become ready. If there are several, each is reported, and the last error
+/// counts them.
 pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
     let failed = not_ready(session, followed, mode).await?;
     all_or_error(session, failed, followed.len(), "ready")
 }
 
-/// The same, with what became of each object that did not.
+/// Like [`until_ready`], but returns the result of each object that did not become ready.
 async fn not_ready(
     session: &Session<'_>,
     followed: &[Followed],
@@ -62,7 +63,7 @@ async fn not_ready(
             show(&progress, &key, &sign);
         });
         let result = tokio::select! {
-            // What is there is seen before anybody is missed.
+            // Check the object's own changes before reporting a missing controller.
             biased;
             result = ready => result,
             error = unattended(session, one, &signs) => {
@@ -105,7 +106,7 @@ async fn not_ready(
     Ok(failed)
 }
 
-/// Sends a request to every target and, unless told otherwise, follows it until each is ready.
+/// Sends a request to every target and, unless disabled, follows each until it is ready.
 ///
 /// # Errors
 /// As [`send`] and [`until_ready`].
@@ -135,12 +136,12 @@ pub async fn request_and_follow(
     all_or_error(session, failed, targets.len(), act.goal())
 }
 
-/// Whether a request was stored that is not looked at.
+/// Whether the request was stored on a suspended object, where nothing handles it.
 fn sleeps_on(sent: &Sent, act: RequestKind<'_>) -> bool {
     sent.target.is_suspended(&sent.object) && !matches!(act, RequestKind::Suspend(_))
 }
 
-/// Follows every object that got a request until it is ready; returns what became of those that did not.
+/// Follows every requested object until it is ready; returns the results of those that did not become ready.
 pub async fn follow_sent(
     session: &Session<'_>,
     sent: Vec<Sent>,
@@ -164,7 +165,7 @@ pub async fn follow_sent(
             });
         }
     }
-    // Whom nobody answers waits for nothing.
+    // If no controller can answer, fail now instead of waiting for the timeout.
     if let Some(at) = followed.iter().position(|one| one.target.kind == instance_kind())
         && let Some(error) = nobody_answers(session, &followed[at].target).await
     {
@@ -177,7 +178,7 @@ pub async fn follow_sent(
     failed
 }
 
-/// The error of a request that is stored, and that no operator will answer.
+/// Returns the error for a stored request that no operator will answer.
 async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliError> {
     let limit = HINT_LIMIT.min(session.deadline.left());
     let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
@@ -191,7 +192,7 @@ async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliErr
     Some(error.hint(way_without(session, &coverage, "run the reconciliation from here", &here)))
 }
 
-/// Tells an object from others that have its name at other times.
+/// Returns the UID, which distinguishes an object from later ones with the same name.
 pub fn uid_of(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
@@ -201,12 +202,12 @@ fn is_static(object: &Value) -> bool {
     object["kind"] == "HelmRepository" && object["spec"]["type"] == "oci"
 }
 
-/// How long an object may lie as it is before somebody looks who should attend to it.
+/// Time without any change before the controller of an object is checked.
 const UNTOUCHED: Duration = Duration::from_millis(900);
-/// How long where Flux may work from elsewhere.
+/// Like [`UNTOUCHED`], if Flux may run outside the cluster.
 const UNTOUCHED_FROM_ELSEWHERE: Duration = Duration::from_secs(15);
 
-/// Whether an object that is waited for moves.
+/// Whether the followed object shows activity.
 #[derive(Default)]
 struct Signs {
     count: Cell<usize>,
@@ -221,7 +222,7 @@ impl Signs {
         }
     }
 
-    /// As [`Signs::note`], of an object that is to go: whoever holds others than Flux's finalizers is not known here.
+    /// Like [`Signs::note`], for an object to be deleted: the holders of other finalizers than Flux's are unknown.
     fn note_leaving(&self, sign: &WaitEvent) {
         let is_flux = |name: &String| [FINALIZER, FLUX_FINALIZER].contains(&name.as_str());
         if matches!(sign, WaitEvent::Finalizers(list) if !list.is_empty() && list.iter().all(is_flux)) {
@@ -235,7 +236,7 @@ impl Signs {
     }
 }
 
-/// The error of waiting for an object that nobody will look at; does not return where somebody does, or where that cannot be told.
+/// Returns the error for an object without a controller; never returns if there is one or it is unknown.
 async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = match followed.request {
@@ -245,14 +246,14 @@ async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -
     left_alone(session, followed, signs, error).await
 }
 
-/// The same for an object that is being deleted and held by a finalizer that nobody will take off.
+/// Like [`unattended`], for an object that is being deleted and has a finalizer that no controller will remove.
 async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = CliError::new(Exit::Unhealthy, format!("{place} is not deleted: nobody acts on its finalizer"));
     left_alone(session, followed, signs, error).await
 }
 
-/// `error` with who is missing, some time after the first sign if there was no other.
+/// Returns `error` with the missing controller after a time without further activity.
 async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, error: CliError) -> CliError {
     if session.shell.rehearses() {
         return std::future::pending().await;
@@ -260,7 +261,7 @@ async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, e
     signs.first.notified().await;
     let before = signs.count.get();
     tokio::time::sleep(UNTOUCHED).await;
-    // Whatever Deployments say, somebody is at work.
+    // Whatever the Deployments say, a controller is working.
     if signs.count.get() == before
         && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
             timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await
@@ -288,7 +289,7 @@ async fn who_is_missing(session: &Session<'_>, target: &Target) -> Result<Option
     Ok(found.await?.value)
 }
 
-/// The words that name all targets after a verb.
+/// Formats all targets as words after a verb.
 fn words(targets: &[Target]) -> String {
     match targets {
         [one] => one.words(),
@@ -299,13 +300,13 @@ fn words(targets: &[Target]) -> String {
     }
 }
 
-/// A watch without a time-out ends by an interrupt; timers cannot count much further.
+/// A watch without a time-out is ended by an interrupt; timers have a maximum.
 const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Prints every change of the objects on stdout, until an interrupt, the time-out, or the end of each of them.
+/// Prints every change of the objects on stdout until an interrupt, the time-out, or the deletion of all of them.
 ///
 /// # Errors
-/// When an object is deleted or cannot be watched; the time-out is the end that was asked for.
+/// An object is deleted or cannot be watched; reaching the time-out is not an error.
 pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
     let results = join_all(followed.iter().map(async |one| {
         let key = one.target.reference();
@@ -340,10 +341,10 @@ pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit,
     all_or_error(session, failed, followed.len(), "there any more")
 }
 
-/// Shows how Flux's controllers come up, for as long as it is polled.
+/// Shows how Flux's controllers start, as long as it is polled.
 async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefCell<Progress>) -> Infallible {
     let mut rollout = Rollout::new(&session.cluster, namespace);
-    // Whoever may not see Deployments or pods still sees the instance's conditions.
+    // Without the right to read Deployments or pods, the instance's conditions are still shown.
     while let Ok(news) = rollout.next().await {
         let mut progress = progress.borrow_mut();
         for component in news {
@@ -353,7 +354,7 @@ async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefC
     std::future::pending().await
 }
 
-/// How a health is drawn.
+/// Maps a health to the state of a progress line.
 pub fn state_of(status: Status) -> State {
     match status {
         Status::Current | Status::NotFound => State::Done,
@@ -362,10 +363,10 @@ pub fn state_of(status: Status) -> State {
     }
 }
 
-/// Follows an object until it, or the one with the UID if it is known, is gone.
+/// Follows an object until it, or the one with the UID if it is known, is deleted.
 ///
 /// # Errors
-/// When it is still there at the deadline, with what holds it.
+/// It still exists at the deadline; the error names the finalizers.
 pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference();
@@ -391,10 +392,10 @@ pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: Progre
     }
 }
 
-/// Follows an object until it is there.
+/// Follows an object until it exists.
 ///
 /// # Errors
-/// When it is not at the deadline.
+/// It does not exist at the deadline.
 pub async fn until_created(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference();
@@ -446,7 +447,7 @@ fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     let mut progress = progress.borrow_mut();
     match sign {
         WaitEvent::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
-        // The condition that follows says more.
+        // The following condition says more.
         WaitEvent::Pending(flux_operator::request::Pending::InProgress(_)) => {}
         WaitEvent::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
         WaitEvent::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
@@ -488,7 +489,7 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
     error.object(reference)
 }
 
-/// The error of asking for something that a suspended object does not do.
+/// Returns the error for a request to a suspended object.
 pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
     let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
     CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
@@ -500,7 +501,7 @@ fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: 
     if let Some(condition) = &last.condition {
         error = error.cause(format!("last condition: {condition}"));
     }
-    // What is pending repeats the condition when the condition is what is pending.
+    // A pending condition would only repeat the condition.
     let condition = last.condition.as_ref().map(ToString::to_string);
     if let Some(pending) = last.pending.as_ref().filter(|p| Some(*p) != condition.as_ref()) {
         error = error.cause(format!("still waiting: {pending}"));

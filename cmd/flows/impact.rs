@@ -1,4 +1,4 @@
-//! What would go with an object, as every verb that takes something away shows it.
+//! The consequences of deleting an object, as shown by every verb that deletes.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use flux_operator::k8s::ObjectId;
 
 use crate::output::table::clean;
 
-/// How many names follow a count.
+/// Number of names after a count.
 const NAMED: usize = 3;
 
-/// The lines of an impact: what is painful one by one, the others counted; `all` names every object.
+/// Formats an impact: severe consequences one by one, others counted; `all` names every object.
 pub fn impact_text(impact: &Impact, all: bool) -> String {
     let mut lines = vec![impact.summary.clone()];
     let is_painful = |entry: &&ImpactEntry| entry.concern < Concern::Reconciler;

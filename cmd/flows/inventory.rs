@@ -1,9 +1,9 @@
-//! What an instance owns, counted.
+//! Counts of an instance's objects.
 
 use flux_operator::k8s::ObjectId;
 use serde_json::Value;
 
-/// Returns how many objects of each kind the instance's inventory holds, in the inventory's order.
+/// Returns the number of objects of each kind in an instance's inventory, in its order.
 pub fn inventory_counts(object: &Value) -> Vec<(String, usize)> {
     let entries = object.pointer("/status/inventory/entries").and_then(Value::as_array);
     let ids = entries.into_iter().flatten().filter_map(|entry| entry.get("id")?.as_str());

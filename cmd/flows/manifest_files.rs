@@ -1,9 +1,10 @@
-//! Flux objects in a person's own files: which of them are written at an API version that Flux is about to drop.
+//! Flux objects in the user's files: finds those with an API version that Flux is about to drop.
 //!
 //! ```text
-//! folder ─► list of files ─► one file after the other: read, migrated, given to the command, dropped
+//! folder ─► list of files ─► one file after the other: read, migrated, passed to the command, dropped
 //! ```
-//! No text is kept: a repository may be larger than the memory, and what was written is printed before the next file is read.
+//! Texts are not kept: a repository may be larger than the memory, and changes are printed before the next file is
+//! read.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,14 +23,14 @@ mod rewrite;
 
 pub use rewrite::write;
 
-/// Extensions of the files that are read in a folder, unless `--extensions` names others.
+/// Extensions of manifests in a folder, unless `--extensions` names others.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// One file, and what a Flux version wants of it.
+/// A file with its migration.
 pub struct LookedAt {
     /// `None` is standard input.
     pub path: Option<PathBuf>,
-    /// As it is written.
+    /// The text as written.
     pub text: String,
     pub migrated: Migrated,
 }
@@ -45,52 +46,52 @@ impl LookedAt {
         FileChanges { path: self.name(), edits, lost, unedited }
     }
 
-    /// The lines of its edits, and of what somebody has to look at.
+    /// Returns the lines for its edits, and for places that need attention.
     pub fn lines(&self) -> (String, Vec<String>) {
         self.changes().lines()
     }
 }
 
-/// What is to be done, or was, file by file.
+/// The planned or finished migration, file by file.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "FileMigration")]
 pub struct FileMigration {
-    /// The Flux version whose API versions are wanted.
+    /// The Flux version with the target API versions.
     pub flux: String,
     pub files: Vec<FileChanges>,
-    /// What the version changes beside its API, where that was asked for.
+    /// Other changes of the version, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Finding>,
     #[serde(skip_serializing_if = "PassedOver::is_empty")]
     pub passed_over: PassedOver,
 }
 
-/// What is to be done in one file, or was.
+/// The planned or finished changes of a file.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChanges {
     pub path: String,
     pub edits: Vec<Edit>,
     pub lost: Vec<LostField>,
-    /// Versions that stay as they are written.
+    /// Versions that are not changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unedited: Vec<UneditedVersion>,
 }
 
-/// Files of a folder that were passed over, by reason.
+/// Skipped files of a folder, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PassedOver {
-    /// Folders whose name begins with a dot; those of version control are not counted.
+    /// Folders whose name begins with a dot, except those of version control.
     pub hidden_folders: usize,
     /// Files with another extension.
     pub other_extensions: usize,
-    /// Files that name Flux and are not YAML, and files that cannot be read at all.
+    /// Files that mention Flux and are not YAML, and unreadable files.
     pub unreadable: usize,
-    /// Files that begin with a byte order mark, which stays.
+    /// Files with a byte order mark, which is kept.
     pub byte_order_marks: usize,
-    /// Symbolic links that lead out of the folder.
+    /// Symbolic links to targets outside the folder.
     pub links: Vec<String>,
 }
 
@@ -99,7 +100,7 @@ impl PassedOver {
         *self == PassedOver::default()
     }
 
-    /// One line for each sort of things.
+    /// Formats a line for each reason.
     fn lines(&self) -> Vec<String> {
         let of = |count: usize, one: &str, many: &str| {
             let noun = if count == 1 { one } else { many };
@@ -131,7 +132,7 @@ impl PassedOver {
     }
 }
 
-/// The newest patch of a minor version (`2.8`), or one version (`2.8.3`); without a word the newest.
+/// Returns the newest patch of a minor version (`2.8`), or one version (`2.8.3`); the newest version without a word.
 fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxVersion, CliError> {
     let versions = distribution.versions();
     let wanted = word.map(|word| word.trim_start_matches('v').trim_end_matches(".x"));
@@ -146,7 +147,7 @@ fn flux_version(distribution: &Distribution, word: Option<&str>) -> Result<FluxV
     })
 }
 
-/// A version of Flux to go to (see [`flux_version`]).
+/// Returns the Flux version of an upgrade (see [`flux_version`]).
 pub fn target(word: &str) -> Result<Target, CliError> {
     let distribution = Distribution::embedded();
     let version = flux_version(&distribution, Some(word))?;
@@ -163,19 +164,19 @@ pub fn change_lines(migration: &FileMigration) -> Vec<String> {
     migration.changes.iter().map(line).collect()
 }
 
-/// Which manifests are looked at, and with whose eyes.
+/// Options for reading manifests.
 pub struct ManifestRequest<'a> {
     /// A file, a folder, or `-` for standard input.
     pub place: &'a Path,
     /// The Flux version (see [`flux_version`]).
     pub to: Option<&'a str>,
-    /// Extensions of the files that are read in a folder; empty for the usual ones.
+    /// Extensions of manifests in a folder; empty for the usual ones.
     pub extensions: &'a [String],
 }
 
-/// Looks at a file, at every manifest of a folder, or at standard input, and gives each to `take`.
+/// Reads a file, every manifest of a folder, or standard input, and passes each to `take`.
 ///
-/// Unreadable files of a folder are counted. Only those that mention an old Flux version are named.
+/// Unreadable files in a folder are counted. Only those that mention an old Flux version are named.
 pub async fn for_each(
     request: &ManifestRequest<'_>,
     shell: &Shell,
@@ -230,7 +231,7 @@ pub async fn for_each(
         };
         let migrated = match migrated(&versions, &text, request) {
             Ok(migrated) => migrated,
-            // A folder of charts holds templates; a file that was named is meant.
+            // A folder of charts contains templates; a file named by the user is meant to be read.
             Err(_) => {
                 migration.passed_over.unreadable += 1;
                 Migrated { text: text.clone(), unedited: versions.old_versions(&text), ..Migrated::default() }
@@ -250,14 +251,14 @@ pub async fn for_each(
     Ok(migration)
 }
 
-/// Reads a file; the outer error ends the command, the inner one is about this file.
+/// Reads a file. The outer error ends the command, the inner one concerns only this file.
 async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlError>, CliError> {
     let file = path.to_owned();
     let open = move || yaml::read(File::open(file).map_err(yaml::YamlError::Read)?);
     shell.read_input(&path.display().to_string(), open).await
 }
 
-/// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
+/// Migrates a text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
 fn migrated(versions: &StoredVersions, text: &str, request: &ManifestRequest<'_>) -> Result<Migrated, yaml::YamlError> {
     match versions.migrate(text) {
         Err(yaml::YamlError::Syntax { .. }) if !request.extensions.is_empty() => Ok(versions.migrate_lines(text)),
@@ -286,18 +287,18 @@ impl FileChanges {
 }
 
 impl FileMigration {
-    /// How many places are written as another version has them.
+    /// Number of edited places.
     pub fn edits(&self) -> usize {
         self.files.iter().map(|file| file.edits.len()).sum()
     }
 
-    /// How many places somebody has to change.
+    /// Number of places that a person has to change.
     pub fn by_hand(&self) -> usize {
         let versions = |file: &FileChanges| file.unedited.iter().filter(|version| version.by_hand).count();
         self.files.iter().map(|file| file.lost.len() + versions(file)).sum()
     }
 
-    /// `, 2 to change by hand, 1 left as it is`, of what there is.
+    /// `, 2 to change by hand, 1 left as it is`, without zero counts.
     fn others(&self) -> String {
         let left: usize = self.files.iter().map(|file| file.unedited.iter().filter(|one| !one.by_hand).count()).sum();
         let part = |count: usize, says: &str| if count > 0 { format!(", {count} {says}") } else { String::new() };

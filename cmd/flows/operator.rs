@@ -1,4 +1,4 @@
-//! What the commands about the operator itself share: its image, and the errors of its room in the user's words.
+//! Shared by the commands for the operator itself: its image, and its errors in the user's words.
 
 use flux_operator::inspect::next_step::NextStep;
 use flux_operator::k8s::ObjectId;
@@ -10,16 +10,16 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::{CliError, Exit};
 
-/// Version of this program as labels and tags say it.
+/// Version of this program for labels and tags.
 pub const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
-/// Stands for the image in manifests that name none. It is not a valid reference, so no name that somebody registers can match it.
+/// Replaces the image in manifests without one. It is not a valid reference, so no registered name can match it.
 pub const IMAGE_PLACEHOLDER: &str = "IMAGE";
-/// The reason for not having a default image.
+/// The reason for the missing default image.
 pub const NO_DEFAULT_IMAGE: &str =
     "no image of this program is published yet, so any default would be a name that somebody else could register";
 pub const HOW_TO_BUILD_AN_IMAGE: &str = "build one with deploy/Dockerfile and push it to a registry of yours";
 
-/// Returns the image to run, or refuses to go on without one.
+/// Returns the image to run, or an error without one.
 pub fn required_image(image: Option<&str>) -> Result<&str, CliError> {
     image.map(str::trim).filter(|image| !image.is_empty()).ok_or_else(|| {
         CliError::usage("the image of the operator is not given")
@@ -28,7 +28,7 @@ pub fn required_image(image: Option<&str>) -> Result<&str, CliError> {
     })
 }
 
-/// Says in manifests with [`IMAGE_PLACEHOLDER`] what to put there.
+/// Explains [`IMAGE_PLACEHOLDER`] in manifests.
 pub fn with_placeholder_explained(manifests: &str) -> String {
     let line = format!("        image: {IMAGE_PLACEHOLDER}\n");
     let comment = format!(
@@ -37,7 +37,7 @@ pub fn with_placeholder_explained(manifests: &str) -> String {
     manifests.replace(&line, &format!("{comment}{line}"))
 }
 
-/// Puts an error into the words and exit codes of the command line.
+/// Converts an error to the messages and exit codes of the command line.
 pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, key: &str) -> CliError {
     let place = session.place(key);
     let failed = || CliError::failed(format!("cannot {verb} {place}")).object(key);
@@ -72,8 +72,8 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
     }
 }
 
-/// How to go on where nobody looks at an instance: with a command line that does it here, unless the operator stands still
-/// and could go on at any moment.
+/// Returns the next step for an instance without an operator: a command line that does its work here, unless a stalled
+/// operator could continue at any moment.
 pub fn way_without(session: &Session<'_>, coverage: &OperatorCoverage, purpose: &str, here: &str) -> String {
     let silent = match coverage {
         OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. }) => deployment,
@@ -82,12 +82,12 @@ pub fn way_without(session: &Session<'_>, coverage: &OperatorCoverage, purpose: 
     format!("{}, or {purpose} with `{here} --force-in-process`", restart(session, silent))
 }
 
-/// Restarts the operator of a Deployment, in words.
+/// Formats how to restart an operator's Deployment.
 pub fn restart(session: &Session<'_>, deployment: &ObjectId) -> String {
     format!("restart it with `{}`", session.whereto().command(&NextStep::Restart(deployment.clone())))
 }
 
-/// Names each object that would not be served, and how to let go of them.
+/// Warns of each object that would not be served, and of the way to release it.
 pub fn warn_of_unserved(session: &Session<'_>, unserved: &[UnservedObject], namespace: &str) {
     for one in unserved {
         session.shell.warn(&unserved_text(one));

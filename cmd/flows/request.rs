@@ -13,15 +13,15 @@ use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::CliError;
 
-/// What is asked of an object.
+/// The requested action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind<'a> {
-    /// `reset` also forgets the failures of a Helm release.
+    /// `reset` also clears the failures of a Helm release.
     Reconcile {
         force: bool,
         reset: bool,
     },
-    /// With why and until when.
+    /// With reason and planned end.
     Suspend(SuspendNote<'a>),
     Resume,
 }
@@ -43,7 +43,7 @@ impl RequestKind<'_> {
         }
     }
 
-    /// The state the objects are to reach.
+    /// The expected state of the objects.
     pub fn goal(self) -> &'static str {
         match self {
             RequestKind::Reconcile { .. } => "reconciled",
@@ -62,10 +62,10 @@ impl RequestKind<'_> {
     }
 }
 
-/// More patches than this are not under way at the same time.
+/// Limit for concurrent patches.
 pub const CONCURRENT: usize = 16;
 
-/// An object whose patch was accepted.
+/// An object with an accepted patch.
 pub struct Sent {
     pub target: Target,
     pub token: String,
@@ -73,9 +73,9 @@ pub struct Sent {
     pub object: Value,
 }
 
-/// Sends the patch to every target, a few at a time; with a dry run nothing is changed, and nothing is returned.
+/// Sends the patch to every target, with limited concurrency; a dry run changes nothing and returns nothing.
 ///
-/// What fails for one object is returned beside what succeeded for the others.
+/// Failures of some objects are returned beside the others' success.
 pub async fn send(
     session: &Session<'_>,
     targets: &[Target],
@@ -100,7 +100,7 @@ pub async fn send(
         let object = session.patch(target, act.verb(), &patch, server_dry_run).await?;
         let prefix = if server_dry_run { "(server dry run) " } else { "" };
         match session.shell.has_structured_errors() {
-            // As the progress of a run tells it.
+            // The same form as the progress of a run.
             true if session.shell.global().quiet => {}
             true => session.shell.event("requestStored", &json!({"object": target.id().to_string()})),
             false => {
@@ -123,7 +123,7 @@ pub async fn send(
     Ok((sent, failed))
 }
 
-/// The patch as a manifest of the fields it would set.
+/// Formats the patch as a manifest with the fields that it would set.
 fn preview(target: &Target, patch: Value) -> Value {
     let mut document = json!({
         "apiVersion": target.kind.resource_type().api_version(), "kind": target.kind.kind,
@@ -133,7 +133,7 @@ fn preview(target: &Target, patch: Value) -> Value {
         (document.pointer_mut("/metadata").and_then(Value::as_object_mut), patch.pointer("/metadata/annotations"))
     {
         let mut annotations = annotations.clone();
-        // What would be removed is no field that would be set.
+        // Removed keys are not fields that would be set.
         if let Some(keys) = annotations.as_object_mut() {
             keys.retain(|_, value| !value.is_null());
         }
@@ -147,7 +147,7 @@ fn preview(target: &Target, patch: Value) -> Value {
     document
 }
 
-/// Deletes exactly the object with the UID: not one of the same name that came meanwhile.
+/// Deletes exactly the object with the UID, not a later one with the same name.
 pub async fn request_deletion(
     session: &Session<'_>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! Runs of the reconcile core in this process: progress, interrupts, the deadline, and what came of it.
+//! Runs of the reconcile core in this process: progress, interrupts, the deadline, and the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -40,7 +40,7 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, check_named_context, conf
 use crate::terminal::progress::{Progress, ProgressMode, State};
 use crate::terminal::{CliError, Exit, SILENCE, Shell, environment, interrupted};
 
-/// The flags of every command that can do the operator's work here.
+/// Flags of every command that can do the operator's work in this process.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct InProcessArgs {
     /// Do the operator's work in this process, without an operator in the
@@ -56,7 +56,7 @@ pub struct InProcessArgs {
 pub struct DistributionArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Take versions whose minor this program does not know, as they are
+    /// Accept minor versions that this program does not know
     #[arg(long)]
     pub allow_unknown_minor: bool,
     /// Fail on patches without effect and on images without digest
@@ -73,7 +73,7 @@ impl DistributionArgs {
         PlanOptions { strict: self.strict, allow_unknown_minor: self.allow_unknown_minor, ..PlanOptions::default() }
     }
 
-    /// What the flag says, got now; without the flag what the instance says, which the run gets.
+    /// Returns the distribution of the flag, opened now; without the flag, that of the instance, which the run fetches.
     pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
         match &self.source.distribution {
             Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
@@ -83,7 +83,7 @@ impl DistributionArgs {
     }
 }
 
-/// Artifacts that a key must verify: an instance without one is refused, because its key would verify nothing.
+/// Requires verified artifacts: an instance without an artifact is refused, because the key would verify nothing.
 struct Verified(Fetcher);
 
 impl Distributions for Verified {
@@ -108,7 +108,7 @@ impl Distributions for Verified {
     }
 }
 
-/// Refuses to work beside a running operator, before anything is written that would wake it.
+/// Refuses to work beside a running operator, before a write would trigger it.
 pub fn refuse_beside_operator(
     session: &Session<'_>,
     args: &InProcessArgs,
@@ -126,7 +126,7 @@ pub fn refuse_beside_operator(
     }
 }
 
-/// Refuses what [`refuse_beside_operator`] does, for a dry run: the run itself looks under its lease.
+/// Like [`refuse_beside_operator`], for a dry run: the run itself checks under its lease.
 pub async fn refuse_beside_running_operator(
     session: &Session<'_>,
     args: &InProcessArgs,
@@ -141,7 +141,7 @@ fn refused(session: &Session<'_>, reference: &str) -> CliError {
     CliError::failed(format!("cannot work on {} in this process", session.place(reference))).object(reference)
 }
 
-/// The refusal to work beside an operator that stands still, and could go on at any moment.
+/// Returns the refusal beside a stalled operator, which could continue at any moment.
 fn refused_by_silent(session: &Session<'_>, reference: &str, operator: &Operator) -> Option<CliError> {
     let Standing::Silent(deployment) = &operator.standing else { return None };
     let error = refused(session, reference).cause(OperatorCoverage::NotRunning(operator.clone()).to_string());
@@ -157,7 +157,7 @@ pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOpti
     )));
     if let Some(lease) = &mut options.lease {
         lease.force = args.force_in_process;
-        // A run from another terminal ends soon, and the lease of one that was killed runs out.
+        // A run from another terminal ends soon, and the lease of a killed one expires.
         lease.wait = lease.duration + Duration::from_secs(5);
     }
     options.force = args.force_in_process;
@@ -165,15 +165,15 @@ pub fn options(args: &InProcessArgs, distribution: &DistributionArgs) -> RunOpti
     options
 }
 
-/// Time an interrupted run gets to write its status and give the lease back.
+/// Limit for an interrupted run to write its status and release the lease.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// One run of the core from this terminal.
+/// A run of the core from this terminal.
 pub struct RunRequest<'a> {
     pub session: &'a Session<'a>,
     pub mode: ProgressMode,
     pub target: &'a Target,
-    /// What cannot be done when it fails: `apply`.
+    /// The verb in error messages: `apply`.
     pub verb: &'a str,
     /// The command line that completes an interrupted run.
     pub again: &'a str,
@@ -186,14 +186,14 @@ impl RunRequest<'_> {
         self.target.reference()
     }
 
-    /// Puts an error of the core into the words and exit codes of the command line.
+    /// Converts an error of the core to the messages and exit codes of the command line.
     async fn error(&self, error: &ReconcileError) -> CliError {
         match error {
             ReconcileError::OperatorAlive { operator } => {
                 let hint = format!("leave the work to it with `{}`, or add --force-in-process", self.without);
                 refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
             }
-            // The lookup knows what else there is.
+            // The lookup finds similar objects.
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             _ if is_namespace_missing(error) => self.missing(error).await,
             ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target),
@@ -209,10 +209,10 @@ impl RunRequest<'_> {
     }
 }
 
-/// Does one run of the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in order.
+/// Runs the core: `work` gets the options and a listener. Ctrl-C, SIGTERM and the deadline end it in an orderly way.
 ///
 /// # Errors
-/// 130 when interrupted, with what goes on and how to continue. How the core ended is for the caller to tell.
+/// 130 when interrupted, with the work that continues and how to resume. The caller reports how the core ended.
 async fn run_with_deadline<T>(
     request: &RunRequest<'_>,
     mut options: RunOptions,
@@ -222,7 +222,7 @@ async fn run_with_deadline<T>(
     let key = request.key();
     let (stop, interrupts) = interrupt::channel();
     options.interrupts = interrupts;
-    // Earlier than the deadline by what it takes to record that the objects did not become ready.
+    // Earlier than the deadline, so that there is time to record that the objects are not ready.
     let left = session.deadline.left();
     let reserve = (left / 10).min(Duration::from_secs(2));
     options.health_deadline = Some(session.deadline.instant() - reserve);
@@ -246,15 +246,15 @@ async fn run_with_deadline<T>(
                     format!("the time-out of {}", session.deadline.length())
                 };
                 stop.send_replace(Some(Interrupt::Stop(why)));
-                // The run takes in the answers under way, writes its status and gives the lease back; a second Ctrl-C does
-                // not wait for that.
+                // The run waits for answers in flight, writes its status and releases the lease; a second Ctrl-C skips
+                // that.
                 let hard_end = if by_user { Instant::now() + LAST_WORDS } else { session.deadline.instant() };
                 let ended = tokio::select! {
                     result = timeout_at(hard_end, &mut run) => result.ok(),
                     () = interrupted() => None,
                 };
                 match ended {
-                    // It was done anyway.
+                    // It was complete anyway.
                     Some(Ok(result)) if !by_user => Ok(Ok(result)),
                     other => {
                         Err((by_user, listener.done_until(stage, session.shell.interruption().has_written()), other))
@@ -280,7 +280,7 @@ async fn run_with_deadline<T>(
         (Exit::Unhealthy, format!("timed out after {}: {done}", session.deadline.length()))
     };
     let mut error = CliError::new(exit, message).object(&key);
-    // When the time is up before the status is written, the status does not tell what was missing.
+    // If the time ends before the status is written, the status does not name the missing objects.
     if !by_user {
         for (object, lacks) in &lock(&listener.state).waiting {
             error = error.cause(format!("{object} is not ready: {lacks}"));
@@ -289,11 +289,11 @@ async fn run_with_deadline<T>(
     Err(error.hint(format!("the next run completes it: `{again}`")))
 }
 
-/// Does one run of the core and prints what came of it. Where custom resources would go away with their definitions, it asks
-/// first; in a protected context also before anything is pruned or goes back to an older version. A script has to say `yes`.
+/// Runs the core and prints the result. Asks before custom resources are deleted with their definitions, and in a
+/// protected context also before objects are pruned or a version is downgraded. Scripts need `yes`.
 ///
 /// # Errors
-/// 1 when nobody agreed: then nothing was done. Else as the run ended.
+/// 1 when the user declines; then nothing was done. Otherwise the result of the run.
 pub async fn reconcile_here(
     request: &RunRequest<'_>,
     mut options: RunOptions,
@@ -319,17 +319,17 @@ pub async fn reconcile_here(
         agree_to_lose(&request, &confirmation, &lost, &question).await?;
         options.consent = consent;
         if let ReconcileError::CustomResourcesLost { definitions } = &refused {
-            // No more of them than were shown.
+            // Never delete more than was shown.
             options.agreed = Some(definitions.iter().map(|(id, lost)| (id.clone(), lost.count)).collect());
         }
-        // The context was typed: what else is asked is about other things.
+        // The user has typed the context, so later questions do not ask for it again.
         confirmation.confirm_context = context.map(str::to_owned);
-        // The answer took as long as it took.
+        // The user's answer must not count against the time-out.
         renewed = Some(session.with_new_deadline());
     }
 }
 
-/// What a refused run would lose: how far one has to agree, each loss, and the question.
+/// Returns the losses of a refused run: the required consent, each loss, and the question.
 fn loss(refused: &ReconcileError) -> Option<(Consent, Vec<String>, String)> {
     match refused {
         ReconcileError::CustomResourcesLost { definitions } => {
@@ -351,11 +351,10 @@ fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<Stri
     downgrade.into_iter().chain(pruned.iter().map(ToString::to_string)).collect()
 }
 
-/// In a protected context, asks before an instance is stored with which its operator would prune something or go back to an older
-/// version.
+/// Asks, in a protected context, before storing an instance for which its operator would prune objects or downgrade.
 ///
 /// # Errors
-/// 1 when nobody agreed, and as `plan` when that cannot be told: nothing was stored.
+/// 1 when the user declines, and as `plan` when the losses are unknown: nothing was stored.
 pub async fn agree_to_store(
     session: &Session<'_>,
     manifest: &Manifest,
@@ -370,7 +369,7 @@ pub async fn agree_to_store(
     let target = Target::of_instance(&manifest.instance);
     let plan = match plan(session, &target, Some(manifest), args, mode).await {
         Ok(plan) => plan,
-        // There is nothing that could be lost.
+        // Nothing can be lost.
         Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
         Err(error) => {
             return Err(error.hint(format!(
@@ -386,10 +385,10 @@ pub async fn agree_to_store(
     agree_to_lose(&request, confirmation, &lost, LOSE).await
 }
 
-/// Reads the instance that a manifest is stored over.
+/// Reads the instance that a manifest would replace.
 ///
 /// # Errors
-/// It would be stored beside another one, as a run in this process refuses it too; whatever keeps the answers away.
+/// The manifest would be a second instance, which a run in this process refuses as well; any failure of the requests.
 pub async fn read_unless_second(session: &Session<'_>, manifest: &Manifest) -> Result<Option<Value>, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let attempted = format!("apply {}", session.place(&target.reference()));
@@ -423,7 +422,7 @@ async fn agree_to_lose(
             let refused = refused.cause("nobody can be asked without a terminal; nothing was done");
             let named = confirmation.confirm_context.is_some();
             match protection(shell, context).zip(context).filter(|_| !named) {
-                // `--yes` does not speak for a context that the configuration protects.
+                // `--yes` does not confirm a context that the configuration protects.
                 Some((pattern, name)) => refused.hint(format!(
                     "the context {name} is protected ({pattern}): repeat the command with --confirm-context {name} --yes"
                 )),
@@ -434,7 +433,7 @@ async fn agree_to_lose(
     })
 }
 
-/// Does one uninstall of the core.
+/// Uninstalls with the core.
 ///
 /// # Errors
 /// As [`reconcile_here`].
@@ -449,7 +448,7 @@ pub async fn uninstall_here(
     }
 }
 
-/// Makes a plan, with progress: of the manifest, or of the instance in the cluster. Nothing is written, so an interrupt just
+/// Makes a plan with progress: of the manifest, or of the stored instance. Nothing is written, so an interrupt just
 /// ends it.
 pub async fn plan(
     session: &Session<'_>,
@@ -468,7 +467,7 @@ pub async fn plan(
     make_plan(session, target, args, mode, work).await
 }
 
-/// The same of the instance in the cluster as if it had the spec of a build that was ready before.
+/// Plans the stored instance with the spec of a build that was ready before.
 pub async fn plan_kept(
     session: &Session<'_>,
     target: &Target,
@@ -529,13 +528,13 @@ pub fn plan_counts(plan: &Plan) -> String {
     if counts.is_empty() { "nothing to do".to_owned() } else { counts.join(", ") }
 }
 
-/// The instance of an object that was read.
+/// Parses an instance that was read.
 pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
     FluxInstance::from_object(object)
         .map_err(|e| CliError::failed("cannot understand the FluxInstance of the cluster").caused_by(&e))
 }
 
-/// Prints what came of a run.
+/// Prints the result of a run.
 fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
     let session = request.session;
     let key = &request.key();
@@ -564,7 +563,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         return Err(suspended(session, request.target));
     }
     let exit = match failure {
-        // A user's interrupt is told before this; what is left is the deadline.
+        // A user's interrupt was reported before, so this is the deadline.
         Failure::Unhealthy { .. } | Failure::RolledBack { .. } | Failure::Interrupted(_) => Exit::Unhealthy,
         Failure::Call(error) => cli_error(error).exit(),
         Failure::Apply(errors) => errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit()),
@@ -587,7 +586,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
     Err(error.hint(format!("see its state with `{look}`")))
 }
 
-/// Puts the errors of the core into the words and exit codes of the command line.
+/// Converts errors of the core to the messages and exit codes of the command line.
 pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str, key: &str) -> CliError {
     let failed = || CliError::failed(format!("cannot {verb} {key}")).caused_by(error).object(key);
     match error {
@@ -648,12 +647,12 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
     }
 }
 
-/// Reports whether the namespace of the lease, and with it of the instance, is not there.
+/// Whether the namespace of the lease, and therefore of the instance, does not exist.
 fn is_namespace_missing(error: &ReconcileError) -> bool {
     matches!(error, ReconcileError::Lease { source: LeaseError::Call(call), .. } if call.is_not_found())
 }
 
-/// Draws what the core tells.
+/// Shows the progress of the core.
 pub struct Listener {
     progress: Mutex<Progress>,
     key: String,
@@ -666,11 +665,11 @@ struct Seen {
     stage: Option<Stage>,
     of: usize,
     done: usize,
-    /// Names; the namespace is changed twice by a first install.
+    /// Names of changed objects; a first install changes the namespace twice.
     changed: BTreeSet<String>,
-    /// The instance itself was written to.
+    /// Whether the instance itself was written.
     stored: bool,
-    /// What is waited for, and what it lacks.
+    /// The awaited objects, with what they lack.
     waiting: BTreeMap<String, String>,
 }
 
@@ -683,7 +682,7 @@ impl Listener {
         lock(&self.progress).clear();
     }
 
-    /// Says whom a run waits for that has said nothing for a second, where a person looks on.
+    /// Prints what a run waits for after a second without output, for a user at a terminal.
     async fn breaks_silence(&self, whom: &str) -> Infallible {
         sleep(SILENCE).await;
         {
@@ -699,8 +698,8 @@ impl Listener {
         lock(&self.state).stage
     }
 
-    /// What was done by a run that was stopped in `stage`, for its last words.
-    /// `has_written`: something was sent that changes something, be it the status.
+    /// Describes the work of a run that was stopped in `stage`, for its last message. `has_written`: a changing request
+    /// was sent, at least for the status.
     fn done_until(&self, stage: Option<Stage>, has_written: bool) -> String {
         let seen = lock(&self.state);
         let done = match seen.changed.len() {
@@ -753,7 +752,7 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             Update::WaitingForLease { holder } => {
                 progress.set(&self.key, State::Waiting, &format!("waiting for the lease that {holder} holds"));
             }
-            // Definitions, namespaces and roles take a moment each: a line for each of them would hide the controllers.
+            // Definitions, namespaces and roles are ready quickly: a line for each would hide the controllers.
             Update::Waiting { object, .. } if !has_own_line(&object) => {
                 progress.redraw(&self.key, &format!("waiting for {object}"));
             }
@@ -784,7 +783,7 @@ fn has_own_line(object: &str) -> bool {
     !["CustomResourceDefinition/", "Namespace/", "ClusterRole/"].iter().any(|kind| object.starts_with(kind))
 }
 
-/// Controllers are known by their names.
+/// Shortens a controller to its name.
 fn short(object: &str) -> &str {
     match object.strip_prefix("Deployment/") {
         Some(rest) => rest.rsplit('/').next().unwrap_or(rest),
@@ -796,7 +795,7 @@ fn stage_text(seen: &Seen) -> String {
     let stage = seen.stage.map_or("", Stage::message);
     match (seen.done, seen.of) {
         (0, 0) => stage.to_owned(),
-        // Objects become healthy in their own order: each that does has a line.
+        // Objects become healthy in any order, and each gets a line.
         (0, of) if seen.stage == Some(Stage::Health) => format!("{stage} of {}", objects(of)),
         (done, of) if of >= done && of > 0 => format!("{stage} ({done} of {of})"),
         (done, _) => format!("{stage} ({done})"),

@@ -1,4 +1,4 @@
-//! Plans in files: what `plan --out` writes and `apply --plan` reads.
+//! Plans in files, written by `plan --out` and read by `apply --plan`.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
 
-/// Changes whenever an older program would misread the file.
+/// Changed whenever an older program would misread the file.
 const FORMAT: &str = "flux-operator/plan/v1";
-/// A plan holds the objects of an installation, a few megabytes.
+/// A plan contains the objects of an installation, a few megabytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// A plan as it stands in a file.
+/// A plan in a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanFile {
@@ -28,13 +28,13 @@ impl PlanFile {
         PlanFile { format: FORMAT.to_owned(), saved }
     }
 
-    /// Writes the file whole or not at all, readable by its owner only: manifests may hold secrets.
+    /// Writes the file atomically, readable only by its owner: manifests may contain secrets.
     pub fn write(&self, file: &Path) -> Result<(), CliError> {
         let failed = |e: &(dyn std::error::Error + 'static)| {
             CliError::failed(format!("cannot write the plan {}", file.display())).caused_by(e)
         };
         let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Temporary files are made with mode 0600.
+        // Temporary files are created with mode 0600.
         let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
         serde_json::to_writer(&mut temporary, self).map_err(|e| failed(&e))?;
         temporary.write_all(b"\n").map_err(|e| failed(&e))?;

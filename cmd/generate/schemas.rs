@@ -24,7 +24,7 @@ use schemars::{JsonSchema, Schema};
 use crate::flows::manifest_files::FileMigration;
 use crate::terminal::{CliError, Config};
 
-/// How a list of rows is printed.
+/// The JSON form of a list of rows.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is asked for")]
 struct List<T> {
@@ -33,12 +33,12 @@ struct List<T> {
     items: Vec<T>,
 }
 
-/// The schema of what is written, where a field that is left out is optional.
+/// Returns the schema of the output, where an omitted field is optional.
 fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 
-/// Every schema with its file name.
+/// Returns every schema with its file name.
 pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let schemas = [
         ("components", schema::<List<ComponentRow>>()),
@@ -59,7 +59,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("migrate", schema::<FileMigration>()),
         ("migrate-owner", schema::<OwnerMigration>()),
     ];
-    // The others are what is written; this is what is read.
+    // The other schemas describe output, this one input.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
     let kinds = [
         ("fluxinstance", crd::flux_instance_schema()),

@@ -1,10 +1,10 @@
 //! The program as a plugin of kubectl and of flux.
 //!
-//! `kubectl flux-operator …` starts it by the name `kubectl-flux_operator`, and asks `kubectl_complete-flux_operator` for completions
-//! (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>). `flux operator …` starts `flux-operator` from its folder of
-//! plugins, and asks it for completions as `flux-operator __complete …`
-//! (<https://github.com/fluxcd/flux2/blob/main/rfcs/0013-cli-plugin-system/README.md>). Both read the format of Cobra: a line for each
-//! candidate, a tab before its description, and a directive in the last line.
+//! `kubectl flux-operator …` starts `kubectl-flux_operator`, and asks `kubectl_complete-flux_operator` for completions
+//! (<https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/>). `flux operator …` starts `flux-operator` from
+//! its plugin folder, and asks it for completions as `flux-operator __complete …`
+//! (<https://github.com/fluxcd/flux2/blob/main/rfcs/0013-cli-plugin-system/README.md>). Both read Cobra's format: a
+//! line for each candidate, a tab before its description, and a directive in the last line.
 
 use std::ffi::OsString;
 
@@ -16,20 +16,20 @@ use crate::cli::Cli;
 use crate::output::as_started::{is_plugin, name_of_program};
 use crate::terminal::Color;
 
-/// Cobra's directive that files are no completions (`ShellCompDirectiveNoFileComp`).
+/// Cobra's directive against file completion (`ShellCompDirectiveNoFileComp`).
 const NO_FILES: &str = ":4";
-/// The same, and no space behind the only one (`ShellCompDirectiveNoSpace`).
+/// Like [`NO_FILES`], and without a space after the only candidate (`ShellCompDirectiveNoSpace`).
 const NO_FILES_NO_SPACE: &str = ":6";
-/// What a word ends with that goes on.
+/// Last characters of a word that continues.
 const GOES_ON: [char; 3] = ['=', '/', ':'];
 
-/// The command tree, in the words of whoever started the program.
+/// Returns the command tree under the name by which the program was started.
 pub fn command_tree() -> Command {
     let tree = Cli::command();
     if is_plugin() { in_words_of_kubectl(tree) } else { tree }
 }
 
-/// The colour that the line being run asks for: help and what clap refuses come before the flags are read.
+/// Returns the colour setting of the current line: help and clap's errors precede the parsed flags.
 pub fn color_of_line() -> Color {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
@@ -40,16 +40,16 @@ pub fn color_of_line() -> Color {
     given.next_back().and_then(|value| Color::from_str(value, false).ok()).unwrap_or(Color::Auto)
 }
 
-/// The command tree as it is completed.
+/// Returns the command tree for completion.
 pub fn completed_tree() -> Command {
     with_names(command_tree())
 }
 
-/// The candidates for the line that kubectl or flux asks about; `None` when neither asks.
+/// Returns the candidates for a request of kubectl or flux; `None` for any other line.
 pub fn candidates(arguments: &[OsString]) -> Option<String> {
     let (line, with_help) = asked_line(arguments, name_of_program().as_deref())?;
     let index = line.len().saturating_sub(1);
-    // Of `--flag=value` the scripts of both expect the value: the flag is there already.
+    // For `--flag=value` both scripts expect only the value, because the flag is already typed.
     let typed = line.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let flag = typed.find('=').filter(|_| typed.starts_with('-')).map_or("", |at| &typed[..=at]);
     let here = std::env::current_dir().ok();
@@ -71,7 +71,7 @@ pub fn candidates(arguments: &[OsString]) -> Option<String> {
     Some(format!("{text}{directive}\n"))
 }
 
-/// The line that is asked about, the program's own name first, and whether descriptions are wanted.
+/// Returns the line to complete, with the program's own name first, and whether descriptions are wanted.
 fn asked_line(arguments: &[OsString], program: Option<&str>) -> Option<(Vec<OsString>, bool)> {
     if program == Some(COMPLETING_PLUGIN) {
         return Some((arguments.to_vec(), true));
@@ -79,7 +79,7 @@ fn asked_line(arguments: &[OsString], program: Option<&str>) -> Option<(Vec<OsSt
     let [program, command, line @ ..] = arguments else { return None };
     let [with_help, _] = COBRA_COMMANDS;
     COBRA_COMMANDS.iter().find(|name| command == **name)?;
-    // Nothing behind it stands for an empty word, which is what a shell hands over before anything is typed.
+    // No word means an empty word, which shells pass before anything is typed.
     let line = if line.is_empty() { &[OsString::new()] } else { line };
     Some(([std::slice::from_ref(program), line].concat(), command == with_help))
 }

@@ -1,4 +1,4 @@
-//! By which name the program was started: command lines that it shows are started by the same one.
+//! The name under which the program was started, for the command lines that it prints.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,8 +15,8 @@ pub fn is_plugin() -> bool {
     name_of_program().as_deref() == Some(PLUGIN)
 }
 
-/// A command line, or a text with command lines in backticks, in the words of whoever started the program: a plugin of kubectl
-/// need not be there by its own name.
+/// Rewrites command lines in a text, or in its backticks, for the name under which the program was started: a kubectl
+/// plugin may not be on the path under its own name.
 pub fn as_started(text: &str) -> Cow<'_, str> {
     if is_plugin() { as_kubectl_takes_it(text) } else { text.into() }
 }

@@ -1,11 +1,11 @@
-//! What is worth knowing of each kind beside its readiness, as the printer columns of its definition suggest.
+//! Additional columns for lists of one kind, following the printer columns of its definition.
 
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::resources::{Chart, FluxObject, Reference, ResourceRow};
 
 use crate::output::listing::{Cell, Column, Row};
 
-/// A column of one kind, and how it is read.
+/// A column of one kind, and how to read it.
 struct Detail {
     column: Column,
     cell: fn(&FluxObject) -> Cell,
@@ -25,7 +25,7 @@ const SOURCE: Detail = plain("SOURCE", 2, |o| Cell::text(o.source_object().unwra
 const INTERVAL: Detail = wide("INTERVAL", |o| Cell::some_text(o.spec.interval.as_deref()));
 const TYPE: Detail = plain("TYPE", 1, |o| Cell::some_text(o.spec.kind.as_deref()));
 
-/// The columns of each kind; a kind that is not named has only those of all kinds.
+/// The columns of each kind; any other kind has only the common ones.
 const DETAILS: &[(&str, &[Detail])] = &[
     ("ResourceSet", &[plain("INPUTS", 1, inputs), INTERVAL]),
     (
@@ -72,7 +72,7 @@ const DETAILS: &[(&str, &[Detail])] = &[
             plain("SEVERITY", 2, |o| Cell::some_text(o.spec.event_severity.as_deref())),
         ],
     ),
-    // An address may hold a token, so it is not shown.
+    // An address may contain a token, so it is not shown.
     ("Provider", &[TYPE, plain("CHANNEL", 2, |o| Cell::some_text(o.spec.channel.as_deref())), INTERVAL]),
     ("Receiver", &[TYPE, plain("PATH", 1, |o| Cell::some_text(o.status.webhook_path.as_deref())), INTERVAL]),
     (
@@ -105,7 +105,7 @@ const DETAILS: &[(&str, &[Detail])] = &[
     ),
 ];
 
-/// Kinds whose REVISION is what one of their own columns shows, or that have none.
+/// Kinds whose REVISION repeats one of their own columns, or that have none.
 const WITHOUT_REVISION: &[&str] =
     &["ResourceSetInputProvider", "HelmRelease", "Alert", "Provider", "Receiver", "ImageRepository", "ImagePolicy"];
 
@@ -113,7 +113,8 @@ fn of(kind: &FluxKind) -> &'static [Detail] {
     DETAILS.iter().find(|(name, _)| *name == kind.kind).map_or(&[], |(_, details)| *details)
 }
 
-/// The columns of a list of one kind: its own stand behind the name, and the kind is shown with `-o wide` only.
+/// Returns the columns of a list of one kind: its own columns follow the name, and the kind is shown only with `-o
+/// wide`.
 pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
     let mut columns = vec![];
     for column in ResourceRow::COLUMNS {
@@ -129,7 +130,7 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
                 columns.extend(of(kind).iter().map(|detail| detail.column).filter(|column| column.wide));
                 columns.push(Column::wide("KIND"));
             }
-            // What the content comes from is a column of the kind itself, or nothing.
+            // Either a column of the kind shows the source, or nothing does.
             "SOURCE" => {}
             _ => columns.push(*column),
         }
@@ -137,7 +138,7 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
     columns
 }
 
-/// A row of a list of one kind, with the cells of [`of_kind`].
+/// Returns a row of a list of one kind, with the cells of [`of_kind`].
 pub fn row_of_kind(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
     let details: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
     let row = ResourceRow::new(kind, object);
@@ -174,16 +175,16 @@ fn count(count: Option<usize>) -> Cell {
     count.and_then(|count| i64::try_from(count).ok()).map_or(Cell::Absent, Cell::Count)
 }
 
-/// How many inputs a ResourceSet has itself, and the providers of the others: `2`, `tenants`, `2,tenants`.
+/// Returns the number of a ResourceSet's own inputs, and the providers of the others: `2`, `tenants`, `2,tenants`.
 fn inputs(object: &FluxObject) -> Cell {
     let own = object.spec.inputs.as_ref().map(Vec::len).filter(|count| *count > 0).map(|count| count.to_string());
     let from = object.spec.inputs_from.iter().flatten();
-    // A provider that is found by its labels has no name here.
+    // A provider selected by labels has no name here.
     let from = from.map(|r| if r.name.is_empty() { "by labels".to_owned() } else { r.name.clone() });
     Cell::text(own.into_iter().chain(from).collect::<Vec<_>>().join(","))
 }
 
-/// The chart of the newest release, else the one that is asked for.
+/// Returns the chart of the newest release, or else of the spec.
 fn chart(object: &FluxObject) -> Cell {
     let released = object.status.history.iter().flatten().next().and_then(|release| release.chart_name.clone());
     let wanted = || match object.spec.chart.as_ref() {
@@ -211,7 +212,7 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::{Value, json};
 
-    /// What a kind shows: its columns that are no column of every kind, with the cells of an object.
+    /// Returns the cells of a kind's own columns for an object.
     fn shown(kind: &str, spec: Value, status: Value) -> Vec<String> {
         let kind = kinds::find(kind).unwrap();
         let object = json!({"metadata": {"name": "a", "namespace": "n"}, "spec": spec, "status": status});

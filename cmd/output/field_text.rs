@@ -1,11 +1,11 @@
-//! The explanation of a field for a person.
+//! The explanation of a field as text.
 
 use std::fmt::Write;
 
 use flux_operator::k8s::crd_fields::{FieldView, SchemaField};
 use serde_json::Value;
 
-/// Prints the explanation for a person, wrapped at `width` columns; with `recursive` all fields below as a tree.
+/// Prints the explanation, wrapped at `width` columns; with `recursive` all fields below as a tree.
 pub fn field_text(view: &FieldView, width: usize, recursive: bool) -> String {
     let field = &view.field;
     let mut text = format!("KIND:     {}\nVERSION:  {}\n", view.kind, view.api_version);
@@ -63,7 +63,7 @@ fn facts(field: &SchemaField) -> Vec<String> {
     facts
 }
 
-/// Breaks a text between words so that lines fit, each behind `indent`.
+/// Wraps a text between words, with an indent before each line.
 fn wrap(text: &str, indent: &str, width: usize) -> String {
     let mut wrapped = String::new();
     let mut line = indent.to_string();

@@ -1,9 +1,9 @@
-//! What to do about an error, in the words of this command line: the library says what failed and why.
+//! Advice for errors in the words of this command line: the library reports what failed and why.
 
 use flux_operator::build::BuildError;
 use flux_operator::cluster::{DeniedAccess, Reason};
 
-/// What to do about a failed request, one sentence each.
+/// Returns advice for a failed request, one sentence each.
 pub fn of_cluster(reason: &Reason) -> Vec<String> {
     let hint = |text: &str| vec![text.to_owned()];
     match reason {
@@ -54,7 +54,7 @@ fn may_i(access: &DeniedAccess) -> Option<String> {
     Some(format!("check with `kubectl auth can-i {verb} {resource} {place}`, or ask for a role that allows it"))
 }
 
-/// What to do about a build that fails.
+/// Returns advice for a failed build.
 pub fn of_build(error: &BuildError) -> Option<String> {
     match error {
         BuildError::NoVersion { .. } => Some("list the versions with `flux-operator distribution versions`".to_owned()),

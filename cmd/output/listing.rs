@@ -1,4 +1,4 @@
-//! The form every list takes on its way to a terminal: typed cells, so that table, JSON, sorting and filters share one value.
+//! The common form of lists before printing: typed cells, so that table, JSON, sorting and filters share one value.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One column of a list.
+/// A column of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Upper-case heading.
@@ -17,7 +17,7 @@ pub struct Column {
     pub wide: bool,
     /// Shown only when objects of several namespaces are listed.
     pub namespace: bool,
-    /// How soon a narrow terminal goes without it: never at 0, else the highest first.
+    /// Priority for omission on a narrow terminal: never at 0, else the highest first.
     pub rank: u8,
 }
 
@@ -31,38 +31,38 @@ impl Column {
     pub const NAMESPACE: Column = Column { namespace: true, rank: 1, ..Column::new("NAMESPACE") };
     pub const KIND: Column = Column { rank: 2, ..Column::new("KIND") };
     pub const READY: Column = Column { rank: 3, ..Column::new("READY") };
-    /// Stands below its row where it is left out.
+    /// Wrapped below its row if it is omitted.
     pub const MESSAGE: Column = Column { rank: 4, ..Column::new("MESSAGE") };
-    /// The same column where it outlives the place of a message beside it.
+    /// Ranks the column so that it is kept longer than a message.
     pub const fn before_message(self) -> Self {
         Column { rank: Column::READY.rank, ..self }
     }
-    /// The same column where it is left out sooner than those above: which object it is and how it is come first.
+    /// Sets the rank, so that the object and its state are kept longest.
     pub const fn rank(self, rank: u8) -> Self {
         Column { rank: Column::MESSAGE.rank + rank, ..self }
     }
 }
 
-/// One value of a row; how it is shown is the printer's business, how it sorts is not.
+/// A value of a row, with its order; the printer decides about its form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing there: `<none>`.
+    /// No value: `<none>`.
     Absent,
-    /// Not known (yet): `Unknown`.
+    /// An unknown value: `Unknown`.
     Unknown,
     Text(String),
-    /// What kind of thing it is; may be shortened on a narrow terminal.
+    /// A kind; may be shortened on a narrow terminal.
     Kind(String),
-    /// A revision or digest; the first to be shortened on a narrow terminal.
+    /// A revision or digest; shortened first on a narrow terminal.
     Revision(String),
-    /// Free text of others; wrapped where it does not fit.
+    /// Foreign text, wrapped if necessary.
     Message(String),
     Count(i64),
     /// `ready/desired`.
     Share(i64, i64),
-    /// A moment, shown as the time since then.
+    /// A moment, shown as its age.
     Since(Timestamp),
-    /// A moment by which something is due, shown as the time until then or since.
+    /// A due moment, shown as the time until then or since.
     Due(Timestamp),
 }
 
@@ -84,7 +84,7 @@ impl Cell {
         if text.is_empty() { Cell::Absent } else { Cell::Message(text.into()) }
     }
 
-    /// The text in full, without anything shortened.
+    /// Returns the complete text.
     pub fn full(&self, now: Timestamp) -> String {
         match self {
             Cell::Absent => "<none>".into(),
@@ -99,8 +99,8 @@ impl Cell {
         }
     }
 
-    /// Orders cells of one column: numbers by value, moments by age (youngest first), what is due by when it
-    /// is, the rest by text; absent comes last.
+    /// Orders the cells of a column: numbers by value, ages youngest first, due moments by time, others by text;
+    /// missing values last.
     pub fn order(&self, other: &Self) -> Ordering {
         let rank = |cell: &Cell| u8::from(matches!(cell, Cell::Absent | Cell::Unknown));
         match (self, other) {
@@ -117,21 +117,21 @@ impl Cell {
     }
 }
 
-/// One line of a list with everything the printer may be asked for.
+/// A row of a list with everything that the printer needs.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub cells: Vec<Cell>,
-    /// What JSON, YAML, JSONPath and custom columns read: a real object, or the row's own view.
+    /// The value for JSON, YAML, JSONPath and custom columns: a real object, or the row's own view.
     pub value: Value,
     /// `kind.group/name` for `-o name`.
     pub name: String,
     pub namespace: Option<String>,
     pub labels: BTreeMap<String, String>,
-    /// `True`, `False`, `Unknown` or `Suspended`, where the thing has a readiness.
+    /// `True`, `False`, `Unknown` or `Suspended`, if the row has a readiness.
     pub ready: Option<String>,
 }
 
-/// A list: its columns, and its items in order.
+/// A list: its columns and its items.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// `kind` of the JSON list: `List` for real objects, else the view's name with `List` appended.
@@ -140,14 +140,14 @@ pub struct Listing {
     pub items: Vec<Item>,
 }
 
-/// A row of a list that is a view of its own, not a Kubernetes object.
+/// A row of a list that is a view, not a Kubernetes object.
 pub trait Row: Serialize {
     /// `kind` of the JSON list.
     const LIST_KIND: &'static str;
     const COLUMNS: &'static [Column];
     /// One cell per column.
     fn cells(&self) -> Vec<Cell>;
-    /// What `-o name` prints.
+    /// The text for `-o name`.
     fn name(&self) -> String;
     fn namespace(&self) -> Option<&str> {
         None
@@ -162,7 +162,7 @@ pub trait Row: Serialize {
 
 /// Turns rows into a list.
 ///
-/// A row that cannot be serialised (none of ours) becomes `null`.
+/// A row that cannot be serialised becomes `null`; none of ours does.
 pub fn listing<R: Row>(rows: &[R]) -> Listing {
     let items = rows.iter().map(item).collect();
     Listing { kind: R::LIST_KIND, columns: R::COLUMNS.to_vec(), items }
@@ -180,7 +180,7 @@ pub fn item<R: Row>(row: &R) -> Item {
 }
 
 impl Listing {
-    /// Index of the column a person means: any case; spaces, `-` and `_` alike.
+    /// Finds a column by name: any case; spaces, `-` and `_` are equal.
     pub fn column(&self, name: &str) -> Option<usize> {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

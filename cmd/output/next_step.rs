@@ -1,4 +1,4 @@
-//! The words for what the library calls a next step: the only place that knows which command line does it.
+//! Maps the library's next steps to command lines; nothing else knows these.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use flux_operator::k8s::ObjectId;
 
 use crate::output::as_started::as_started;
 
-/// A step as a command line to copy; as a sentence where no command does it.
+/// Formats a step as a command line to copy, or as a sentence if it has none.
 pub fn command(step: &NextStep) -> String {
     match step {
         NextStep::Reconcile { object, in_process, force } => {
@@ -78,12 +78,12 @@ pub fn command(step: &NextStep) -> String {
     }
 }
 
-/// A step as a hint: what to run, or what to do.
+/// Formats a step as a hint: a command to run, or advice.
 pub fn sentence(step: &NextStep) -> String {
     Whereto::default().sentence(step)
 }
 
-/// The flags that led a command to its cluster: with them the next command goes there as well.
+/// The flags that select the current cluster, for further command lines.
 #[derive(Clone, Debug, Default)]
 pub struct Whereto {
     pub context: Option<String>,
@@ -91,21 +91,21 @@ pub struct Whereto {
 }
 
 impl Whereto {
-    /// ` --context dev --kubeconfig FILE`, as far as they were given.
+    /// Formats the given flags: ` --context dev --kubeconfig FILE`.
     pub fn flags(&self) -> String {
         let context = self.context.iter().map(|context| format!(" --context {}", word(context)));
         let file = self.kubeconfig.iter().map(|path| format!(" --kubeconfig {}", word(&path.display().to_string())));
         context.chain(file).collect()
     }
 
-    /// As [`command`], for the same cluster and in the words of whoever started the program.
+    /// As [`command`], for the same cluster and under the name by which the program was started.
     pub fn command(&self, step: &NextStep) -> String {
         as_started(&self.line(step)).into_owned()
     }
 
     fn line(&self, step: &NextStep) -> String {
         let line = match step {
-            // Files and versions are the same everywhere.
+            // Files and versions do not depend on the cluster.
             NextStep::BuildExportedInstance
             | NextStep::CreateInstance
             | NextStep::ListVersions
@@ -138,7 +138,7 @@ fn is_instance(object: &ObjectId) -> bool {
     object.group == GROUP && object.kind == "FluxInstance"
 }
 
-/// An object as the verbs of this program name it.
+/// Names an object as the verbs of this program do.
 fn noun(object: &ObjectId) -> String {
     if is_instance(object) {
         format!("instance {}{}", word(&object.name), namespace(object))
@@ -155,8 +155,8 @@ fn namespace(object: &ObjectId) -> String {
     object.namespace().map(|namespace| format!(" -n {}", word(namespace))).unwrap_or_default()
 }
 
-/// A text as one word of a POSIX shell: an API server takes no name that needs quotes, but a dump may hold any, and what is shown
-/// is there to be copied.
+/// Quotes a text as one word of a POSIX shell. An API server accepts no name that needs quotes, but a dump may contain
+/// any, and users copy the command.
 pub fn word(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '/' | ':' | '@' | '=' | ',');
     match text.chars().all(is_plain) {
@@ -167,7 +167,7 @@ pub fn word(text: &str) -> Cow<'_, str> {
 
 fn kubectl(verb: &str, object: &ObjectId, rest: &str) -> String {
     let namespace = object.namespace().map(|namespace| format!("-n {} ", word(namespace))).unwrap_or_default();
-    // A resource that no name was found for is shown with all of its kind.
+    // A resource without a known name is shown with all of its kind.
     let name = if object.name.is_empty() { String::new() } else { format!("/{}", object.name) };
     let kind = match object.kind.as_str() {
         "CustomResourceDefinition" => "crd".to_owned(),
@@ -190,7 +190,7 @@ fn create_secret(namespace: &str, name: &str, secret: &SecretKind) -> String {
         }
         SecretKind::Tls => ("tls", "--ca-crt-file ./ca.crt".to_owned()),
         SecretKind::Proxy => ("proxy", "--address http://HOST:PORT".to_owned()),
-        // Flux reads every file of it: cosign's keys and those of GnuPG.
+        // Flux reads every file in it: cosign's keys and those of GnuPG.
         SecretKind::Signers => {
             let (name, namespace) = (word(name), word(namespace));
             return format!("kubectl -n {namespace} create secret generic {name} --from-file=./cosign.pub");
@@ -223,13 +223,13 @@ mod tests {
         ] {
             let line = command(&step);
             assert!(line.contains(r"x$(touch /tmp/y)'\''z'") && line.contains("'a;b'"), "{line}");
-            // Outside of the quotes nothing is left that a shell would run.
+            // Outside the quotes nothing remains that a shell would execute.
             let outside: String = line.replace(r"'\''", "").split('\'').step_by(2).collect();
             assert!(!outside.contains(['$', ';', '(']), "{line}");
         }
     }
 
-    /// Every step there is, for each sort of object it is made for.
+    /// Returns every step for each sort of object.
     fn samples() -> Vec<NextStep> {
         let instance = ObjectId::new(GROUP, "FluxInstance", Some("fs"), "flux");
         let other = ObjectId::new("kustomize.toolkit.fluxcd.io", "Kustomization", Some("fs"), "web");

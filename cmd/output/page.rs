@@ -1,5 +1,5 @@
-//! A page as HTML: one file that needs nothing else. No script is in it, and what it shows may be hostile: every text of a
-//! cluster goes through [`Text`].
+//! Formats a page as a self-contained HTML file. It contains no script, and its content may be hostile: every text from
+//! a cluster goes through [`Text`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,12 +21,12 @@ use crate::output::table::clean;
 
 /// Buckets of the timeline of events.
 const BUCKETS: i64 = 48;
-/// How many of those that a cause takes down are named before the rest is folded.
+/// Number of affected objects that are listed before the rest is folded.
 const NAMED: usize = 3;
-/// Below so many nodes a part of the tree is unfolded.
+/// A smaller part of the tree is unfolded.
 const UNFOLDED: usize = 25;
 
-/// A text of others: characters that mean something in HTML are written as references, those that steer are left out.
+/// A foreign text: characters with a meaning in HTML are escaped, control characters are removed.
 struct Text<'a>(&'a str);
 
 impl fmt::Display for Text<'_> {
@@ -45,7 +45,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// What a value looks like.
+/// The appearance of a value.
 #[derive(Clone, Copy)]
 enum Tone {
     Good,
@@ -83,7 +83,7 @@ impl Tone {
     }
 }
 
-/// Colours are told apart also without colour: every state is written out.
+/// Every state is also written as a word, so that the page works without colour.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--card:#f6f8fa;--good:#1a7f37;--bad:#cf222e;\
 --busy:#9a6700;--plain:#6e7781}\
@@ -116,7 +116,7 @@ i.good{background:var(--good)}i.bad{background:var(--bad)}i.busy{background:var(
 @media(max-width:40rem){.row{grid-template-columns:1fr;gap:.1rem}body{padding:.6rem}}\
 @media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}tr{break-inside:avoid}}";
 
-/// The whole page.
+/// Formats the whole page.
 pub fn html(page: &Page<String>) -> String {
     let mut out = String::with_capacity(64 * 1024);
     // Writing to a String cannot fail.
@@ -244,7 +244,7 @@ fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Re
     Ok(())
 }
 
-/// A share of a whole as a part of a bar.
+/// Writes a share of a whole as a part of a bar.
 fn part(out: &mut String, tone: Tone, count: usize, whole: usize) -> fmt::Result {
     if count == 0 {
         return Ok(());
@@ -271,7 +271,7 @@ fn kinds(out: &mut String, kinds: &[KindCounts]) -> fmt::Result {
             Text(kind.kind),
             told.join(", ")
         )?;
-        // A bar is as long as the kind is large, but never too short to be seen.
+        // The length of a bar follows the number of objects, with a visible minimum.
         let length = (kind.total as f64 * 100.0 / most as f64).max(4.0);
         write!(
             out,
@@ -465,7 +465,7 @@ fn inventory_table(out: &mut String, rows: &[&InventoryRow]) -> fmt::Result {
     Ok(())
 }
 
-/// Whether something below is not as it should be: then the way to it is unfolded.
+/// Whether a node below has a problem, so that the path to it is unfolded.
 fn has_trouble(node: &TreeNode) -> bool {
     let own = node.status.is_some_and(|status| matches!(status, Status::Failed | Status::NotFound));
     own || node.children.iter().any(has_trouble)

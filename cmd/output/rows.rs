@@ -1,4 +1,4 @@
-//! What a table shows of each row of the library: its columns, and a cell for each.
+//! Columns of the library's rows, and a cell for each.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use flux_operator::k8s::kstatus::Status;
 use crate::output::kubectl_name;
 use crate::output::listing::{Cell, Column, Row};
 
-/// How many fields of a change stand in a table.
+/// Limit for a change's fields in a table.
 const FIELDS_IN_A_LINE: usize = 4;
 
-/// What kstatus says, in the words of a Ready condition.
+/// Maps kstatus to the status of a Ready condition.
 fn readiness(status: Status) -> &'static str {
     match status {
         Status::Current => "True",
@@ -166,7 +166,8 @@ impl Row for EventRow {
     }
 }
 
-/// An installation names every object on a line of its own, 2 kB in all: a table has the first lines, JSON and YAML have them all.
+/// Shortens a message for a table: an installation names every object on its own line, 2 kB in all. JSON and YAML have
+/// the whole message.
 fn in_short(message: &str) -> Cow<'_, str> {
     const SHOWN: usize = 3;
     let lines: Vec<&str> = message.lines().collect();
@@ -258,7 +259,7 @@ impl Row for HistoryRow {
     }
 }
 
-/// `sha256:7cf51a84` of a whole digest: enough to tell revisions of one list apart, as git shortens commits.
+/// Shortens a digest to `sha256:7cf51a84`, which is enough to tell revisions apart, as in git.
 fn short_digest(digest: &str) -> String {
     match digest.split_once(':') {
         Some((algorithm, hex)) if hex.len() > 8 => format!("{algorithm}:{}", hex.chars().take(8).collect::<String>()),
@@ -266,7 +267,7 @@ fn short_digest(digest: &str) -> String {
     }
 }
 
-/// A Go duration without the digits nobody reads: `1.338853207s` becomes `1.34s`.
+/// Rounds a Go duration: `1.338853207s` becomes `1.34s`.
 fn short_duration(text: &str) -> String {
     let Some(dot) = text.find('.') else { return text.to_owned() };
     let Some(unit) = text.get(dot + 1..).and_then(|t| t.find(|c: char| !c.is_ascii_digit())) else {
@@ -330,7 +331,7 @@ impl Row for StatsRow {
         Column::new("FAILING"),
         Column::new("SUSPENDED"),
         Column::new("STORAGE").rank(1),
-        // Behind those that flux and flux-operator have, so that scripts find these where they are there.
+        // After the columns that flux and flux-operator have, so that scripts find those in their place.
         Column::new("WAITING"),
         Column::wide("VERSION"),
     ];

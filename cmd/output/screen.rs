@@ -1,5 +1,4 @@
-//! One screen of labelled lines: a label once, marks before what is well or not, what is wider than the terminal wrapped below its
-//! own beginning.
+//! A screen of labelled lines: each label once, a mark for good or bad, and long texts wrapped below their own start.
 
 use anstyle::{AnsiColor, Reset};
 use unicode_width::UnicodeWidthStr;
@@ -11,9 +10,9 @@ use crate::output::wrap::wrapped;
 const LABEL: usize = 13;
 /// Width of the marks.
 const MARK: usize = 2;
-/// Lines of one text; `why` has them all.
+/// Limit for the lines of one text; `why` shows all.
 const LINES: usize = 6;
-/// A text is not wrapped to less than this behind its head.
+/// Minimum width of wrapped text after its head.
 const LEAST: usize = 12;
 
 pub struct Screen {
@@ -24,7 +23,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// `width` is that of the terminal; without one nothing is wrapped.
+    /// `width` is the terminal's; without one nothing is wrapped.
     pub fn new(width: Option<usize>, color: bool) -> Self {
         Screen { width, color, label: String::new(), text: String::new() }
     }
@@ -33,12 +32,12 @@ impl Screen {
         self.styled(label, ("", None), "", says);
     }
 
-    /// A line about something that is well, is not, or of which neither can be said.
+    /// Adds a line about something that is good, bad, or neither.
     pub fn marked(&mut self, label: &str, well: Option<bool>, says: &str) {
         self.headed(label, well, "", says);
     }
 
-    /// The same with a head, behind which the text is wrapped.
+    /// Like [`Screen::marked`], with a head before the wrapped text.
     pub fn headed(&mut self, label: &str, well: Option<bool>, head: &str, says: &str) {
         let mark = match well {
             Some(true) => ("✔ ", Some(AnsiColor::Green)),
@@ -48,12 +47,12 @@ impl Screen {
         self.styled(label, mark, head, says);
     }
 
-    /// Columns that are left behind a label and a mark; `None` for a pipe.
+    /// Returns the columns after a label and a mark; `None` for a pipe.
     pub fn room(&self) -> Option<usize> {
         self.width.map(|width| width.saturating_sub(LABEL + MARK))
     }
 
-    /// A line to copy: never wrapped.
+    /// Adds a line to copy, which is never wrapped.
     pub fn command(&mut self, label: &str, command: &str) {
         let label = self.label(label);
         self.text.push_str(&format!("{label}{}\n", clean(command)));
@@ -90,7 +89,7 @@ impl Screen {
         }
     }
 
-    /// The label, where it is another one than that of the line before.
+    /// Returns the label, or blanks if it equals the previous one.
     fn label(&mut self, label: &str) -> String {
         let shown = if self.label == label { "" } else { label };
         let padded = format!("{shown:LABEL$}");

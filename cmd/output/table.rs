@@ -1,9 +1,9 @@
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
-//! On a terminal that is too narrow revisions are shortened first; then gaps get narrower, columns are left out, the least
-//! important first and what tells objects apart last, and kinds are shortened. Messages are wrapped, below their row where nothing
-//! is left beside what is more important. Names are never cut: a few that take more than half of the terminal have lines of their own
-//! where the columns of all others would go for them. A pipe gets everything.
+//! On a narrow terminal revisions are shortened first. Then gaps get narrower, columns are omitted (the least important
+//! first, names last), and kinds are shortened. Messages are wrapped, and moved below their row if no space is left
+//! beside more important columns. Names are never truncated: a few names that take more than half of the terminal get
+//! their own lines if the columns of all others would be omitted for them. A pipe gets everything.
 
 use comfy_table::{Cell as TableCell, Color, ColumnConstraint, ContentArrangement, Table, Width};
 use jiff::Timestamp;
@@ -12,29 +12,29 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::listing::{Cell, Column};
 use crate::output::wrap::{cut, wrapped};
 
-/// Blanks between columns, as in kubectl, and where room is scarce.
+/// Blanks between columns, as in kubectl; fewer if space is scarce.
 const GAP: usize = 3;
 const NARROW_GAP: usize = 2;
-/// A kind is not cut below this.
+/// Minimum width of a kind.
 const LEAST_KIND: usize = 12;
-/// A message is not wrapped to less than this, but put below its row.
+/// Minimum width of a message; a narrower one is moved below its row.
 const LEAST_MESSAGE: usize = 14;
-/// Lines that a message may have in a table; the whole text is in `-o wide`, and in a pipe.
+/// Limit for the lines of a message in a table; the whole text is in `-o wide` and in a pipe.
 const MESSAGE_LINES: usize = 3;
-/// Blanks before a message that stands below its row.
+/// Blanks before a message below its row.
 const INDENT: usize = 2;
 
-/// How tables are drawn.
+/// Style of tables.
 #[derive(Clone, Copy, Debug)]
 pub struct TableStyle {
-    /// Columns of the terminal; `None` for a pipe, which is never cut.
+    /// Columns of the terminal; `None` for a pipe, which is never truncated.
     pub width: Option<usize>,
     pub headers: bool,
     pub color: bool,
     pub now: Timestamp,
 }
 
-/// The heading of a column, and how soon a narrow terminal goes without it (never at 0).
+/// The heading of a column, with its priority for omission (0: never).
 #[derive(Clone, Debug)]
 pub struct Heading {
     pub name: String,
@@ -53,34 +53,34 @@ impl From<&Column> for Heading {
     }
 }
 
-/// Draws a table page by page; later pages keep the columns of the first, wider only where their names are.
+/// Draws a table page by page. Later pages keep the columns of the first one, and get wider only for their names.
 pub struct TableWriter {
     style: TableStyle,
     headings: Vec<Heading>,
     layout: Option<Layout>,
-    /// Of each column so far.
+    /// Width of each column so far.
     widths: Vec<usize>,
     started: bool,
 }
 
-/// What a terminal has room for.
+/// The layout that fits the terminal.
 #[derive(Clone, Debug)]
 struct Layout {
-    /// Indices of the columns that are shown beside each other.
+    /// Indices of the columns shown side by side.
     shown: Vec<usize>,
     gap: usize,
     short_revisions: bool,
-    /// Columns of messages, and whether they stand below their row.
+    /// Columns of messages, and whether they are below their row.
     messages: Vec<usize>,
     below: bool,
     /// Columns of kinds.
     kinds: Vec<usize>,
-    /// The column of names, and how wide a name may be that stands in it.
+    /// The column of names, and the maximum width of a name in it.
     names: Option<(usize, usize)>,
 }
 
 impl Layout {
-    /// How many columns are shown, those below their row included.
+    /// Returns the number of shown columns, including those below the row.
     fn columns(&self) -> usize {
         self.shown.len() + if self.below { self.messages.len() } else { 0 }
     }
@@ -92,7 +92,7 @@ impl TableWriter {
         TableWriter { style, headings, layout: None, widths, started: false }
     }
 
-    /// The lines of one page, with the heading before the first.
+    /// Returns the lines of a page; the first page begins with the heading.
     pub fn page(&mut self, rows: &[Vec<Cell>]) -> String {
         let with_headers = self.style.headers && !self.started;
         self.started = true;
@@ -123,7 +123,7 @@ impl TableWriter {
         for (known, now) in self.widths.iter_mut().zip(&widths) {
             *known = (*known).max(*now);
         }
-        // A message is as wide as there is room beside what stands in this page, whatever it was before.
+        // A message gets the width that this page's other columns leave, regardless of earlier pages.
         for index in &layout.messages {
             if let (Some(known), Some(now)) = (self.widths.get_mut(*index), widths.get(*index)) {
                 *known = *now;
@@ -132,13 +132,13 @@ impl TableWriter {
         self.draw(&layout, with_headers, &texts, &long_names, &below)
     }
 
-    /// How wide each column is with the texts of a page.
+    /// Returns the width of each column for the texts of a page.
     fn page_widths(&self, texts: &[Vec<String>]) -> Vec<usize> {
         let widest = |index: usize| texts.iter().filter_map(|row| row.get(index)).map(|t| t.width()).max().unwrap_or(0);
         self.widths.iter().enumerate().map(|(index, known)| widest(index).max(*known)).collect()
     }
 
-    /// Decides what of the first page fits.
+    /// Chooses the layout for the first page.
     fn choose(&self, rows: &[Vec<Cell>], texts: &[Vec<String>]) -> Layout {
         let columns = 0..self.headings.len();
         let messages = columns.clone().filter(|i| has(rows, *i, |c| matches!(c, Cell::Message(_)))).collect();
@@ -163,7 +163,7 @@ impl TableWriter {
         }
         let all = Layout { short_revisions: true, ..all };
         let usual = self.fitted(rows, &short, width, all.clone());
-        // A few long names do not take the columns of all others.
+        // A few long names must not take the columns of all others.
         let names = self
             .headings
             .iter()
@@ -177,10 +177,10 @@ impl TableWriter {
         if with_lines_of_names.columns() > usual.columns() { with_lines_of_names } else { usual }
     }
 
-    /// Decides which columns fit beside each other.
+    /// Chooses the columns that fit side by side.
     fn fitted(&self, rows: &[Vec<Cell>], texts: &[Vec<String>], width: usize, all: Layout) -> Layout {
         let short = self.page_widths(texts);
-        // What a column needs at least: a message can be wrapped, a kind shortened.
+        // Minimum of a column: a message can be wrapped, a kind shortened.
         let message = message_share(width, all.messages.len());
         let needed: Vec<usize> = short
             .iter()
@@ -225,7 +225,7 @@ impl TableWriter {
         Layout { shown, gap, below, ..all }
     }
 
-    /// Gives kinds the room that the others leave.
+    /// Gives kinds the width that the others leave.
     fn fit_kinds(&self, layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
         let message = message_share(width, layout.messages.len());
         for index in layout.kinds.iter().filter(|index| layout.shown.contains(index)) {
@@ -262,12 +262,12 @@ impl TableWriter {
         table.set_content_arrangement(ContentArrangement::Disabled);
         if self.style.color {
             table.enforce_styling();
-            // Otherwise blanks would stand inside the colour, where they cannot be trimmed.
+            // Otherwise blanks would be inside the colour and could not be trimmed.
             table.style_text_only();
         } else {
             table.force_no_tty();
         }
-        // The name that stands before each line of the table, and what follows it.
+        // The name before each line of the table, and the text after it.
         let mut around: Vec<(Option<&String>, &str)> = vec![];
         if with_headers {
             table.add_row(layout.shown.iter().filter_map(|i| self.headings.get(*i)).map(|h| TableCell::new(&h.name)));
@@ -319,22 +319,22 @@ impl TableWriter {
     }
 }
 
-/// Whether some cell of a column is like that.
+/// Whether some cell of a column satisfies a predicate.
 fn has(rows: &[Vec<Cell>], column: usize, wanted: fn(&Cell) -> bool) -> bool {
     rows.iter().filter_map(|row| row.get(column)).any(wanted)
 }
 
-/// How wide some columns are beside each other.
+/// Returns the total width of some columns side by side.
 fn total(widths: &[usize], shown: &[usize], gap: usize) -> usize {
     shown.iter().filter_map(|index| widths.get(*index)).sum::<usize>() + gap * shown.len().saturating_sub(1)
 }
 
-/// What each of some messages is to have at least before columns are left out.
+/// Returns the minimum width of each message before columns are omitted.
 fn message_share(width: usize, messages: usize) -> usize {
     ((width / 4).max(20) / messages.max(1)).max(LEAST_MESSAGE)
 }
 
-/// Takes names that are too wide for their column out of it.
+/// Moves names that are too wide for their column out of it.
 fn take_long_names(names: Option<(usize, usize)>, texts: &mut [Vec<String>]) -> Vec<Option<String>> {
     let take = |row: &mut Vec<String>| {
         let (index, widest) = names?;
@@ -351,13 +351,13 @@ fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
     }
 }
 
-/// Wraps messages into the room that the others leave.
+/// Wraps messages to the width that the others leave.
 fn fit_messages(layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
     let shown: Vec<usize> = layout.messages.iter().copied().filter(|i| layout.shown.contains(i)).collect();
     let others = layout.shown.iter().filter(|index| !shown.contains(index)).filter_map(|index| widths.get(*index));
     let taken = others.sum::<usize>() + layout.gap * layout.shown.len().saturating_sub(1);
     let mut left = width.saturating_sub(taken);
-    // Those that need the least are given it first, and what they leave is the others'.
+    // Messages with the smallest need go first, and the rest goes to the others.
     let mut by_need = shown.clone();
     by_need.sort_by_key(|index| widths.get(*index).copied().unwrap_or(0));
     for (position, index) in by_need.iter().enumerate() {
@@ -371,7 +371,7 @@ fn fit_messages(layout: &Layout, width: usize, widths: &mut [usize], texts: &mut
     }
 }
 
-/// The messages of a row as lines of their own.
+/// Formats the messages of a row as separate lines.
 fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
     let mut text = String::new();
     for message in messages.iter().filter_map(|index| row.get(*index)).filter(|text| *text != "<none>") {
@@ -382,7 +382,7 @@ fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
     text
 }
 
-/// Words that mean well or badly wherever they stand; the word itself says it, colour only helps the eye.
+/// Returns the colour of a word that is good or bad wherever it occurs; the colour only supports the word.
 fn color_of(heading: &str, text: &str) -> Option<Color> {
     match text {
         "0" => None,
@@ -395,8 +395,8 @@ fn color_of(heading: &str, text: &str) -> Option<Color> {
     }
 }
 
-/// Text of others without what a terminal would obey: control characters and direction marks go, line ends and tabs become
-/// blanks.
+/// Removes from foreign text what a terminal would obey: control characters and direction marks. Line ends and tabs
+/// become blanks.
 pub fn clean(text: &str) -> String {
     // Nearly every text is plain, and a list has thousands.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -409,7 +409,7 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// `main@sha1:0123abcd` of a whole revision: digests keep eight digits.
+/// Shortens a revision to `main@sha1:0123abcd`: digests keep eight digits.
 pub fn short_revision(revision: &str) -> String {
     let Some((before, digest)) = revision
         .rsplit_once("sha1:")
@@ -425,12 +425,12 @@ pub fn short_revision(revision: &str) -> String {
     }
 }
 
-/// Columns of the terminal behind stdout; 80 when it does not say, or says 0.
+/// Returns the columns of stdout's terminal; 80 if it does not tell, or tells 0.
 pub fn terminal_width() -> usize {
     columns_of(&Table::new()).max(20)
 }
 
-/// Columns of the terminal that a table would be drawn on; 80 when it does not say, or says 0.
+/// Returns the columns of a table's terminal; 80 if it does not tell, or tells 0.
 pub fn columns_of(table: &Table) -> usize {
     table.width().filter(|columns| *columns > 0).map_or(80, usize::from)
 }
@@ -518,7 +518,7 @@ mod tests {
             ""
         );
         assert_eq!(drawn(Some(64), &rows), expected);
-        // Where everything fits, and in a pipe, it stands in its row.
+        // With enough space, and in a pipe, it is in its row.
         for width in [Some(200), None] {
             assert!(drawn(width, &rows).contains(&format!("{long}   True    v2 ")));
         }
@@ -529,10 +529,10 @@ mod tests {
         let text = draw(&[row("podinfo"), row(&long)]);
         let aligned = format!("{:12}{long}\napps        {:10}False   1m\n", "", "");
         assert!(text.ends_with(&aligned), "{text}");
-        // Beside the columns before it there need not be room.
+        // There may be no space beside the columns before it.
         let longer = "n".repeat(75);
         assert!(draw(&[row("podinfo"), row(&longer)]).contains(&format!("\n     {longer}\napps ")));
-        // Where nearly all are long they would only be harder to read.
+        // If nearly all names are long, separate lines would only be harder to read.
         assert!(draw(&[row(&long), row(&long)]).lines().all(|line| line.contains("NAME") || line.contains(&long)));
     }
 

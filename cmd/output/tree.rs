@@ -1,4 +1,4 @@
-//! Trees of objects, drawn.
+//! Draws trees of objects.
 
 use anstyle::{AnsiColor, Style};
 use flux_operator::inspect::tree::TreeNode;
@@ -8,11 +8,11 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::table::clean;
 use crate::output::wrap::cut;
 
-/// What is said beside a name has at least so many columns, or a line of its own.
+/// Minimum width of the text beside a name; a narrower one gets its own line.
 const LEAST: usize = 16;
 
-/// Draws a tree, with the status behind the name where it is worth a word. At `width` a message is cut, and a name goes on below its
-/// kind and namespace.
+/// Draws a tree, with the status after the name where it matters. At `width` messages are truncated, and long names
+/// continue below their kind and namespace.
 pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {
     let mut text = String::new();
     add(tree, "", "", &mut |node, head, below| {
@@ -26,7 +26,7 @@ pub fn drawn(tree: &TreeNode, width: Option<usize>, color: bool) -> String {
     text
 }
 
-/// Calls for each node with what stands before its name, and before what is below that.
+/// Calls `each` for every node with the prefix of its name and of the lines below.
 fn add(node: &TreeNode, head: &str, indent: &str, each: &mut impl FnMut(&TreeNode, &str, &str)) {
     let below = if node.children.is_empty() { "    " } else { "│   " };
     each(node, head, &format!("{indent}{below}"));

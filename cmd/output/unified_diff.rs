@@ -1,8 +1,8 @@
-//! Two texts line by line, as `diff -u` and `git diff` show them.
+//! Compares two texts line by line, in the format of `diff -u` and `git diff`.
 
 use diffy::{DiffOptions, PatchFormatter};
 
-/// Returns the unified diff of two texts with three lines around each change, under these two names; empty where they are equal.
+/// Returns the unified diff of two texts under two names, with three lines of context; empty if they are equal.
 pub fn unified_diff(before: &str, after: &str, from: &str, to: &str) -> String {
     if before == after {
         return String::new();

@@ -1,9 +1,9 @@
-//! Text in lines that fit.
+//! Wraps text.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Breaks a text between words into lines of a width; a word that is longer is broken where the line ends. What does not fit
-/// in so many lines is cut, with an ellipsis.
+/// Wraps a text between words to a width; a longer word is split at the end of the line. Lines beyond the limit are
+/// cut, with an ellipsis.
 pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines: Vec<String> = vec![];
@@ -31,14 +31,14 @@ pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            // Full, so that the ellipsis stands for what follows.
+            // Fill the line, so that the ellipsis stands for the rest.
             *last = cut(&format!("{last} …………"), (last.width() + 2).min(width));
         }
     }
     lines
 }
 
-/// Cuts to a display width, with an ellipsis where something is missing.
+/// Truncates to a display width, with an ellipsis if something is missing.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

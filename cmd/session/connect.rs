@@ -1,4 +1,4 @@
-//! From flags and environment to a cluster, and from its failures to the words and exit codes of the command line.
+//! Connects by flags and environment, and converts failures to the messages and exit codes of the command line.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use crate::session::rehearsal;
 
 use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment};
 
-/// Prepares access to the cluster that the flags, the environment and the kubeconfig name; `context` is the name of its context
-/// there, `None` the current one. Nothing is dialled yet.
+/// Prepares access to the cluster that flags, environment and kubeconfig select; `context` is the name of a context,
+/// `None` the current one. Opens no connection.
 pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, CliError> {
     let flags = shell.global();
     if flags.insecure_skip_tls_verify {
@@ -24,7 +24,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
     if flags.token.is_some() && shell.stderr_is_terminal() {
         shell.warn("other users of this machine can see --token; a kubeconfig with tokenFile hides it");
     }
-    // No single call may outlast the whole command.
+    // A single call must not exceed the limit of the whole command.
     let limit = flags.request_timeout.0;
     let options = ConnectOptions {
         kubeconfig: kubeconfig(flags),
@@ -41,7 +41,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         search_path: std::env::var_os(environment::PATH),
         plugin_terminal: PluginTerminal {
             stdin: std::io::stdin().is_terminal(),
-            // A code that has to be entered elsewhere is of use while the plugin runs, also to who reads a log.
+            // A code to enter elsewhere matters while the plugin runs, also to a reader of a log.
             stderr: shell.stderr_is_terminal() || !shell.has_structured_errors(),
         },
     };
@@ -52,7 +52,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
     }
 }
 
-/// Says what failed, why, and what to do next, with the exit code of its category.
+/// Reports what failed, why, and what to do next, with the exit code of its category.
 pub fn cli_error(error: &ClusterError) -> CliError {
     let exit = match error.category() {
         Category::Failed => Exit::Failed,
@@ -69,7 +69,7 @@ pub fn cli_error(error: &ClusterError) -> CliError {
     hints::of_cluster(&error.reason).into_iter().fold(told, CliError::hint)
 }
 
-/// Where the kubeconfig is: the flag, else the list in the environment, else the usual file.
+/// Returns the source of the kubeconfig: the flag, or else the list in the environment, or else the default file.
 pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
     if let Some(path) = &flags.kubeconfig {
         return KubeconfigSource::File(path.clone());
@@ -83,14 +83,15 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
     KubeconfigSource::List(std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect())
 }
 
-/// The namespace of the chosen context, for commands that use no cluster; a kubeconfig that cannot be used counts as none.
+/// Returns the namespace of the selected context, for commands without a cluster; an unusable kubeconfig counts as
+/// none.
 pub fn context_namespace(shell: &Shell) -> Option<String> {
     let flags = shell.global();
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags)).ok()?;
     flux_operator::cluster::kubeconfig::namespace(config, flags.context.as_deref())
 }
 
-/// The contexts there are to choose from; none when the kubeconfig cannot be used.
+/// Returns the available contexts; empty if the kubeconfig is unusable.
 pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
     let config = flux_operator::cluster::kubeconfig::read(&kubeconfig(flags));
     config.map(|config| flux_operator::cluster::kubeconfig::contexts(&config)).unwrap_or_default()
@@ -117,7 +118,7 @@ fn in_cluster() -> Option<InCluster> {
     Some(InCluster::new(host, environment::text(environment::SERVICE_PORT)?))
 }
 
-/// A pause without a word would look like a hang.
+/// Reports retries, because a silent pause would look like a hang.
 fn observer(quiet: bool) -> Option<RetryObserver> {
     let say = |retry: &Retry| {
         // A closed stderr must not turn a finished command into a failure.

@@ -1,4 +1,4 @@
-//! Manifests at the edge: where they come from, and how their problems are told.
+//! Manifests from files and standard input, and the report of their problems.
 
 use flux_operator::format::nearest::nearest;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
 
 const INSTANCE: &str = "the FluxInstance";
 
-/// Tells the problems of a manifest one by one, below what was attempted.
+/// Returns the error for the problems of a manifest, one by one below what was attempted.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
     match error.problems() {
         [] => CliError::usage(attempted).caused_by(error),
@@ -26,12 +26,12 @@ pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
     }
 }
 
-/// Reads the one FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
+/// Reads the only FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
 pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<Manifest, CliError> {
     read_instance_for(filename, None, shell).await
 }
 
-/// Reads like [`read_instance`], for a cluster whose context may have a namespace of its own.
+/// Like [`read_instance`], for a cluster whose context may have a namespace of its own.
 pub async fn read_instance_for(
     filename: &Path,
     context_namespace: Option<&str>,
@@ -41,7 +41,7 @@ pub async fn read_instance_for(
     instance_of(&text, &name_of_input(filename), context_namespace, shell)
 }
 
-/// Reads like [`read_instance_for`], from an address as well.
+/// Like [`read_instance_for`], also from a URL.
 pub async fn read_instance_at(
     source: &Path,
     context_namespace: Option<&str>,
@@ -60,7 +60,7 @@ pub async fn read_instance_at(
     instance_of(&text, source, context_namespace, shell)
 }
 
-/// Reads the Secrets of a file, or of standard input for `-`; those without a namespace get this one.
+/// Reads the Secrets of a file, or of standard input for `-`; those without a namespace get `namespace`.
 pub async fn read_secrets(filename: &Path, namespace: &str, shell: &Shell) -> Result<Vec<Value>, CliError> {
     let what = name_of_input(filename);
     let failed = || CliError::usage(format!("cannot read Secrets from {what}"));
@@ -82,14 +82,14 @@ pub async fn read_secrets(filename: &Path, namespace: &str, shell: &Shell) -> Re
     Ok(secrets)
 }
 
-/// The address that stands in place of a file.
+/// Returns the URL given in place of a file.
 fn address(source: &Path) -> Option<&str> {
     source.to_str().filter(|source| source.starts_with("https://") || source.starts_with("http://"))
 }
 
 fn instance_of(text: &str, what: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
     let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
-    // What the manifest says wins over what is usual.
+    // The manifest's namespace takes precedence over the configured one.
     let usual = shell.global().usual_namespace.as_deref();
     if let Some(own) = usual.or(context_namespace) {
         namespace.default = own.to_owned();
@@ -111,7 +111,7 @@ fn refused(error: &ManifestError, what: &str) -> CliError {
     }
 }
 
-/// The text of a file that is to hold `content`, or of standard input for `-`.
+/// Reads the text of a file with `content`, or of standard input for `-`.
 pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Result<String, CliError> {
     let what = name_of_input(path);
     let failed =

@@ -1,4 +1,4 @@
-//! Where a read command reads from: a cluster, or a dump named by `--from`.
+//! The source of a read command: a cluster, or a dump given by `--from`.
 
 use flux_operator::format::nearest::nearest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,14 +26,14 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::{CliError, Exit, Shell, is_stdin};
 
-/// The way out where the API server does not serve what was asked for.
+/// Advice if the API server does not serve the requested kind.
 pub const INSTALL_HINT: &str =
     "install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context";
 
 const SOURCE: &str = "Source options";
-/// Deadline of a read, unless `--timeout` says otherwise.
+/// Default deadline of a read; `--timeout` overrides it.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-/// So many objects are taken apart before a thread has begun.
+/// This many objects are dropped faster than a thread starts.
 const A_FEW: usize = 100;
 
 #[derive(clap::Args, Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct FromArgs {
     pub from: Option<PathBuf>,
 }
 
-/// Which namespaces and objects a list covers.
+/// The namespaces and objects of a list.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ScopeArgs {
     /// List objects of all namespaces
@@ -66,14 +66,14 @@ pub enum Source<'a> {
     Dump(Box<Snapshot>, Option<String>),
 }
 
-/// A view, and what could not be read for it.
+/// A view with the failed reads.
 pub struct Viewed<T> {
     pub value: T,
     pub refusals: Vec<ClusterError>,
 }
 
 impl<T> Viewed<T> {
-    /// What was seen, unless that is nothing because something could not be read.
+    /// Returns the view, unless it is empty because something could not be read.
     pub fn unless_blind(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<Self, CliError> {
         if is_empty(&self.value) && !self.refusals.is_empty() {
             return Err(cli_error(&self.refusals.swap_remove(0)));
@@ -81,26 +81,27 @@ impl<T> Viewed<T> {
         Ok(self)
     }
 
-    /// The value, unless it is empty because something could not be read.
+    /// Returns the value, unless it is empty because something could not be read.
     pub fn or_refusal(self, is_empty: impl FnOnce(&T) -> bool) -> Result<T, CliError> {
         self.unless_blind(is_empty).map(|viewed| viewed.value)
     }
 
-    /// The value, after a warning of everything that could not be read for it.
+    /// Returns the value after a warning for every failed read.
     pub fn with_warnings(self, shell: &Shell) -> T {
         warn_of_refusals(shell, &self.refusals);
         self.value
     }
 }
 
-/// Says what a view lacks because it could not be read.
+/// Warns of the parts that a view lacks because they could not be read.
 pub fn warn_of_refusals<'a>(shell: &Shell, refusals: impl IntoIterator<Item = &'a ClusterError>) {
     for reason in reasons(refusals.into_iter().map(|refusal| &refusal.reason)) {
         shell.warn(&format!("not everything could be looked at: {reason}"));
     }
 }
 
-/// The reasons, each once; what one user may not do to several kinds in one place is one reason that names them.
+/// Returns the distinct reasons; if a user lacks the same right on several kinds in one place, one reason names them
+/// all.
 fn reasons<'a>(refused: impl Iterator<Item = &'a Reason>) -> BTreeSet<String> {
     let mut others = BTreeSet::new();
     let mut denied: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
@@ -132,10 +133,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Opens a source to say how the cluster is.
+    /// Opens a source for judging the state of a cluster.
     ///
     /// # Errors
-    /// Usage, when files are given that no cluster has written: nothing fails there, and nothing is ready.
+    /// Usage, if the files never came from a cluster, because in such files nothing fails and nothing is ready.
     pub async fn open_to_judge(shell: &'a Shell, from: &FromArgs) -> Result<Self, CliError> {
         let source = Source::open(shell, from).await?;
         let (Source::Dump(snapshot, _), Some(path)) = (&source, &from.from) else { return Ok(source) };
@@ -151,7 +152,8 @@ impl<'a> Source<'a> {
             .hint("`flux-operator bundle` makes a dump of a cluster"))
     }
 
-    /// The namespace of the flag, else of the context, else the usual one. A dump without the flag stands for all (`None`).
+    /// Returns the namespace of the flag, or else of the context, or else `usual`; `None` for all, as in a dump without
+    /// the flag.
     pub fn namespace(&self, usual: &str) -> Option<String> {
         match self {
             Source::Cluster(session) => Some(session.namespace_or(usual)),
@@ -159,7 +161,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Like [`Source::namespace`] for FluxInstances; a dump's first instance says where else.
+    /// Like [`Source::namespace`] for FluxInstances; without a flag, a dump uses the namespace of its first instance.
     pub fn instance_namespace(&self) -> String {
         match self {
             Source::Dump(snapshot, None) => {
@@ -170,7 +172,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The namespace of a command about a kind; `None`: the kind has none, or all of a dump.
+    /// Returns the namespace of a command for a kind; `None` if the kind is cluster-scoped, or for a whole dump.
     pub fn namespace_of(&self, resource: &ResourceType) -> Option<String> {
         match resource.namespaced {
             false => None,
@@ -179,7 +181,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What "now" is: the clock, or for a dump about when it was written.
+    /// Returns the current time, or for a dump the approximate time when it was written.
     pub fn now(&self) -> Timestamp {
         match self {
             Source::Cluster(..) => Timestamp::now(),
@@ -187,7 +189,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The context or file, for messages.
+    /// Names the context or file in messages.
     pub fn place(&self) -> String {
         match self {
             Source::Cluster(session) => session.cluster.endpoint.place(),
@@ -195,7 +197,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Where the next command has to go; a dump is of no cluster.
+    /// Returns the flags for the next command; a dump has none.
     pub fn whereto(&self) -> Whereto {
         match self {
             Source::Cluster(session) => session.whereto(),
@@ -210,7 +212,8 @@ impl<'a> Source<'a> {
             Source::Cluster(session) => {
                 let Collected { value, refusals, snapshot } =
                     within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
-                // To take thousands of objects apart takes a while, and nobody has to wait for it; a few are gone before a thread begins.
+                // Dropping thousands of objects takes time that the user need not wait for; a few are dropped faster
+                // than a thread starts.
                 if snapshot.count() > A_FEW {
                     std::thread::spawn(move || drop(snapshot));
                 }
@@ -219,10 +222,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// One object of a kind by name.
+    /// Returns an object of a kind by name.
     ///
     /// # Errors
-    /// Not found, with the nearest name or the namespace where an object of that name is; denied; unreachable.
+    /// Not found, with the nearest name or the namespace of an object with that name; denied; unreachable.
     pub async fn object(
         &self,
         shell: &Shell,
@@ -237,16 +240,16 @@ impl<'a> Source<'a> {
         Err(self.not_found(shell, resource, namespace, name).await)
     }
 
-    /// Reads the object that words name, of any kind that is known, served or in the dump.
+    /// Returns the object of some words, of any known or served kind, or any kind in the dump.
     ///
     /// # Errors
-    /// There is no such kind or object; then with the nearest ones as hints.
+    /// The kind or object does not exist; the nearest ones are hints.
     pub async fn named_object(&self, shell: &Shell, kind: &str, name: &str) -> Result<Value, CliError> {
         let resource = self.kind(kind).await?;
         self.object(shell, &resource, self.namespace_of(&resource).as_deref(), name).await
     }
 
-    /// The kind that a word means, here or in the cluster.
+    /// Returns the kind for a word, from the tables or from the cluster.
     pub async fn kind(&self, word: &str) -> Result<ResourceType, CliError> {
         match (kinds::find_resource_type(word), &self) {
             (Some(resource), _) => Ok(resource),
@@ -268,7 +271,7 @@ impl<'a> Source<'a> {
         self.view(shell, list).await?.or_refusal(Vec::is_empty)
     }
 
-    /// The error for an object that is not there, with every hint that can be had in one list.
+    /// Returns the error for a missing object, with all available hints in one list.
     pub async fn not_found(
         &self,
         shell: &Shell,
@@ -329,7 +332,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The first names of a namespace, in order.
+/// Returns the first names in a namespace, in order.
 fn names_of(names: &[(Option<String>, String)], namespace: Option<&str>) -> String {
     let here = names.iter().filter(|(place, _)| namespace.is_none() || place.as_deref() == namespace);
     let mut here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
@@ -338,7 +341,8 @@ fn names_of(names: &[(Option<String>, String)], namespace: Option<&str>) -> Stri
     here.join(", ")
 }
 
-/// The way out where the API server does not serve a kind: some come with the operator, some with a component.
+/// Returns the advice for a kind that the API server does not serve: some come with the operator, some with a
+/// component.
 pub fn install_hint(resource: &ResourceType) -> String {
     let component = match (&*resource.group, &*resource.kind) {
         (GROUP, "FluxInstance") => return INSTALL_HINT.to_owned(),
@@ -356,7 +360,7 @@ pub fn install_hint(resource: &ResourceType) -> String {
 
 fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {
     match (snapshot.is_dump(), namespace) {
-        // A dump without `-n` is searched whole.
+        // Without `-n` the whole dump is searched.
         (true, None) if resource.namespaced => {
             snapshot.list(resource, None).into_iter().find(|o| fields::name(o) == name).cloned()
         }
@@ -364,12 +368,12 @@ fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, n
     }
 }
 
-/// The kind of FluxInstance.
+/// Returns the resource type of FluxInstance.
 pub fn instance_type() -> ResourceType {
     flux_operator::api::kinds::INSTANCE
 }
 
-/// Ends a read that takes longer than `--timeout`, or a minute.
+/// Ends a read after `--timeout`, or a minute.
 pub async fn within<T>(shell: &Shell, read: impl Future<Output = T>) -> Result<T, CliError> {
     let limit = shell.global().timeout.map_or(READ_TIMEOUT, |t| t.0);
     tokio::time::timeout(limit, shell.while_waiting("answer", read)).await.map_err(|_| {
@@ -385,10 +389,10 @@ async fn read_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
     read_dump_with(path, shell, from_dump::read, |stdin| from_dump::read_stream(stdin, "standard input")).await
 }
 
-/// A dump with the values of its Secrets, to be taken out.
+/// Reads a dump with the values of its Secrets, which the caller removes.
 ///
 /// # Errors
-/// Failed, when it cannot be read; usage, when stdin is a terminal or the dump is of several clusters.
+/// Failed, if it cannot be read; usage, if stdin is a terminal or the dump is of several clusters.
 pub async fn read_whole_dump(path: &Path, shell: &Shell) -> Result<Snapshot, CliError> {
     read_dump_with(path, shell, from_dump::read_whole, |stdin| from_dump::read_whole_stream(stdin, "standard input"))
         .await
@@ -432,16 +436,16 @@ async fn read_dump_with(
     Ok(snapshot)
 }
 
-/// What the words after a verb name.
+/// The meaning of the words after a verb.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named<'a> {
     /// Every object of these kinds.
     Kinds(Vec<&'a str>),
-    /// Objects by kind and name, each once.
+    /// Objects by kind and name, without duplicates.
     Objects(Vec<(&'a str, &'a str)>),
 }
 
-/// What `KIND`, `KIND NAME…` or `KIND/NAME…` name; a KIND before names may be several with commas.
+/// Parses `KIND`, `KIND NAME…` or `KIND/NAME…`; a KIND before names may be several, separated by commas.
 ///
 /// # Errors
 /// Usage.
@@ -472,10 +476,10 @@ pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
     Ok(Named::Objects(objects))
 }
 
-/// What `KIND NAME…` or `KIND/NAME…` name.
+/// Parses `KIND NAME…` or `KIND/NAME…`.
 ///
 /// # Errors
-/// Usage: also for a kind without a name.
+/// Usage, also for a kind without a name.
 pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
     match named(words)? {
         Named::Objects(objects) => Ok(objects),
@@ -483,22 +487,23 @@ pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
     }
 }
 
-/// What some of several names lack, while the others are shown.
+/// Errors about some of several names, while the others are shown.
 pub struct Lacking {
     is_one: bool,
     errors: Vec<CliError>,
 }
 
 impl Lacking {
-    /// So many names are given.
+    /// Starts with the number of given names.
     pub fn of(names: usize) -> Self {
         Lacking { is_one: names == 1, errors: vec![] }
     }
 
-    /// What there is for one of the names. That it is not there is kept for [`Lacking::told`] where others are named.
+    /// Returns the result for one of the names. If it is missing and others are named, the error is kept for
+    /// [`Lacking::told`].
     ///
     /// # Errors
-    /// Whatever else is wrong.
+    /// Any other error.
     pub fn found<T>(&mut self, found: Result<T, CliError>) -> Result<Option<T>, CliError> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -510,20 +515,20 @@ impl Lacking {
         }
     }
 
-    /// Adds what is wrong with names of which something was found.
+    /// Adds errors about names with a partial result.
     pub fn add(&mut self, errors: impl IntoIterator<Item = CliError>) {
         self.errors.extend(errors);
     }
 
-    /// Warns of what each name lacks.
+    /// Warns of each kept error.
     pub fn warn(&self, shell: &Shell) {
         self.errors.iter().for_each(|error| shell.warn(error.message()));
     }
 
-    /// Tells what each name lacks.
+    /// Reports each kept error.
     ///
     /// # Errors
-    /// The last of them; the ending of the command when nothing is missing.
+    /// The last of them; otherwise the result of the command.
     pub fn told(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
         let Some(last) = self.errors.pop() else { return Ok(exit) };
         for error in &self.errors {
@@ -533,7 +538,7 @@ impl Lacking {
     }
 }
 
-/// The object that one word (`KIND/NAME`) or two (`KIND NAME`) name.
+/// Parses an object in one word (`KIND/NAME`) or two (`KIND NAME`).
 ///
 /// # Errors
 /// Usage.
@@ -551,7 +556,7 @@ pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
     }
 }
 
-/// A kind that no table knows, by the objects a dump has of it.
+/// Finds an unknown kind by its objects in a dump.
 fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
     let found = snapshot.all().find(|o| {
         let kind = fields::kind(o);

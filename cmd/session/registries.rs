@@ -1,4 +1,4 @@
-//! Registries as the command line reaches them: docker's credentials, the proxy variables, and the flags for both.
+//! Access to registries from the command line: docker's credentials, the proxy variables, and the flags for both.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -42,12 +42,12 @@ impl RegistryArgs {
         self.access(shell).await.map(Registries::new)
     }
 
-    /// How servers are reached.
+    /// Returns the settings for access to servers.
     pub async fn access(&self, shell: &Shell) -> Result<Access, CliError> {
         let search_path = std::env::var_os(environment::PATH);
         let mut access = Access::new(RegistryCredentials::DockerFiles { paths: docker_config_files(), search_path });
         access.proxy = environment::proxy();
-        // What is for all registries first: the settings of one begin with it.
+        // Settings for all registries first: those of a single registry start from them.
         for of_one in [false, true] {
             let is_due = |argument: &str| split(argument).0.is_some() == of_one;
             for argument in self.registry_ca.iter().filter(|argument| is_due(argument)) {
@@ -99,7 +99,7 @@ async fn read_text(path: &Path, shell: &Shell) -> Result<String, CliError> {
     text.map_err(|_| CliError::failed(format!("cannot read {}", path.display())).cause("it is not text in UTF-8"))
 }
 
-/// Docker's file, else Podman's: the first that exists counts.
+/// Docker's file, then Podman's; the first existing one counts.
 fn docker_config_files() -> Vec<PathBuf> {
     let variable = environment::path;
     if let Some(folder) = variable(environment::DOCKER_CONFIG) {
@@ -113,11 +113,11 @@ fn docker_config_files() -> Vec<PathBuf> {
     in_home.into_iter().chain(of_podman.into_iter().flatten()).collect()
 }
 
-/// Longest read of a registry unless `--timeout` says otherwise. What is written may be large, and has a limit for
-/// silence only.
+/// Default limit for reading a registry; `--timeout` overrides it. Writes may be large, so only silence is limited.
 pub const READ_LIMIT: Option<Duration> = Some(fetch::TIME_LIMIT);
 
-/// What a registry answers; a person is told whom is waited for. `attempted` is what fails when the time is up.
+/// Waits for the answer of a registry, and tells the user what it waits for. `attempted` describes the operation in the
+/// error when the time is up.
 pub async fn answer_of<T>(
     repository: &Repository,
     shell: &Shell,
@@ -128,7 +128,7 @@ pub async fn answer_of<T>(
     in_time(shell, &format!("the registry {}", repository.registry()), attempted, usual, answer).await
 }
 
-/// The same of several registries, or of one that is only begun to be named.
+/// Like [`answer_of`], for several registries, or an unnamed one.
 pub async fn in_time<T>(
     shell: &Shell,
     whom: &str,
@@ -142,7 +142,7 @@ pub async fn in_time<T>(
     tokio::time::timeout_at(deadline.instant(), answer).await.unwrap_or_else(late)
 }
 
-/// Says why a registry did not do what was asked, with the exit code of its category and the next step.
+/// Reports why a registry operation failed, with the exit code of its category and the next step.
 pub fn registry_error(error: &OciError) -> CliError {
     with_next_step(CliError::new(exit_of(&error.reason), error.to_string()).caused_by(&error.reason), &error.reason)
 }
@@ -167,17 +167,17 @@ fn with_next_step(error: CliError, reason: &Reason) -> CliError {
     }
 }
 
-/// The artifact that instances name by default. The embedded distribution has the same content.
+/// The default artifact of instances. The embedded distribution has the same content.
 const DEFAULT_ARTIFACT: &str = "ghcr.io/controlplaneio-fluxcd/flux-operator-manifests";
 
-/// Whether the embedded distribution may stand for an artifact that cannot be pulled. It may not for one with a digest, which
-/// names certain bytes.
+/// Whether the embedded distribution may replace an artifact that cannot be pulled. It may not for a digest, which
+/// means exact bytes.
 pub fn is_default_artifact(artifact: &str) -> bool {
     let reference = artifact.parse::<Reference>().ok().filter(|reference| reference.digest().is_none());
     reference.is_some_and(|reference| reference.repository.to_string() == DEFAULT_ARTIFACT)
 }
 
-/// Where the manifests of Flux come from.
+/// The source of the Flux manifests.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct SourceArgs {
     /// Flux manifests to use instead of the embedded ones: a folder, an
@@ -210,12 +210,12 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether anything says how manifests are to be got.
+    /// Whether any of the flags is set.
     pub fn is_given(&self) -> bool {
         self.distribution.is_some() || self.no_cache || self.verify_key.is_some()
     }
 
-    /// Gets the distribution: what the flag says, else the artifact an instance names, else the embedded one.
+    /// Opens the distribution: that of the flag, or else the instance's artifact, or else the embedded one.
     pub async fn open(&self, shell: &Shell, artifact: Option<&str>) -> Result<Distribution, CliError> {
         let artifact = artifact.filter(|artifact| !artifact.is_empty());
         let text = self.distribution.as_deref().or(artifact);
@@ -229,7 +229,7 @@ impl SourceArgs {
                 let mut input = stdin.lock();
                 let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
                 if fetch::is_head_of_packed(&head) {
-                    // It may hold images of a gigabyte, and is read here and there.
+                    // It may contain images of a gigabyte and is read at random positions.
                     let error = unusable().cause("a file of `distribution pack` cannot be read as it comes");
                     return Err(error.hint("give it as a file: --distribution FILE"));
                 }
@@ -251,7 +251,7 @@ impl SourceArgs {
         let fetcher = self.fetcher(shell).await?;
         let distribution = match &source {
             Source::Artifact(reference) => {
-                // The deadline of the command is the one that counts.
+                // Only the deadline of the command counts.
                 let fetch = async { fetcher.fetch_within(&source, Duration::MAX).await.map_err(|e| fetch_error(&e)) };
                 let attempted = format!("get the distribution from {source}");
                 answer_of(&reference.repository, shell, &attempted, READ_LIMIT, fetch).await?
@@ -269,7 +269,7 @@ impl SourceArgs {
         Ok(distribution)
     }
 
-    /// What the flag says, for a command that only reads: nothing is pulled unless it is named.
+    /// Opens the distribution of the flag for a command that only reads: nothing is pulled unless it is named.
     pub async fn open_named(&self, shell: &Shell) -> Result<Option<Distribution>, CliError> {
         match &self.distribution {
             Some(_) => self.open(shell, None).await.map(Some),
@@ -280,7 +280,7 @@ impl SourceArgs {
         }
     }
 
-    /// The artifact an instance was built from last, where it is cached; a read opens no connection for it.
+    /// Opens the last artifact of an instance from the cache; a read opens no connection for it.
     pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
         let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
         let cache = environment::cache_folder()
@@ -300,7 +300,7 @@ impl SourceArgs {
     }
 }
 
-/// The public key in a file, where one is named.
+/// Reads the public key of a file, if one is named.
 pub async fn read_key(path: Option<&Path>, shell: &Shell) -> Result<Option<PublicKey>, CliError> {
     let Some(path) = path else { return Ok(None) };
     let bytes = read(path, shell).await?;
@@ -323,7 +323,7 @@ pub fn exit_of_fetch(error: &FetchError) -> Exit {
     }
 }
 
-/// Adds what can be done about a distribution that cannot be had.
+/// Adds advice to the error for a distribution that cannot be fetched.
 pub fn with_fetch_hint(told: CliError, error: &FetchError) -> CliError {
     match &error.reason {
         FetchReason::Oci(oci) => with_next_step(told, &oci.reason),

@@ -1,4 +1,4 @@
-//! Objects as a command line names them, and as messages and further command lines do.
+//! Objects as given on the command line, and their form in messages and further command lines.
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::kinds::{self, FluxKind};
@@ -6,18 +6,18 @@ use flux_operator::api::well_known::GROUP;
 use flux_operator::k8s::ObjectId;
 use serde_json::Value;
 
-/// One object a person named.
+/// An object given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     pub kind: &'static FluxKind,
     pub name: String,
 }
 
-/// What a person asked for.
+/// The user's selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Objects(Vec<Named>),
-    /// Whatever there is.
+    /// All existing objects.
     Kinds {
         kinds: Vec<&'static FluxKind>,
         selector: Option<String>,
@@ -34,7 +34,7 @@ impl Wanted {
     }
 }
 
-/// One object and how it is called.
+/// An object with its kind.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub kind: &'static FluxKind,
@@ -49,23 +49,23 @@ impl Target {
         Target { kind: instance_kind(), namespace: instance.namespace_or_default().to_owned(), name }
     }
 
-    /// The object at the newest version we know.
+    /// Returns the object's id in the newest known version.
     pub fn id(&self) -> ObjectId {
         let version = self.kind.resource_type().version;
         ObjectId::new(self.kind.group, self.kind.kind, Some(&self.namespace), &self.name).at(&version)
     }
 
-    /// `gitrepository/flux-system/flux-system`, as messages name it.
+    /// Formats `gitrepository/flux-system/flux-system` for messages.
     pub fn reference(&self) -> String {
         self.id().lower_case()
     }
 
-    /// Whether an object of the target's kind is told to stop reconciling.
+    /// Whether an object of the target's kind is suspended.
     pub fn is_suspended(&self, object: &Value) -> bool {
         self.kind.suspension.is_set(object)
     }
 
-    /// The words that name the object after a verb: `instance flux`, or `resource gitrepository/flux-system`.
+    /// Formats the object as words after a verb: `instance flux`, or `resource gitrepository/flux-system`.
     pub fn words(&self) -> String {
         if self.kind.group == GROUP && self.kind.kind == "FluxInstance" {
             format!("instance {}", self.name)
@@ -75,7 +75,7 @@ impl Target {
     }
 }
 
-/// The table of kinds has the FluxInstance first; a test holds it to that.
+/// The table of kinds starts with the FluxInstance; a test checks that.
 pub fn instance_kind() -> &'static FluxKind {
     kinds::of(GROUP, "FluxInstance").unwrap_or(&kinds::FLUX_KINDS[0])
 }

@@ -1,4 +1,4 @@
-//! What `--watch` waits for: something of what is shown changes.
+//! Waits for changes with `--watch`.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::session::connect::cli_error;
 use crate::session::read_source::Source;
 use crate::terminal::{CliError, Shell};
 
-/// Changes that follow each other this quickly are shown together.
+/// Changes within this time are shown together.
 const SETTLE: Duration = Duration::from_millis(200);
-/// What never settles is shown about this often.
+/// Continuous changes are shown about this often.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Changes that are looked at together: those that follow one at once, for a second at the longest.
+/// Changes that are handled together: those that follow immediately, for at most a second.
 pub struct Burst(Instant);
 
 impl Burst {
@@ -26,7 +26,7 @@ impl Burst {
         Burst(Instant::now() + LONGEST)
     }
 
-    /// Returns what follows at once; `None`: the burst is over.
+    /// Returns the change that follows immediately; `None` ends the burst.
     pub async fn following<T>(&self, changes: &mut (impl Stream<Item = T> + Unpin)) -> Option<T> {
         timeout_at(self.0.min(Instant::now() + SETTLE), changes.next()).await.ok().flatten()
     }
@@ -35,7 +35,7 @@ impl Burst {
 /// Resolves each time an object of the watched kinds changes.
 pub struct Changes {
     changes: BoxStream<'static, Result<(), ClusterError>>,
-    /// Kinds that may be watched, as far as is known.
+    /// Number of kinds that may be watched, as far as known.
     watched: usize,
 }
 
@@ -50,15 +50,15 @@ impl Changes {
         };
         let streams = kinds.iter().map(|kind| {
             let namespace = namespace.filter(|_| kind.namespaced);
-            // Metadata moves with every change, and is all a trigger needs.
+            // Metadata changes with every change, and is enough as a trigger.
             let metadata = ListOptions { metadata_only: true, ..ListOptions::default() };
             let follower = Follower::new(&session.cluster, kind.clone(), namespace, metadata, None);
-            // The list that a watch starts with is no change; the first list is made before the watch is looked at.
+            // The list at the start of a watch is not a change; the first list is made before the watch is polled.
             stream::unfold(Some(follower), |follower| async move {
                 let mut follower = follower?;
                 match follower.try_next().await {
                     Ok(_) => Some((Some(Ok(())), Some(follower))),
-                    // It will be refused again.
+                    // It would be refused again.
                     Err(error) if error.category() == Category::Denied => Some((Some(Err(error)), None)),
                     Err(_) => Some((None, Some(follower))),
                 }
@@ -69,11 +69,11 @@ impl Changes {
         Ok(Changes { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
-    /// Waits for the next change and for those that follow at once; `false` when `--timeout` is over before, or when nothing reads
-    /// what is printed. A kind that may not be watched is a warning.
+    /// Waits for the next change and those that follow immediately; `false` when `--timeout` has passed, or nobody
+    /// reads the output. A kind that may not be watched is a warning.
     ///
     /// # Errors
-    /// Denied, when none of the kinds may be watched: nothing would ever change.
+    /// Denied, if none of the kinds may be watched: nothing would ever change.
     pub async fn next(&mut self, shell: &Shell) -> Result<bool, CliError> {
         if shell.output_is_lost() {
             return Ok(false);
@@ -94,7 +94,7 @@ impl Changes {
                     }
                     shell.warn(&format!("cannot {}: {}", error.attempted, error.reason));
                 }
-                // Nothing is watched: nothing will ever change.
+                // Nothing is watched, so nothing will ever change.
                 None => std::future::pending::<()>().await,
             }
             match burst.following(&mut self.changes).await {

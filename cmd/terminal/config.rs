@@ -1,4 +1,4 @@
-//! `$XDG_CONFIG_HOME/flux-operator/config.yaml`: what a person would otherwise type each time.
+//! `$XDG_CONFIG_HOME/flux-operator/config.yaml`: the user's default flags.
 //!
 //! Precedence: flag, then environment, then this file, then default.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::terminal::output_format::Format;
 use crate::terminal::{CliError, Color, environment};
 
-/// Largest file that is read; ten lines are usual.
+/// Limit for the file; ten lines are usual.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// Defaults of flags, and the clusters to be careful with.
@@ -35,7 +35,7 @@ pub struct Config {
     pub protected_contexts: Vec<Glob>,
 }
 
-/// What may follow `-o`.
+/// A value of `-o`.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(transparent)]
 pub struct FormatText(String);
@@ -47,14 +47,14 @@ impl<'de> Deserialize<'de> for FormatText {
     }
 }
 
-/// A pattern of names: `*` stands for any text, `?` for any character.
+/// A pattern of names: `*` matches any text, `?` any character.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Glob(String);
 
 impl FromStr for Glob {
     type Err = String;
 
-    /// What other globs have is refused: taken for itself it would protect nothing.
+    /// Other glob syntax is refused: taken literally it would protect nothing.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.chars().find(|c| "[]{}".contains(*c)) {
             None => Ok(Glob(text.to_owned())),
@@ -72,7 +72,8 @@ impl<'de> Deserialize<'de> for Glob {
     }
 }
 
-/// What is expected, and how its text is read: a visitor, so that a wrong text is refused while its place is known.
+/// A visitor with the expected form and the parser of a text, so that an invalid text is refused while its position is
+/// known.
 struct Text<F>(&'static str, F);
 
 impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
@@ -88,11 +89,11 @@ impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
 }
 
 impl Config {
-    /// Reads the file of this user; none is like an empty one. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
+    /// Reads the user's file; a missing file counts as empty. `FLUX_OPERATOR_PROTECTED_CONTEXTS` replaces its list.
     ///
     /// # Errors
-    /// Usage, with the line, when the file does not say what it may say; when the variable holds a pattern that is none; or when a
-    /// variable of this program is not text.
+    /// Usage, with the line, if the file is invalid, the variable contains an invalid pattern, or a variable of this
+    /// program is not text.
     pub fn read() -> Result<Config, CliError> {
         if let Some(variable) = environment::variable_without_text() {
             return Err(without_text(&variable));
@@ -129,34 +130,34 @@ impl Config {
         })
     }
 
-    /// Reads the text of a file, or says in which line it is wrong.
+    /// Parses the text of a file; the error contains the line.
     fn parse(text: &str) -> Result<Config, String> {
-        // An empty file, or one of comments only, is null.
+        // A file that is empty or has only comments is null.
         serde_yaml::from_str::<Option<Config>>(text).map(Option::unwrap_or_default).map_err(|error| {
             let told = error.to_string();
-            // Of a key that is there twice this library has the place of neither, and the reader of manifests that of the second.
+            // For a duplicate key this library has no position, but the reader of manifests has that of the second one.
             let twice = || yaml::parse_documents(text).err()?.location().map(|place| place.line);
             let line = match told.contains("duplicate field") {
                 true => twice(),
                 false => error.location().map(|place| place.line() as u64),
             };
             let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            // The library ends its text with the place.
+            // The library appends the position to its text.
             format!("{line}{}", told.split(" at line ").next().unwrap_or_default())
         })
     }
 
-    /// The pattern that protects a context, if one does.
+    /// Returns the pattern that protects a context, if one does.
     pub fn protects(&self, context: &str) -> Option<&str> {
         self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| matches_glob(pattern, context))
     }
 
-    /// The output without a flag: of the environment, else of this file.
+    /// Returns the output without a flag: from the environment, or else from this file.
     pub fn usual_output(&self) -> Option<String> {
         environment::text(environment::OUTPUT).or_else(|| self.output.as_ref().map(|output| output.0.clone()))
     }
 
-    /// Lays the defaults of flags over those of the program, for every command that has the flag and can do what they say.
+    /// Applies the defaults to every command that has the flag and supports the value.
     pub fn with_defaults(&self, command: clap::Command) -> clap::Command {
         let command = match self.color {
             Some(color) => command.mut_arg("color", |flag| flag.default_value(color.as_str())),
@@ -170,15 +171,15 @@ impl Config {
     }
 }
 
-/// The error of a variable that is not text.
+/// Returns the error for a variable that is not text.
 pub fn without_text(variable: &str) -> CliError {
     CliError::usage(format!("the variable {variable} is not text in UTF-8"))
 }
 
-/// Commands that tell of no objects that have names.
+/// Commands whose output has no named objects.
 const NAMELESS: [&str; 5] = ["check", "debug", "migrate", "report", "stats"];
 
-/// Whether a command can answer in a format.
+/// Whether a command supports a format.
 fn takes(command: &clap::Command, format: &str) -> bool {
     let is_list = || command.get_arguments().any(|flag| flag.get_id() == "sort_by");
     match format.parse() {
@@ -188,7 +189,7 @@ fn takes(command: &clap::Command, format: &str) -> bool {
     }
 }
 
-/// Only the `--output` that the environment knows as well: others name other formats.
+/// Only for an `--output` that the environment sets too; the others have different formats.
 fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str>) -> clap::Command {
     let is_ours = |flag: &clap::Arg| {
         flag.get_id() == "output" && flag.get_env().is_some_and(|variable| variable == environment::OUTPUT)
@@ -213,7 +214,7 @@ fn path() -> Option<PathBuf> {
     Some(environment::configuration_folder()?.join("config.yaml"))
 }
 
-/// Whether a text fits a pattern of `*` (any text) and `?` (any character).
+/// Whether a text matches a pattern of `*` (any text) and `?` (any character).
 fn matches_glob(pattern: &str, text: &str) -> bool {
     let mut characters = pattern.chars();
     match characters.next() {

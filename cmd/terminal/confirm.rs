@@ -1,4 +1,4 @@
-//! Questions before something is deleted.
+//! Confirmation before something is deleted.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -18,22 +18,22 @@ pub struct ConfirmArgs {
     pub confirm_context: Option<String>,
 }
 
-/// How the user has to agree.
+/// The required confirmation.
 #[derive(Clone, Debug)]
 pub enum Agreement<'a> {
     /// `y` or `yes`.
     Yes,
-    /// The given word, typed in full.
+    /// The given word, typed completely.
     Word(&'a str),
 }
 
-/// Asks on the terminal; in a protected context first for its name, whatever `--yes` says. Without a terminal there is nobody to
-/// ask: the command stops with a hint to `--yes`.
+/// Asks on the terminal; in a protected context first for its name, regardless of `--yes`. Without a terminal the
+/// command stops with a hint to `--yes`.
 ///
-/// The terminal stays in its usual mode, so an interrupt leaves nothing to put back.
+/// The terminal keeps its usual mode, so an interrupt need not restore anything.
 ///
 /// # Errors
-/// Usage when nobody can be asked; failed when the answer is no.
+/// Usage without a terminal; failed when the answer is no.
 pub async fn confirm(
     shell: &Shell,
     args: &ConfirmArgs,
@@ -58,12 +58,12 @@ pub async fn confirm(
     ask(shell, what, agreement, "repeat the command with --yes to go ahead").await
 }
 
-/// The pattern of the configuration that protects a context.
+/// Returns the pattern of the configuration that protects a context.
 pub fn protection<'a>(shell: &'a Shell, context: Option<&str>) -> Option<&'a str> {
     shell.config().protects(context?)
 }
 
-/// Refuses `--confirm-context` of another context than the one that is used.
+/// Refuses `--confirm-context` of another context than the current one.
 ///
 /// # Errors
 /// Usage.
@@ -82,7 +82,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
         let mut stderr = std::io::stderr().lock();
         let _ = write!(stderr, "{}", harmless(&question)).and_then(|()| stderr.flush());
     }
-    // Reading blocks; on a thread of its own an interrupt still ends the command.
+    // Reading blocks, so a separate thread lets an interrupt still end the command.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
@@ -98,7 +98,7 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     }
 }
 
-/// The question in lines of at most 80 columns, or as long as the longest name in it: a name stays whole.
+/// Wraps the question at 80 columns, or at its longest name: names are not split.
 fn question(what: &str, agreement: &Agreement<'_>, width: usize) -> String {
     let folded = |text: &str| {
         let longest = text.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or_default();

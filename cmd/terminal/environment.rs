@@ -19,15 +19,15 @@ pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
 pub const PROTECTED_CONTEXTS: &str = "FLUX_OPERATOR_PROTECTED_CONTEXTS";
 /// The folder of configuration files.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
-/// Switches colour off when set to anything but an empty text (<https://no-color.org>).
+/// Disables colour if set to a non-empty text (<https://no-color.org>).
 pub const NO_COLOR: &str = "NO_COLOR";
-/// What the terminal can do; `dumb` ones get lines instead of moving pictures.
+/// The terminal type; `dumb` ones get lines instead of redrawn output.
 pub const TERM: &str = "TERM";
-/// The locale: the first of these that is set says whether the terminal understands UTF-8.
+/// The locale: the first of these that is set tells whether the terminal understands UTF-8.
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// Log filter; overrides `-v`.
 pub const RUST_LOG: &str = "RUST_LOG";
-/// Where plugins named `flux-operator-NAME`, and those for credentials, are looked for.
+/// Folders of plugins named `flux-operator-NAME` and of credential plugins.
 pub const PATH: &str = "PATH";
 /// Proxy for `https` servers; the lower-case spelling counts as well, as everywhere.
 pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
@@ -39,40 +39,41 @@ pub const NO_PROXY: &str = "NO_PROXY";
 pub const DOCKER_CONFIG: &str = "DOCKER_CONFIG";
 /// Podman's file with the credentials of registries.
 pub const REGISTRY_AUTH_FILE: &str = "REGISTRY_AUTH_FILE";
-/// Where Podman keeps that file unless told otherwise.
+/// Folder of that file by default.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// The folder of caches.
 const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The folders of configuration and of caches on Windows.
 const APPDATA: &str = "APPDATA";
 const LOCALAPPDATA: &str = "LOCALAPPDATA";
-/// Set in every pod: where the API server is.
+/// Set in every pod: the address of the API server.
 pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
 pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// The namespace a controller looks after; a pod gets it from the downward API.
+/// The namespace that a controller reconciles; a pod gets it from the downward API.
 pub const RUNTIME_NAMESPACE: &str = "RUNTIME_NAMESPACE";
 /// Default of `controller --reporting-interval`.
 pub const REPORTING_INTERVAL: &str = "REPORTING_INTERVAL";
 /// Default of `controller --override-manager`, with commas between.
 pub const OVERRIDE_MANAGERS: &str = "OVERRIDE_MANAGERS";
-/// Where a controller sends notifications, whatever is installed.
+/// Address for a controller's notifications, whatever is installed.
 pub const NOTIFICATION_CONTROLLER_ADDRESS: &str = "NOTIFICATION_CONTROLLER_ADDRESS";
-/// Set to anything, a controller sends no notifications.
+/// If set, a controller sends no notifications.
 pub const NOTIFICATIONS_DISABLED: &str = "NOTIFICATIONS_DISABLED";
 
-/// Whether the terminal knows neither colours nor how to move its cursor.
+/// Whether the terminal supports neither colours nor cursor movement.
 pub fn is_dumb() -> bool {
     text(TERM).is_some_and(|terminal| terminal == "dumb")
 }
 
-/// Whether a locale is set that is not UTF-8. None at all says nothing: containers have none.
+/// Whether the locale is not UTF-8. An unset locale says nothing, because containers have none.
 pub fn is_ascii_only() -> bool {
     let locale = LOCALE.into_iter().find_map(text);
     locale.is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// The variable's text; an empty one counts as unset. One that is not UTF-8 was refused before (see [`variable_without_text`]).
+/// Returns the variable's text; an empty one counts as unset. A value that is not UTF-8 was refused before (see
+/// [`variable_without_text`]).
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
@@ -105,7 +106,8 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Variables whose text decides what a command does: to take one that is not UTF-8 for unset would do something else than was asked for.
+/// Variables whose text decides the behaviour of a command: treating one that is not UTF-8 as unset would do something
+/// unexpected.
 const TEXTS: [&str; 14] = [
     NAMESPACE,
     OUTPUT,
@@ -123,18 +125,18 @@ const TEXTS: [&str; 14] = [
     NOTIFICATION_CONTROLLER_ADDRESS,
 ];
 
-/// The name of a variable that holds something else than text in UTF-8.
+/// Returns the name of a variable that is not UTF-8.
 pub fn variable_without_text() -> Option<String> {
     let in_lower_case = [HTTPS_PROXY, HTTP_PROXY, NO_PROXY].map(str::to_lowercase);
     let mut names = TEXTS.iter().map(|name| (*name).to_owned()).chain(in_lower_case);
     names.find(|name| std::env::var_os(name).is_some_and(|value| value.to_str().is_none()))
 }
 
-/// The variable in upper or lower case, as proxy variables are written.
+/// Reads a variable in upper or lower case, as usual for proxy variables.
 pub fn any_case(name: &str) -> Option<String> {
     text(name).or_else(|| text(&name.to_lowercase()))
 }
-/// The proxies of the environment, for API servers and registries.
+/// Reads the proxies for API servers and registries.
 pub fn proxy() -> ProxyEnvironment {
     ProxyEnvironment {
         https_proxy: any_case(HTTPS_PROXY),
@@ -146,7 +148,7 @@ pub fn proxy() -> ProxyEnvironment {
 /// Name of this machine: set by most shells, and by Windows.
 const HOSTNAME: [&str; 2] = ["HOSTNAME", "COMPUTERNAME"];
 
-/// The name of this machine, to tell who holds a lease.
+/// Returns the name of this machine, for the holder of a lease.
 pub fn host_name() -> Option<String> {
     let from_shell = HOSTNAME.into_iter().find_map(text);
     let from_kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

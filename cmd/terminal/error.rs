@@ -13,16 +13,16 @@ pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Every way a command ends; the numbers are a promise to scripts.
+/// Every result of a command; the numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done, including "nothing to change" and an empty list.
     Done,
-    /// Failed for a reason not listed below, a conflict among them.
+    /// Failed for any other reason, including conflicts.
     Failed,
     /// `plan` found differences.
     Differences,
-    /// Wrong usage; also "could not compare" of `plan`.
+    /// Wrong usage; for `plan` also "could not compare".
     Usage,
     NotFound,
     /// The API or a custom resource definition is not installed.
@@ -31,7 +31,7 @@ pub enum Exit {
     Denied,
     /// The API server cannot be reached, or TLS failed.
     Unreachable,
-    /// Timed out, or the object reports failure.
+    /// Timed out, or the object reports a failure.
     Unhealthy,
     Interrupted,
 }
@@ -50,7 +50,7 @@ impl Exit {
         Exit::Interrupted,
     ];
 
-    /// The process exit code and the word JSON errors use for it.
+    /// Returns the process exit code and its word in JSON errors.
     pub fn code_and_category(self) -> (u8, &'static str) {
         match self {
             Exit::Done => (0, "Done"),
@@ -73,7 +73,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed: what was attempted on what, the chain of causes, and what to do next.
+/// Why a command failed: the operation, the chain of causes, and what to do next.
 #[derive(Clone, Debug)]
 pub struct CliError {
     exit: Exit,
@@ -97,12 +97,12 @@ impl CliError {
         CliError::new(Exit::Usage, message)
     }
 
-    /// An end that needs no words.
+    /// A result without a message.
     pub fn silent(exit: Exit) -> Self {
         CliError { silent: true, ..CliError::new(exit, "") }
     }
 
-    /// Appends an error and everything below it; a source that only repeats its parent's text is left out.
+    /// Appends an error and its causes; a source that only repeats its parent's text is skipped.
     #[must_use]
     pub fn caused_by(mut self, error: &(dyn Error + 'static)) -> Self {
         let mut next = Some(error);
@@ -122,14 +122,14 @@ impl CliError {
         self
     }
 
-    /// Appends one more line below the message.
+    /// Appends a line below the message.
     #[must_use]
     pub fn cause(mut self, text: impl Into<String>) -> Self {
         self.causes.push(text.into());
         self
     }
 
-    /// The object the command was about, as `kind/namespace/name`.
+    /// Adds the object of the command, as `kind/namespace/name`.
     #[must_use]
     pub fn object(mut self, object: impl Into<String>) -> Self {
         self.object = Some(object.into());
@@ -154,8 +154,8 @@ impl CliError {
         self.exit
     }
 
-    /// Prints the error. Command lines of kubectl in its hints go to the context that was asked for, and the limit of the command
-    /// is named where that was shorter than the one of a call.
+    /// Prints the error. kubectl commands in its hints get the requested context, and the command's limit is named if
+    /// it was shorter than that of a call.
     pub(super) fn print_for(&self, structured: bool, color: bool, flags: &GlobalArgs) {
         let is_limited = flags.timeout.as_ref().is_some_and(|whole| whole.0 <= flags.request_timeout.0);
         let limited = |hint: String| match is_limited {
@@ -164,7 +164,7 @@ impl CliError {
         };
         let named = |hint: &String, context: &str| match hint.contains("`kubectl config ") {
             true => hint.clone(),
-            // The steps of a cause say it themselves.
+            // Steps of a cause already contain it.
             false if hint.contains("--context ") => hint.clone(),
             false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
         };
@@ -179,7 +179,7 @@ impl CliError {
             return;
         }
         let text = if structured { self.json() } else { self.text(color) };
-        // Nobody is left to tell when stderr is gone.
+        // Without stderr the error cannot be printed.
         let _ = std::io::stderr().lock().write_all(as_started(&text).as_bytes());
     }
 

@@ -60,7 +60,7 @@ pub struct GlobalArgs {
     /// Do not verify the server's certificate
     #[arg(long, global = true, alias = "kube-insecure-skip-tls-verify", help_heading = CLUSTER, hide_short_help = true)]
     pub insecure_skip_tls_verify: bool,
-    /// Folder of a rehearsal: nothing is written to the cluster, and what is asked of it is noted there. `rbac` uses it.
+    /// Folder of a rehearsal: nothing is written to the cluster, and its requests are recorded there. Used by `rbac`.
     #[arg(long, global = true, value_name = "DIR", hide = true)]
     pub rehearsal: Option<PathBuf>,
     /// Longest wait for one API call, as 10s, 1m or seconds; the first run of a
@@ -83,7 +83,7 @@ pub struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// The namespace that was asked for, now or in the configuration file.
+    /// Returns the requested namespace, of the flag or the configuration file.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().or(self.usual_namespace.as_deref())
     }
@@ -106,7 +106,7 @@ impl Color {
         }
     }
 
-    /// Whether a stream may carry colour, given whether it is a terminal.
+    /// Whether a stream may have colour, given whether it is a terminal.
     pub fn enabled(self, terminal: bool) -> bool {
         match self {
             Color::Always => true,

@@ -1,22 +1,21 @@
-//! Text of others on its way to a terminal: nothing in it may steer the terminal.
+//! Foreign text on its way to a terminal: it must not control the terminal.
 //!
-//! Everything that reaches the user goes through here in [`Shell`](super::Shell), so that no command has to think of it.
+//! All output passes through here in [`Shell`](super::Shell), so commands need not care.
 
 use std::borrow::Cow;
 
-/// The text without what a terminal would take for a command: controls (line ends and tabs stay) and marks that turn the
-/// direction of writing.
+/// Removes what a terminal would obey: control characters (except line ends and tabs) and marks that change the writing
+/// direction.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     filtered(text, false)
 }
 
-/// Like [`harmless`], but colours stay: for text that was coloured here, after what came from elsewhere was cleaned.
+/// Like [`harmless`], but keeps colours, for text that was coloured after foreign parts were cleaned.
 pub fn harmless_in_colour(text: &str) -> Cow<'_, str> {
     filtered(text, true)
 }
 
-/// The text with our own marks as a terminal shows them that does not understand UTF-8, each as wide as before; what others
-/// wrote stays as it is.
+/// Replaces our own symbols for a terminal without UTF-8, keeping the width; foreign text is unchanged.
 pub fn in_ascii(text: &str) -> String {
     let plain = |c| match c {
         '✔' => '+',
@@ -59,7 +58,7 @@ fn filtered(text: &str, colours: bool) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The colour sequence (`ESC [ digits and semicolons m`) a text begins with, or nothing.
+/// Returns the colour sequence (`ESC [ digits and semicolons m`) at the start of a text, or an empty text.
 fn colour_at_start(text: &str) -> &str {
     let Some(parameters) = text.strip_prefix("\u{1b}[") else { return "" };
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(parameters.len());

@@ -1,10 +1,10 @@
-//! Input that may never come: standard input, and files that are pipes.
+//! Input that may block: standard input, and files that are pipes.
 
 use std::path::Path;
 
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Reports whether a file name stands for standard input.
+/// Whether a file name means standard input.
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -15,13 +15,13 @@ pub fn name_of_input(path: &Path) -> String {
 }
 
 impl Shell {
-    /// Reads input on a thread of its own: the read of a pipe blocks, and the thread of the command has to notice interrupts and
-    /// the end of `--timeout` meanwhile. Whatever a person names as input is read this way.
+    /// Reads input on a separate thread: reading a pipe blocks, and the command must notice interrupts and `--timeout`.
+    /// All input named by the user is read this way.
     ///
     /// `origin` names the input in messages.
     ///
     /// # Errors
-    /// Unhealthy, when `--timeout` is over before the input has ended.
+    /// Unhealthy, if `--timeout` passes before the end of the input.
     pub async fn read_input<T: Send + 'static>(
         &self,
         origin: &str,

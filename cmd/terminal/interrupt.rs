@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the terminal is left intact, and the user hears what goes on without them.
+//! Ctrl-C, SIGTERM and SIGHUP: restores the terminal and tells the user which work continues in the cluster.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -7,7 +7,8 @@ use tokio::sync::watch;
 
 use crate::terminal::{CliError, Exit};
 
-/// What goes on in the cluster when the command ends now, how to come back to it, and whether it may end now.
+/// The work that continues in the cluster if the command ends now, how to resume it, and whether the command may end
+/// now.
 pub struct Interruption {
     note: Mutex<Option<Note>>,
     has_written: AtomicBool,
@@ -20,7 +21,7 @@ impl Default for Interruption {
     }
 }
 
-/// While it lives an interrupt waits: for the moments between two writes that belong together.
+/// Delays interrupts while it exists, between two writes that belong together.
 pub struct Held<'a>(&'a Interruption);
 
 impl Drop for Held<'_> {
@@ -36,17 +37,17 @@ struct Note {
 }
 
 impl Interruption {
-    /// Sets what an interrupt from now on says: `goes_on` completes "interrupted: …", `resume` is a command line.
+    /// Sets the message of later interrupts: `goes_on` completes "interrupted: …", `resume` is a command line.
     pub fn set(&self, goes_on: impl Into<String>, resume: Option<String>) {
         *self.note() = Some(Note { goes_on: goes_on.into(), resume });
     }
 
-    /// Only looks on: an interrupt is how that ends, and nothing has to be said.
+    /// Marks the command as read-only: an interrupt is its normal end and needs no message.
     pub fn looks_on(&self) {
         *self.note() = Some(Note { goes_on: String::new(), resume: None });
     }
 
-    /// A write is about to be sent, or a file to be changed: unless more is known, an interrupt no longer says that nothing was changed.
+    /// Notes a write or a file change: from now on an interrupt no longer claims that nothing was changed.
     pub fn writes(&self) {
         self.has_written.store(true, Ordering::Relaxed);
         self.note().get_or_insert_with(|| Note {
@@ -55,21 +56,21 @@ impl Interruption {
         });
     }
 
-    /// Reports whether a write was sent; those of a lease and rehearsals are none.
+    /// Whether a write was sent, except for leases and rehearsals.
     pub fn has_written(&self) -> bool {
         self.has_written.load(Ordering::Relaxed)
     }
 
-    /// Lets no interrupt through until the result is dropped. Keep it short, and bounded.
+    /// Delays interrupts until the result is dropped. Keep it short and limited.
     pub fn hold(&self) -> Held<'_> {
         self.held.send_replace(true);
         Held(self)
     }
 
-    /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer held back.
+    /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer delayed.
     pub(super) async fn heard(&self) {
         interrupted().await;
-        // The sender lives in self: waiting cannot fail.
+        // Waiting cannot fail, because `self` owns the sender.
         let _ = self.held.subscribe().wait_for(|held| !held).await;
     }
 
@@ -92,7 +93,7 @@ impl Interruption {
     }
 }
 
-/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP: a terminal that goes away ends a run in order, too.
+/// Resolves at the first Ctrl-C, SIGTERM or SIGHUP: a closed terminal also ends a run in an orderly way.
 pub async fn interrupted() {
     #[cfg(unix)]
     {
@@ -108,13 +109,13 @@ pub async fn interrupted() {
         }
     }
     if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the signal ends the process as it always did.
+        // Without a handler the signal ends the process as usual.
         std::future::pending::<()>().await;
     }
 }
 
-/// Reports whether the process was started to outlive its terminal, as `nohup` does: SIGHUP is ignored then. Listening for a
-/// signal takes that away, so it is asked before the first signal; where it cannot be asked the answer is no.
+/// Whether the process was started to outlive its terminal, as by `nohup`: then SIGHUP is ignored. Listening for a
+/// signal would change that, so it is checked before; `false` if it cannot be checked.
 #[cfg(unix)]
 fn hangs_on() -> bool {
     static IGNORED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
@@ -124,7 +125,7 @@ fn hangs_on() -> bool {
     *IGNORED
 }
 
-/// Reads the mask of ignored signals; SIGHUP is number 1.
+/// Parses the mask of ignored signals; SIGHUP is number 1.
 #[cfg(unix)]
 fn ignores_hang_up(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

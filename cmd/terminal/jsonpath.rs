@@ -1,12 +1,12 @@
 //! JSONPath templates as kubectl reads them (<https://kubernetes.io/docs/reference/kubectl/jsonpath/>).
 //!
-//! The text around the braces is kubectl's own; the paths inside are RFC 9535 after kubectl's shorthands are written out.
+//! The text around the braces is kubectl's own; the paths inside are RFC 9535 after kubectl's shorthands were expanded.
 
 use jsonpath_rust::JsonPath;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a template was not understood.
+/// Why a template is invalid.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TemplateError {
     #[error("a brace of the JSONPath template is not closed")]
@@ -28,16 +28,16 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
-/// Puts braces around a bare path (`.metadata.name`), as `--sort-by` and custom columns allow it.
+/// Adds braces to a bare path (`.metadata.name`), which `--sort-by` and custom columns allow.
 pub fn as_template(path: &str) -> String {
     if path.starts_with('{') { path.to_owned() } else { format!("{{{path}}}") }
 }
 
 impl Template {
-    /// Reads text with `{paths}`, `{"literals"}` and `{range path}…{end}`.
+    /// Parses text with `{paths}`, `{"literals"}` and `{range path}…{end}`.
     ///
     /// # Errors
-    /// Unbalanced braces or ranges, or a path that is none.
+    /// Unbalanced braces or ranges, or an invalid path.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut open: Vec<(String, Vec<Part>)> = Vec::new();
         let mut parts = Vec::new();
@@ -69,14 +69,14 @@ impl Template {
         if open.is_empty() { Ok(Template(parts)) } else { Err(TemplateError::Range) }
     }
 
-    /// The text for a value; several results of one path are separated by blanks.
+    /// Renders a value; several results of a path are separated by blanks.
     pub fn render(&self, value: &Value) -> String {
         let mut text = String::new();
         render(&self.0, value, &mut text);
         text
     }
 
-    /// What the paths of the template select, in order.
+    /// Returns the values that the template's paths select, in order.
     pub fn values<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         self.0
             .iter()
@@ -99,17 +99,17 @@ fn render(parts: &[Part], value: &Value, text: &mut String) {
 }
 
 fn select<'a>(path: &str, value: &'a Value) -> Vec<&'a Value> {
-    // Parsed before; a path that fails on this value selects nothing, as in kubectl with missing keys.
+    // It was parsed before. A path that does not fit this value selects nothing, like kubectl with missing keys.
     value.query(path).unwrap_or_default()
 }
 
-/// Strings as they are, everything else as JSON.
+/// Joins values: strings unchanged, others as JSON.
 pub fn join(values: &[&Value], separator: &str) -> String {
     let texts = values.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
     texts.collect::<Vec<_>>().join(separator)
 }
 
-/// Index of the brace that closes the one at the start, quotes respected.
+/// Returns the index of the brace that closes the first one; braces in quotes do not count.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut escaped = false;
@@ -133,7 +133,7 @@ fn literal(expression: &str) -> Option<String> {
     Some(inside.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
-/// Writes kubectl's shorthands out: `.a\.b` is `['a.b']`, `@` and a missing `$` are the value itself.
+/// Expands kubectl's shorthands: `.a\.b` is `['a.b']`, `@` and a missing `$` are the value itself.
 fn standard_path(path: &str) -> Result<String, TemplateError> {
     let path = path.trim();
     let body = path.strip_prefix(['$', '@']).unwrap_or(path);

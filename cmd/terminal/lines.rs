@@ -1,4 +1,4 @@
-//! Lines of a screen that is read once: nothing wider than the terminal, colour where it is wanted.
+//! Lines of a screen for a single view: no wider than the terminal, with optional colour.
 
 use anstyle::AnsiColor;
 use flux_operator::format::age::short_age;
@@ -26,17 +26,17 @@ impl Lines {
         }
     }
 
-    /// A line that is never wrapped: a heading, a name, or a command, which is copied.
+    /// Adds a line that is never wrapped: a heading, a name, or a command to copy.
     pub fn whole(&mut self, content: &str, style: Option<AnsiColor>) {
         self.styled(clean(content).trim_end(), style);
     }
 
-    /// A text behind its head, wrapped at the terminal's width below its own beginning.
+    /// Adds a text after its head, wrapped at the terminal's width below its own start.
     pub fn hanging(&mut self, head: &str, text: &str, style: Option<AnsiColor>) {
         self.below(head, head.width(), text, style);
     }
 
-    /// The same with the rows that follow the first one at a column of their own.
+    /// Like [`Lines::hanging`], with later lines at their own column.
     fn below(&mut self, head: &str, column: usize, text: &str, style: Option<AnsiColor>) {
         let text = clean(text);
         let rows = match self.width {
@@ -51,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// The same with a head that is coloured alone.
+    /// Like [`Lines::hanging`], with only the head coloured.
     pub fn marked(&mut self, head: &str, text: &str, style: Option<AnsiColor>) {
         let begin = self.text.len();
         self.hanging(head, text, None);

@@ -1,4 +1,4 @@
-//! Logs go to stderr: of a command only when asked for, of a service always.
+//! Logs go to stderr: for commands on request, for services always.
 
 use std::io::{IsTerminal, Write};
 
@@ -17,15 +17,15 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::terminal::{Color, environment};
 
-/// `-v` shows what this program does, `-vv` its requests, `-vvv` everything; `RUST_LOG` overrides.
+/// `-v` shows the program's steps, `-vv` its requests, `-vvv` everything; `RUST_LOG` overrides.
 pub fn init(verbose: u8, quiet: bool, color: Color) {
     let from_environment = std::env::var(environment::RUST_LOG).ok().filter(|f| !f.is_empty());
-    // Setting up a subscriber costs a start-up that the usual, silent command need not pay.
+    // Setting up a subscriber takes start-up time, which a silent command can save.
     if from_environment.is_none() && (verbose == 0 || quiet) {
         return;
     }
     let directives = from_environment.unwrap_or_else(|| {
-        // kube logs answers it cannot read, with all that is in them; requests are logged by our own client.
+        // kube logs unreadable answers with their whole content; our own client logs requests.
         match verbose {
             1 => "flux_operator=info",
             2 => "flux_operator=debug",
@@ -42,7 +42,7 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
         .init();
 }
 
-/// The filter of directives such as `info,kube_client=off`; one that is none is told and left out.
+/// Parses directives such as `info,kube_client=off`; an invalid one is reported and skipped.
 fn targets(directives: &str) -> Targets {
     let is_one = |directive: &&str| {
         let is_one = directive.parse::<Targets>().is_ok();
@@ -55,10 +55,10 @@ fn targets(directives: &str) -> Targets {
     directives.filter(is_one).collect::<Vec<_>>().join(",").parse().unwrap_or_default()
 }
 
-/// How a service writes its log.
+/// Format of a service's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Encoding {
-    /// One JSON object a line, with the keys of Flux's own controllers.
+    /// A JSON object per line, with the keys of Flux's own controllers.
     Json,
     /// Lines for people.
     Console,
@@ -72,10 +72,10 @@ pub enum Level {
     Error,
 }
 
-/// The log of a service: always on, to stderr; `RUST_LOG` overrides the level.
+/// Sets up the log of a service: always on stderr; `RUST_LOG` overrides the level.
 pub fn init_service(level: Level, encoding: Encoding) {
     let from_environment = std::env::var(environment::RUST_LOG).ok().filter(|f| !f.is_empty());
-    // kube logs answers it cannot read, with all that is in them; requests are logged by our own client.
+    // kube logs unreadable answers with their whole content; our own client logs requests.
     let directives = from_environment.unwrap_or_else(|| match level {
         Level::Trace => "trace,kube_client=off".to_owned(),
         Level::Debug => "flux_operator=debug".to_owned(),
@@ -91,12 +91,12 @@ pub fn init_service(level: Level, encoding: Encoding) {
     }
 }
 
-/// Takes tokens, passwords and queries of addresses out of lines: the log of a service is read by more people than its objects
-/// are, and the errors of others repeat the addresses they were about.
+/// Removes tokens, passwords and queries of addresses from lines: a service's log has more readers than its objects,
+/// and foreign errors repeat addresses.
 struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {
-    /// An event is written in one piece.
+    /// Each event arrives in one piece.
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
         self.0.write_all(shareable_line(&String::from_utf8_lossy(line)).as_bytes())?;
         Ok(line.len())

@@ -1,4 +1,4 @@
-//! `-o`, sorting, filters and labels: one list, printed as a person asked for it.
+//! `-o`, sorting, filters and labels: prints a list as the user wants it.
 
 use flux_operator::format::nearest::nearest;
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ pub enum Format {
     Yaml,
     Name,
     JsonPath(Template),
-    /// Headings and the paths below them.
+    /// Headings and their paths.
     CustomColumns(Vec<(String, Template)>),
 }
 
@@ -72,13 +72,13 @@ pub fn formats() -> Vec<CompletionCandidate> {
     FORMATS.iter().map(|f| CompletionCandidate::new(f.split_inclusive('=').next().unwrap_or(f))).collect()
 }
 
-/// The `-o` of a command that is about no objects that have names, for [`clap::Command::mut_arg`].
+/// The `-o` of a command whose output has no named objects, for [`clap::Command::mut_arg`].
 pub fn without_names(flag: clap::Arg) -> clap::Arg {
     let formats = || formats().into_iter().filter(|format| format.get_value() != "name").collect();
     flag.help("Format: table, json, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
 }
 
-/// A value that `-o` may have where there is no list.
+/// The `-o` of a single value.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ViewArgs {
     /// Format: table, json, yaml, name or jsonpath=TEMPLATE
@@ -158,12 +158,12 @@ impl FromStr for Filter {
 }
 
 impl OutputArgs {
-    /// Whether the output needs the whole objects, not only the cells of a table.
+    /// Whether the output needs whole objects, not only the cells of a table.
     pub fn wants_values(&self) -> bool {
         !matches!(self.output, Format::Table | Format::Wide | Format::Name) || self.sort_by_path().is_some()
     }
 
-    /// Whether everything has to be there before the first line is printed.
+    /// Whether everything must be loaded before the first line is printed.
     pub fn wants_all(&self) -> bool {
         self.sort_by.is_some() || self.wants_values()
     }
@@ -172,7 +172,7 @@ impl OutputArgs {
         self.sort_by.as_deref().filter(|key| key.starts_with(['.', '{', '$']))
     }
 
-    /// Keeps the rows the filters let through.
+    /// Keeps the rows that match the filters.
     pub fn select(&self, listing: &mut Listing, now: Timestamp) -> Result<(), CliError> {
         for filter in &self.filter {
             let index = column(listing, &filter.column)?;
@@ -188,7 +188,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Sorts by the column or path asked for; equal rows keep their order.
+    /// Sorts by the given column or path; equal rows keep their order.
     pub fn sort(&self, listing: &mut Listing) -> Result<(), CliError> {
         let Some(key) = &self.sort_by else { return Ok(()) };
         if self.sort_by_path().is_some() {
@@ -234,19 +234,19 @@ fn column(listing: &Listing, name: &str) -> Result<usize, CliError> {
     })
 }
 
-/// Rows that are held back, so that the columns of all kinds of a list are as wide as its widest; a longer list is printed as
-/// it comes.
+/// Rows that are held back, so that the columns of all kinds have the same width; a longer list is printed as it
+/// arrives.
 const HELD_ROWS: usize = 10_000;
 /// Fewer rows need no sums.
 const ROWS_WITHOUT_SUMS: usize = 10;
 
-/// How many rows were ready.
+/// Counts of readiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     rows: usize,
     not_ready: usize,
     suspended: usize,
-    /// Rows that say whether they are.
+    /// Rows with a readiness.
     telling: usize,
 }
 
@@ -263,7 +263,7 @@ impl Sums {
         }
     }
 
-    /// `14 of 212 not ready, 3 suspended`; `None` for what is seen at a glance, or has no readiness.
+    /// Formats `14 of 212 not ready, 3 suspended`; `None` for a short list, or without a readiness.
     fn text(self) -> Option<String> {
         if self.rows <= ROWS_WITHOUT_SUMS || self.telling == 0 {
             return None;
@@ -277,12 +277,12 @@ impl Sums {
     }
 }
 
-/// Draws the rows of one list, all at once or page by page.
+/// Prints the rows of a list, all at once or page by page.
 pub struct ListPrinter<'a> {
     shell: &'a Shell,
     args: &'a OutputArgs,
     columns: Vec<usize>,
-    /// Where the columns of labels stand.
+    /// Position of the label columns.
     labels_at: usize,
     writer: TableWriter,
     held: Vec<Vec<Cell>>,
@@ -291,7 +291,7 @@ pub struct ListPrinter<'a> {
 }
 
 impl<'a> ListPrinter<'a> {
-    /// `namespaces` says whether several are listed.
+    /// `namespaces` tells whether several namespaces are listed.
     pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
         let wide = matches!(args.output, Format::Wide);
         let columns: Vec<usize> = listing
@@ -311,7 +311,7 @@ impl<'a> ListPrinter<'a> {
         headings.splice(labels_at..labels_at, label_headings.map(Heading::new).chain(all_labels));
         let now = Timestamp::now();
         let style = TableStyle {
-            // `wide` asks for everything, whatever the terminal makes of it.
+            // `wide` shows everything, even if it does not fit the terminal.
             width: (shell.stdout_is_terminal() && !wide).then(terminal_width),
             headers: !args.no_headers,
             color: shell.stdout_color(),
@@ -321,7 +321,7 @@ impl<'a> ListPrinter<'a> {
         ListPrinter { shell, args, columns, labels_at, writer, held: vec![], sums: Sums::default(), now }
     }
 
-    /// Rows handed over so far.
+    /// Number of rows so far.
     pub fn rows(&self) -> usize {
         self.sums.rows
     }
@@ -336,14 +336,14 @@ impl<'a> ListPrinter<'a> {
             .collect();
         if self.args.show_labels {
             let all: Vec<_> = item.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            // As a message, so that many labels are wrapped and do not push the rest aside.
+            // Shown as a message, so that many labels are wrapped instead of displacing the rest.
             labels.push(Cell::message(&all.join(",")));
         }
         cells.splice(self.labels_at..self.labels_at, labels);
         cells
     }
 
-    /// The lines of some rows, in the format asked for; JSON and YAML print one document per row (as a watch does).
+    /// Formats some rows; JSON and YAML print a document per row, as in a watch.
     pub fn lines(&mut self, listing: &Listing) -> Result<String, CliError> {
         self.sums.add(&listing.items);
         match &self.args.output {
@@ -356,7 +356,7 @@ impl<'a> ListPrinter<'a> {
         }
     }
 
-    /// Takes a page of rows that are filtered already, and prints what need not be held back. [`ListPrinter::flush`] ends.
+    /// Takes a page of filtered rows, and prints what need not be held back. [`ListPrinter::flush`] ends the list.
     pub fn page(&mut self, listing: &Listing) -> Result<(), CliError> {
         if !matches!(self.args.output, Format::Table | Format::Wide) {
             self.shell.print_in_colour(&self.lines(listing)?);
@@ -371,7 +371,7 @@ impl<'a> ListPrinter<'a> {
         Ok(())
     }
 
-    /// Prints what is held back. Nothing is printed for no rows.
+    /// Prints the rows that were held back. Prints nothing without rows.
     pub fn flush(&mut self) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
@@ -379,7 +379,7 @@ impl<'a> ListPrinter<'a> {
         }
     }
 
-    /// The line that a long table ends with; of no other format.
+    /// Returns the last line of a long table; `None` for other formats.
     pub fn sums(&self) -> Option<String> {
         let is_table = matches!(self.args.output, Format::Table | Format::Wide);
         self.sums.text().filter(|_| is_table)
@@ -390,7 +390,7 @@ impl<'a> ListPrinter<'a> {
     }
 }
 
-/// Prints a whole list. `single` says that one object was asked for by name, which JSON and YAML then print without a list.
+/// Prints a whole list. `single`: one object was requested by name, which JSON and YAML print without a list.
 pub fn print_list(
     shell: &Shell,
     args: &OutputArgs,
@@ -442,7 +442,7 @@ fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template
     table.page(&rows)
 }
 
-/// As [`structured`], where no object is told of: there are no names.
+/// As [`structured`], for output without named objects.
 pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
     match format {
         Format::Name => Err(no_names()),
@@ -450,17 +450,17 @@ pub fn structured_without_names(value: &impl Serialize, format: &Format) -> Resu
     }
 }
 
-/// The refusal of `-o name` where no object is told of.
+/// Returns the error for `-o name` if the output has no named objects.
 pub fn no_names() -> CliError {
     CliError::usage("-o name: this is about no objects that have names").hint("write -o json, yaml or jsonpath=")
 }
 
-/// The line of an object, named as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
+/// Formats the line of an object as kubectl names it: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.
 pub fn name_line(object: &ObjectId) -> String {
     kubectl_name(&object.kind, &object.group, &object.name) + "\n"
 }
 
-/// A value that is no list as JSON, YAML or by JSONPath; `None` when a table or name is wanted.
+/// Formats a single value as JSON, YAML or by JSONPath; `None` for a table or name.
 pub fn structured(value: &impl Serialize, format: &Format) -> Result<Option<String>, CliError> {
     match format {
         Format::Table | Format::Wide | Format::Name => Ok(None),

@@ -1,6 +1,6 @@
-//! What moves while a command waits: lines that redraw on a terminal, one plain line per change elsewhere, or JSON.
+//! Progress while a command waits: redrawn lines on a terminal, a plain line per change elsewhere, or JSON.
 //!
-//! Everything goes to stderr. A line is known by its key, for example the name of a component or of an object.
+//! Everything goes to stderr. A key identifies each line, such as the name of a component or of an object.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -14,7 +14,7 @@ use crate::output::table::columns_of;
 use crate::terminal::harmless::in_ascii;
 use crate::terminal::{Shell, environment};
 
-/// How progress is shown.
+/// Style of progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ProgressMode {
     /// Live lines on a terminal, plain lines elsewhere
@@ -36,7 +36,7 @@ pub struct ProgressArgs {
     pub progress: ProgressMode,
 }
 
-/// State of one line.
+/// State of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Waiting,
@@ -62,11 +62,11 @@ impl State {
     }
 }
 
-/// Lines of progress; dropping it takes live lines off the terminal.
+/// Lines of progress; dropping it removes live lines from the terminal.
 pub struct Progress {
     renderer: Renderer,
     lines: HashMap<String, Line>,
-    /// Whole values are told as JSON, so lines are not.
+    /// Whether whole values are printed as JSON instead of lines.
     raw: bool,
 }
 
@@ -78,24 +78,24 @@ struct Line {
 }
 
 enum Renderer {
-    /// With the width that keys may take.
+    /// With the maximum width of keys.
     Live(MultiProgress, usize),
     Plain,
     Json,
     Silent,
 }
 
-/// Keys longer than this are cut on a terminal, so that the text beside them is seen on 80 columns.
+/// Longer keys are truncated on a terminal, so that their text is visible on 80 columns.
 const KEY_WIDTH: usize = 32;
 
 impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
-        // Who reads JSON on stderr reads errors there.
+        // JSON on stderr is only for errors.
         let talkative = !shell.global().quiet && !shell.has_structured_errors();
         if mode != ProgressMode::None {
             shell.has_progress();
         }
-        // A terminal that cannot move its cursor gets a line for every change.
+        // A terminal without cursor movement gets a line for every change.
         let can_redraw = !environment::is_dumb();
         let renderer = match mode {
             ProgressMode::Json => Renderer::Json,
@@ -123,14 +123,14 @@ impl Progress {
         !matches!(self.renderer, Renderer::Silent)
     }
 
-    /// Shows that a line failed, where no error says so right below it.
+    /// Shows that a line failed, if no error follows directly.
     pub fn fail(&mut self, key: &str, text: &str) {
         if !matches!(self.renderer, Renderer::Plain) {
             self.set(key, State::Failed, text);
         }
     }
 
-    /// Shows the state of a line; nothing happens when neither state nor text changed.
+    /// Sets the state of a line; does nothing if neither state nor text changed.
     pub fn set(&mut self, key: &str, state: State, text: &str) {
         let text = one_line(text);
         let known = self.lines.get(key);
@@ -142,7 +142,7 @@ impl Progress {
         let bar = match &self.renderer {
             Renderer::Live(all, width) => {
                 let bar = bar.unwrap_or_else(|| {
-                    // Complete before it is added: adding draws.
+                    // Complete before it is added, because adding draws it.
                     let bar =
                         ProgressBar::new_spinner().with_prefix(shown(&cut(key, *width))).with_message(shown(&text));
                     bar.set_style(style(state));
@@ -175,40 +175,40 @@ impl Progress {
         self.lines.insert(key.to_owned(), Line { state, text, since, bar });
     }
 
-    /// Whether there is no line yet.
+    /// Whether there are no lines yet.
     pub fn has_said_nothing(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Whether changes are told as JSON.
+    /// Whether changes are printed as JSON.
     pub fn is_json(&self) -> bool {
         matches!(self.renderer, Renderer::Json)
     }
 
-    /// Tells a value as one line of JSON; nothing else does while values are told.
+    /// Prints a value as a line of JSON; then nothing else is printed.
     pub fn json(&mut self, value: &impl serde::Serialize) {
-        // Values of the library always serialise.
+        // Values of the library can always be serialised.
         if let Ok(line) = serde_json::to_string(value) {
             write_line(&line);
         }
         self.raw = true;
     }
 
-    /// Changes the text of a live line where that is too small a step for a line of its own.
+    /// Changes the text of a live line for a step too small for its own line.
     pub fn redraw(&mut self, key: &str, text: &str) {
         if matches!(self.renderer, Renderer::Live(..)) {
             self.set(key, State::Waiting, text);
         }
     }
 
-    /// Says a small step where lines are cheap: not above live lines.
+    /// Prints a small step only where lines are cheap: not above live lines.
     pub fn detail(&self, key: &str, text: &str) {
         if matches!(self.renderer, Renderer::Plain) {
             self.note(key, text);
         }
     }
 
-    /// Says a line of talk above the live lines; progress that is JSON or hidden leaves it out.
+    /// Prints a message above the live lines; JSON and hidden progress omit it.
     pub fn say(&self, text: &str) {
         match &self.renderer {
             Renderer::Live(all, _) => {
@@ -219,12 +219,12 @@ impl Progress {
         }
     }
 
-    /// Says something that happened once, above the live lines.
+    /// Prints an event above the live lines.
     pub fn note(&self, key: &str, text: &str) {
         let text = one_line(text);
         match &self.renderer {
             Renderer::Live(all, _) => {
-                // A terminal that went away must not end the command.
+                // A closed terminal must not end the command.
                 let _ = all.println(shown(&format!("  {key}: {text}")));
             }
             Renderer::Plain => write_line(&format!("  {key}: {text}")),
@@ -234,7 +234,7 @@ impl Progress {
         }
     }
 
-    /// Takes the live lines off the terminal, so that what follows starts on a line of its own.
+    /// Removes the live lines from the terminal, so that later output starts on its own line.
     pub fn clear(&self) {
         if let Renderer::Live(all, _) = &self.renderer {
             for line in self.lines.values() {
@@ -260,7 +260,7 @@ fn style(state: State) -> ProgressStyle {
         State::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
         State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", shown(state.symbol())),
     };
-    // The templates are constants above; the plain one is a valid fallback.
+    // The templates are the constants above; the plain one is a valid fallback.
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner());
     if environment::is_ascii_only() { style.tick_chars("-\\|/ ") } else { style }
 }
@@ -273,13 +273,13 @@ fn elapsed(time: Duration) -> String {
     }
 }
 
-/// The text without line breaks and without what a terminal would take for a command.
+/// Removes line breaks and everything that a terminal would obey.
 pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|c: char| c.is_control()).filter(|w| !w.is_empty()).collect();
     words.join(" ").trim().to_owned()
 }
 
-/// Keeps the end of a long key: that is the name.
+/// Keeps the end of a long key, which is the name.
 fn cut(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -289,7 +289,7 @@ fn cut(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
-/// The text as the terminal can show it.
+/// Converts a text to characters that the terminal can show.
 fn shown(text: &str) -> String {
     if environment::is_ascii_only() { in_ascii(text) } else { text.to_owned() }
 }

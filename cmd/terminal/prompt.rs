@@ -1,4 +1,4 @@
-//! Secrets from outside: a hidden prompt, standard input, a file, a variable. They never pass through a log or an error.
+//! Secrets from outside: a hidden prompt, standard input, a file, a variable. They never appear in logs or errors.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 
 use crate::terminal::{CliError, Exit, SecretArg, Shell};
 
-/// More than any Secret can hold; a stream without an end must not fill the memory.
+/// More than any Secret can contain; an endless stream must not fill the memory.
 const LONGEST_INPUT: u64 = 2 * flux_operator::secrets::MAX_BYTES as u64;
 
-/// Where one secret comes from.
+/// The source of a secret.
 #[derive(Clone, Debug)]
 pub enum SecretSource {
     /// A flag, readable by everyone on this machine while the command runs.
@@ -24,10 +24,10 @@ pub enum SecretSource {
 }
 
 impl SecretSource {
-    /// Reads the secret; `flag` is the flag's name, for messages.
+    /// Reads the secret; `flag` is the flag's name for messages.
     ///
     /// # Errors
-    /// Usage: the source holds more lines than it may, or no text; failed: it cannot be read.
+    /// Usage: the source has too many lines, or is not text; failed: it cannot be read.
     pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
             SecretSource::Flag(text) if text.secret().expose_secret() == "-" => {
@@ -63,7 +63,7 @@ pub async fn stdin(shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
     read("standard input", shell, move || Ok(stdin.lock())).await
 }
 
-/// Reads a file that goes into a Secret as it is.
+/// Reads a file that is stored in a Secret unchanged.
 pub async fn file(path: &Path, shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let file = path.to_owned();
     read(&path.display().to_string(), shell, move || File::open(file)).await
@@ -81,15 +81,15 @@ async fn read<R: Read>(
     read.await?.map_err(|error: io::Error| CliError::failed(format!("cannot read {origin}")).caused_by(&error))
 }
 
-/// How many lines a secret may have.
+/// The allowed number of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretLines {
     One,
-    /// Several if they are a JSON object: the key files of Google's registries are passwords.
+    /// Several lines only for a JSON object: the key files of Google's registries are passwords.
     OneOrJson,
 }
 
-/// A text without its last line end; every other character is kept, spaces among them.
+/// Removes the last line end; every other character is kept, including spaces.
 fn without_line_end(bytes: &[u8], origin: &str, lines: SecretLines) -> Result<SecretText, CliError> {
     let text = std::str::from_utf8(bytes).map_err(|_| CliError::usage(format!("{origin} is not text in UTF-8")))?;
     let line = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
@@ -101,7 +101,7 @@ fn without_line_end(bytes: &[u8], origin: &str, lines: SecretLines) -> Result<Se
     Ok(line.into())
 }
 
-/// Asks for a new secret, twice, hidden.
+/// Asks for a new secret twice, hidden.
 ///
 /// # Errors
 /// Usage without a terminal; failed when the answers differ.
@@ -114,7 +114,7 @@ pub async fn ask_twice(what: &str, flag: &str) -> Result<SecretText, CliError> {
     Ok(first)
 }
 
-/// Asks for a secret that exists already, hidden.
+/// Asks for an existing secret, hidden.
 pub async fn ask_once(what: &str, flag: &str) -> Result<SecretText, CliError> {
     if !can_ask() {
         return Err(CliError::usage(format!("no {what} is given, and nobody can be asked without a terminal"))
@@ -123,14 +123,14 @@ pub async fn ask_once(what: &str, flag: &str) -> Result<SecretText, CliError> {
     hidden(format!("Enter the {what}: ")).await
 }
 
-/// Whether somebody sits at a terminal who can answer.
+/// Whether a user at a terminal can answer.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
 
 async fn hidden(prompt: String) -> Result<SecretText, CliError> {
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read from the terminal").caused_by(e);
-    // Dropped with this future on an interrupt, while the reading thread still waits.
+    // An interrupt drops it with this future, while the reading thread still waits.
     let quiet = QuietTerminal::new().map_err(|e| failed(&e))?;
     let ask = quiet.asker().map_err(|e| failed(&e))?;
     let answer = tokio::task::spawn_blocking(move || ask(prompt).map(SecretText::from)).await;
@@ -143,11 +143,11 @@ async fn hidden(prompt: String) -> Result<SecretText, CliError> {
     }
 }
 
-/// Keeps the terminal from showing and from acting on what is typed, from before the prompt until it is dropped; then
-/// it puts back what was, and ends the line of the prompt.
+/// Keeps the terminal from showing and obeying typed characters until it is dropped; then it restores the mode and ends
+/// the prompt's line.
 ///
-/// The library that reads would do it in its own thread, which a signal leaves behind: it is given plain files, so that
-/// only one place changes the terminal.
+/// The library would do this in its own thread, which a signal leaves behind. It gets plain files, so that only this
+/// type changes the terminal.
 #[cfg(unix)]
 struct QuietTerminal {
     terminal: std::fs::File,
@@ -161,7 +161,7 @@ impl QuietTerminal {
         let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
         let mut quiet = before.clone();
-        // Character by character: a line of the terminal's own ends after 4,096.
+        // Read character by character: in the terminal's own mode a line ends after 4,096.
         quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::ISIG);
         quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -169,7 +169,7 @@ impl QuietTerminal {
         Ok(QuietTerminal { terminal, before })
     }
 
-    /// What prints a prompt and reads the answer.
+    /// Returns a function that prints a prompt and reads the answer.
     fn asker(&self) -> io::Result<impl FnOnce(String) -> io::Result<String> + Send + use<>> {
         let (input, output) = (self.terminal.try_clone()?, self.terminal.try_clone()?);
         Ok(move |prompt| {
@@ -183,7 +183,7 @@ impl QuietTerminal {
 impl Drop for QuietTerminal {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        // A terminal that went away needs nothing.
+        // A closed terminal needs no restoring.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
         let _ = io::Write::write_all(&mut &self.terminal, b"\n");
     }

@@ -1,4 +1,4 @@
-//! Standard output: every text is written whole and at once, and a write that fails is never taken for one that succeeded.
+//! Standard output: every text is written completely and at once, and a failed write never counts as successful.
 
 use std::io::{self, Write};
 
@@ -21,13 +21,14 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// The error of a write that failed. `None` when the reader has closed the pipe (`… | head -1`): it has all that it wants.
+/// Returns the error of a failed write; `None` if the reader closed the pipe (`… | head -1`), because it has everything
+/// it wants.
 pub fn failure(error: &io::Error) -> Option<CliError> {
     let is_lost = error.kind() != io::ErrorKind::BrokenPipe;
     is_lost.then(|| CliError::failed("cannot write to standard output").caused_by(error))
 }
 
-/// Prints a text that is the whole answer: help, the version, completions. Returns how the process ends.
+/// Prints a text that is the whole answer: help, the version, completions. Returns the process's result.
 pub fn print_answer(text: &str) -> Exit {
     match write(text.as_bytes()).err().as_ref().and_then(failure) {
         None => Exit::Done,

@@ -1,4 +1,4 @@
-//! What clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
+//! Lines that clap refuses: help and version on stdout with 0, everything else on stderr with 2, plugins in between.
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +16,9 @@ use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
 use crate::terminal::{CliError, Color, Exit, environment, mistakes, standard_output};
 
-/// Prints what clap says, or runs the plugin `flux-operator-WORD` for an unknown top-level WORD.
+/// Prints clap's message, or runs the plugin `flux-operator-WORD` for an unknown first WORD.
 ///
-/// `commands` makes the whole command tree.
+/// `commands` builds the whole command tree.
 pub fn report(
     error: clap::Error,
     arguments: &[OsString],
@@ -51,7 +51,7 @@ pub fn report(
     exit.code_and_category().0
 }
 
-/// Prints in the colours that everything else has: clap would go by `CLICOLOR` and `CLICOLOR_FORCE` as well.
+/// Prints with our colour setting, because clap would also follow `CLICOLOR` and `CLICOLOR_FORCE`.
 fn print(error: &clap::Error, color: Color) -> Exit {
     let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
     let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
@@ -60,7 +60,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     if !error.use_stderr() {
         return standard_output::print_answer(&text);
     }
-    // Without stderr nothing is left to tell it on.
+    // Without stderr the message cannot be printed.
     let _ = stderr.lock().write_all(text.as_bytes());
     Exit::Usage
 }

@@ -1,4 +1,4 @@
-//! `apply`: brings the cluster to what a manifest says.
+//! `apply`: changes the cluster to match a manifest.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `artifact`: OCI artifacts as Flux makes and reads them, for pipelines. Needs a registry, no cluster.
+//! `artifact`: OCI artifacts in Flux's format, for pipelines. Needs a registry, no cluster.
 
 use std::path::{Path, PathBuf};
 
@@ -39,10 +39,10 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// Left out of every artifact unless --ignore-paths says otherwise; the same as in Flux's own command.
+/// Excluded from every artifact unless --ignore-paths is given; the same as in Flux's own command.
 const IGNORED: &str = ".git/,.gitignore,.gitmodules,.gitattributes,*.jpg,*.jpeg,*.gif,*.png,*.wmv,*.flv,*.tar.gz,*.zip";
 
-/// The files that go into an artifact.
+/// The files of an artifact.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ContentArgs {
     /// Folder or file with the manifests
@@ -70,7 +70,7 @@ impl ContentArgs {
     }
 }
 
-/// An artifact to be read: in a registry or in an image layout.
+/// Parses the location of an artifact: a registry or an image layout.
 fn parse_source(text: &str) -> Result<Source, String> {
     match text.parse() {
         Ok(source @ (Source::Artifact(_) | Source::Layout(..))) => Ok(source),
@@ -86,7 +86,7 @@ fn parse_reference(text: &str) -> Result<Reference, String> {
     text.parse().map_err(|error: flux_operator::oci::ReferenceError| error.to_string())
 }
 
-/// Which artifact is read, and how.
+/// The artifact to read, and how.
 #[derive(clap::Args, Clone, Debug)]
 pub struct PullArgs {
     /// Public key that must verify a signature of the artifact, as made by
@@ -98,8 +98,8 @@ pub struct PullArgs {
 }
 
 impl PullArgs {
-    /// Gets the files of an artifact within the time of the command, and the digest that its tag stands for; `verb` says what
-    /// for.
+    /// Reads the files of an artifact within the command's time, and the digest of its tag; `verb` describes the
+    /// purpose.
     async fn pull(&self, source: &Source, verb: &str, shell: &Shell) -> Result<(Digest, Files), CliError> {
         let failed = |error: OciError| registry_error(&error);
         let key = read_key(self.verify_key.as_deref(), shell).await?;

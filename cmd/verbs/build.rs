@@ -1,4 +1,4 @@
-//! `build`: what a reconcile would apply, without a cluster and without a network.
+//! `build`: prints what a reconcile would apply, without a cluster or a network.
 
 use clap::Subcommand;
 

@@ -77,7 +77,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if path == Path::new("-") && std::io::stdout().is_terminal() {
         return Err(CliError::usage("the archive would be written to the terminal").hint("name a file with -o FILE"));
     }
-    // Before anything is read: a file that exists is somebody's, and a folder that takes no file is noticed.
+    // Create the file before reading: an existing file or an unwritable folder is noticed at once.
     let mut file = if path == Path::new("-") { None } else { Some(create(&path)?) };
     let bytes = make(args, shell, now)?;
     match file.as_mut() {
@@ -100,7 +100,8 @@ fn failed(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// A file that only its owner reads, beside the one to write: it becomes that one when it is whole, and otherwise goes.
+/// Creates a file that only its owner can read, beside the target; it replaces the target when complete, and is deleted
+/// otherwise.
 fn create(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(failed(path, &std::io::ErrorKind::AlreadyExists.into()));
@@ -115,12 +116,12 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     let bundle = match &args.redact {
         Some(path) => shell.run_on_one_thread(async {
             let dump = read_whole_dump(path, shell).await?;
-            // Beside the read: it takes seconds for a large dump.
+            // In parallel, because a large dump takes seconds.
             shell.read_input("the dump", move || redact(of_dump(&dump), salt, max_bytes)).await
         })?,
         None => shell.run(async {
             let session = Session::open(shell).await?;
-            // Whether there is anybody: what cannot be read later is said in the bundle.
+            // Check that the server answers; later failures are recorded in the bundle.
             let version = session.bounded("read the server's version", session.cluster.server_version()).await;
             version?;
             let mut progress = Progress::new(shell, args.progress.progress);
@@ -139,7 +140,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
                 &format!("{}, {} logs", objects(gathered.objects.len()), gathered.logs.len()),
             );
             progress.clear();
-            // It is of the whole cluster; who names a namespace all the same is told of a wrong one.
+            // The bundle is for the whole cluster, but a given namespace that does not exist is still reported.
             let named = shell.global().namespace();
             if let Some(named) =
                 named.filter(|named| !gathered.objects.iter().any(|one| fields::namespace(one) == Some(*named)))
@@ -165,13 +166,13 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
     tarball::write_tarball(&files).map_err(|e| CliError::failed("cannot pack the bundle").caused_by(&e))
 }
 
-/// Another one for each bundle, and kept nowhere.
+/// Creates a fresh random salt for each bundle; it is never stored.
 fn salt() -> Result<Vec<u8>, CliError> {
     flux_operator::inspect::read::bundle::salt()
         .ok_or_else(|| CliError::failed("cannot make a salt: there are no random numbers"))
 }
 
-/// What the reads say of it, for whoever has no program at hand.
+/// Formats the results of the read commands, for readers without this program.
 fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliError> {
     let snapshot = &bundle.snapshot;
     let instances = snapshot.list(&instance_type(), None);

@@ -1,4 +1,4 @@
-//! `check`: is the cluster fit for Flux, and is Flux well in it?
+//! `check`: checks whether the cluster is fit for Flux, and Flux is healthy in it.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub struct Args {
     /// would change them
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "DIR|FILE", conflicts_with_all = ["pre", "short", "from"])]
     pub filename: Option<PathBuf>,
-    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    /// Extensions of manifests in a folder [default: .yaml, .yml, .json]
     #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',', requires = "filename")]
     pub extensions: Vec<String>,
     /// Also what this version of Flux changes: flags and gates of controllers that
@@ -100,7 +100,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Whether every manifest is written at the API version that the newest Flux stores.
+/// Checks that every manifest uses the API version that the newest Flux stores.
 fn check_files(place: &Path, args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let target = args.to.as_deref().map(manifest_files::target).transpose()?;
     let mut index = ManifestIndex::default();

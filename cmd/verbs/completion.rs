@@ -1,4 +1,4 @@
-//! `completion SHELL`: the script a shell loads to complete commands, flags, values and live object names.
+//! `completion SHELL`: the script that a shell loads to complete commands, flags, values and live object names.
 
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::env::EnvCompleter;
@@ -34,7 +34,7 @@ pub enum CompletionShell {
     Nushell,
 }
 
-/// What the library's script for zsh does with words, and the same without a blank behind those that go on, as `jsonpath=` does.
+/// The library's handling of words in zsh, and the same without a blank after words that continue, such as `jsonpath=`.
 const ZSH_WORDS: &str = "[[ -n $other ]] && _describe -V 'values' other";
 const ZSH_WORDS_THAT_GO_ON: &str = "\
 local -a open=(\"${(@M)other:#*=}\")
@@ -42,7 +42,7 @@ local -a open=(\"${(@M)other:#*=}\")
         [[ -n $open ]] && _describe -V 'values' open -S ''
         [[ -n $other ]] && _describe -V 'values' other";
 
-/// From a folder of zsh's `fpath` the script is read when Tab is pressed for the first time, as the function that has to answer.
+/// In a folder of zsh's `fpath` the script is loaded at the first Tab, as the function that has to answer.
 const ZSH_AS_FUNCTION: &str = "\
 if [[ $funcstack[1] == _flux-operator ]]; then
     _clap_dynamic_completer_flux_operator
@@ -50,7 +50,7 @@ fi
 ";
 
 impl CompletionShell {
-    /// File name under which the script is kept in `completions/`.
+    /// Returns the name of the script in `completions/`.
     #[cfg(feature = "generate")]
     pub fn file_name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl CompletionShell {
         }
     }
 
-    /// Writes the registration script.
+    /// Generates the registration script.
     pub fn script(self) -> Result<Vec<u8>, CliError> {
         use clap_complete::env::{Bash, Elvish, Fish, Powershell, Zsh};
         use clap_complete_nushell::Nushell;

@@ -24,13 +24,12 @@ use crate::terminal::{CliError, DurationArg, Exit, Shell, environment, interrupt
 const ELECTION: &str = "Leader election";
 const SERVICE: &str = "Service";
 
-/// Run as the operator: look after the FluxInstance `flux` of one namespace
+/// Run as the operator: reconcile the FluxInstance `flux` of one namespace
 ///
-/// Installs and upgrades Flux as the instance says, retries what fails, looks
-/// again at intervals, tells events and metrics, and takes Flux away when the
-/// instance is deleted. Runs in a pod (`flux-operator install`), or anywhere with
-/// a kubeconfig. Of several, the one that holds lease/flux-operator works.
-/// SIGUSR1 writes what it does at that moment to the log.
+/// Installs and upgrades Flux by the spec of the instance, retries failures, reconciles at intervals, reports events
+/// and metrics, and uninstalls Flux when the instance is deleted. Runs in a pod (`flux-operator install`), or anywhere
+/// with a kubeconfig. Of several operators, the one that holds lease/flux-operator works. SIGUSR1 writes its current
+/// state to the log.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # In a pod, with the rights of its service account\n  \
@@ -44,17 +43,16 @@ pub struct Args {
     /// How often the FluxReport is written when nothing changes
     #[arg(long, value_name = "DURATION", default_value = "5m", env = environment::REPORTING_INTERVAL)]
     pub reporting_interval: DurationArg,
-    /// Field manager whose fields are taken over, besides the usual ones;
-    /// repeatable
+    /// Field manager whose fields are taken over in addition to the usual ones, repeatable
     #[arg(long, value_name = "NAME", env = environment::OVERRIDE_MANAGERS, value_delimiter = ',')]
     pub override_manager: Vec<String>,
-    /// The pause after a failure; it doubles with each further one
+    /// Pause after a failure; it doubles with each further one
     #[arg(long, value_name = "DURATION", default_value = "750ms")]
     pub min_retry_delay: DurationArg,
-    /// The longest pause between two tries
+    /// Longest pause between two attempts
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     pub max_retry_delay: DurationArg,
-    /// How far intervals are stretched or shortened at most, in percent
+    /// Maximum change of intervals in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub interval_jitter_percentage: u8,
     /// Address of /metrics; 0 for none
@@ -63,27 +61,27 @@ pub struct Args {
     /// Address of /healthz and /readyz; 0 for none
     #[arg(long, value_name = "ADDRESS", default_value = ":8081", help_heading = SERVICE)]
     pub health_addr: Address,
-    /// How the log is written
+    /// Format of the log
     #[arg(long, value_name = "ENCODING", default_value = "json", value_enum, help_heading = SERVICE)]
     pub log_encoding: Encoding,
-    /// How much is logged
+    /// Level of the log
     #[arg(long, value_name = "LEVEL", default_value = "info", value_enum, help_heading = SERVICE)]
     pub log_level: Level,
     /// Work only while holding the lease
     #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
         action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
     pub enable_leader_election: bool,
-    /// Give the lease back at the end, so that the next one need not wait
+    /// Release the lease at the end, so that the next operator need not wait
     #[arg(long, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true,
         action = clap::ArgAction::Set, value_name = "BOOL", help_heading = ELECTION)]
     pub leader_election_release_on_cancel: bool,
-    /// How long others wait for a holder that says nothing
+    /// Time after which others take over from a silent holder
     #[arg(long, value_name = "DURATION", default_value = "35s", help_heading = ELECTION)]
     pub leader_election_lease_duration: DurationArg,
-    /// When the holder stops working if it cannot renew the lease
+    /// Time after which the holder stops working if it cannot renew the lease
     #[arg(long, value_name = "DURATION", default_value = "30s", help_heading = ELECTION)]
     pub leader_election_renew_deadline: DurationArg,
-    /// The pause between two tries to take or renew it
+    /// Pause between attempts to take or renew it
     #[arg(long, value_name = "DURATION", default_value = "5s", help_heading = ELECTION)]
     pub leader_election_retry_period: DurationArg,
     /// Public key, a mounted file in a pod, that must verify a signature of
@@ -96,7 +94,8 @@ pub struct Args {
     pub unserved: Unserved,
 }
 
-/// Flags of the reference operator for what is not served here: refused by name, so that nobody believes in them.
+/// Flags of the reference operator for features that are missing here. They are refused by name, so that nobody relies
+/// on them.
 #[derive(clap::Args, Debug)]
 pub struct Unserved {
     #[arg(long, hide = true)]
@@ -155,11 +154,11 @@ impl Unserved {
     }
 }
 
-/// Where a service listens: `:8080`, `127.0.0.1:8080`, or `0` for nowhere.
+/// The address of a service: `:8080`, `127.0.0.1:8080`, or `0` for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     Nowhere,
-    /// On all addresses of this machine.
+    /// All addresses of this machine.
     Everywhere(u16),
     At(SocketAddr),
 }
@@ -184,7 +183,7 @@ impl Address {
         let served = match self {
             Address::Nowhere => return Ok(None),
             Address::At(address) => Served::bind(address, endpoints).await,
-            // Both families where there are both.
+            // Both address families, if available.
             Address::Everywhere(port) => match Served::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
                 Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
                     Served::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
@@ -217,7 +216,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(serve(args, shell, election))?
 }
 
-/// The lease to hold; the numbers must leave room for each other.
+/// Returns the lease to hold; its durations must fit together.
 fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
     if !args.enable_leader_election {
         return Ok(None);
@@ -237,18 +236,18 @@ fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
         .hint("lease duration, renewal deadline and retry period have to become shorter in this order"));
     }
     if duration.subsec_nanos() > 0 {
-        // Followers count in the whole seconds that a Lease can hold: they would take over before the holder lets go.
+        // A Lease contains whole seconds, so followers would take over before the holder gives up.
         return Err(CliError::usage(format!("cannot hold a lease of {duration:?}"))
             .cause("a Lease of Kubernetes lasts whole seconds")
             .hint("give --leader-election-lease-duration in whole seconds, for example 35s"));
     }
-    // The name of a pod is the name of its host.
+    // A pod's name is its host name.
     let host = environment::host_name().unwrap_or_else(|| "operator".to_owned());
     let mut options = LeaseOptions::new(lease::unique_identity(&host));
     options.duration = duration;
     options.renew_deadline = Some(deadline);
     options.retry_period = Some(period);
-    // Who waits for the lease waits for as long as it takes.
+    // A follower waits for the lease without a limit.
     options.wait = Duration::MAX;
     options.operator_wait = Duration::MAX;
     Ok(Some(options))
@@ -262,7 +261,7 @@ async fn options(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> 
         None if environment::is_set(environment::NOTIFICATIONS_DISABLED) => NotificationPolicy::Disabled,
         None => NotificationPolicy::Installed,
     };
-    // A pod has no docker configuration: what the instance names as pull secret, or nothing.
+    // A pod has no docker configuration, so only the instance's pull secret counts.
     let registries = args.registries.open(shell).await?.with_credentials(RegistryCredentials::Anonymous);
     let key = read_key(args.verify_key.as_deref(), shell).await?;
     let fetcher = Fetcher { registries: Some(registries), cache: None, memory: Some(Memory::default()), key };
@@ -290,7 +289,7 @@ async fn serve(args: &Args, shell: &Shell, election: Option<LeaseOptions>) -> Re
     let telemetry = Arc::new(Telemetry::new(VERSION, &platform()));
     let cluster = connect(shell, shell.global().context.as_deref()).await?;
     let cluster = cluster
-        // Retries are in the log.
+        // The log contains the retries.
         .observed(Arc::new(|_| ()))
         .counted(telemetry.request_observer(&cluster.endpoint.server));
     let metrics = args.metrics_addr.bind("--metrics-addr", Endpoints::Metrics).await?;

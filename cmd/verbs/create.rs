@@ -1,4 +1,4 @@
-//! `create`: objects made from flags.
+//! `create`: makes objects from flags.
 
 use clap::Subcommand;
 
@@ -17,7 +17,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether `--server` means a registry here, not the API server.
+    /// Whether `--server` means a registry instead of the API server.
     pub fn is_about_a_registry(&self) -> bool {
         matches!(self, Command::Secret(secret) if matches!(**secret, secret::Command::Registry(_)))
     }

@@ -1,4 +1,4 @@
-//! `debug`: what Helm and substitution really get, and what the controllers wrote down.
+//! `debug`: the effective values of Helm and substitution, and the status written by the controllers.
 
 use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
 use flux_operator::format::age::short_age;
@@ -17,11 +17,10 @@ use crate::session::read_source::{FromArgs, Source, named_objects, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what a HelmRelease or Kustomization really works with
+/// Show the effective values of a HelmRelease or Kustomization
 ///
-/// The values that Helm gets and the variables that substitution sees, each with
-/// where it comes from; conditions; history. Values from Secrets are masked unless
-/// --reveal is given.
+/// The values that Helm gets and the variables of the substitution, each with its source; conditions; history. Values
+/// from Secrets are masked unless --reveal is given.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", without_names),
@@ -50,7 +49,7 @@ pub struct Args {
     /// The conditions
     #[arg(long, alias = "show-status")]
     pub status: bool,
-    /// What was released or applied before
+    /// Earlier releases or applied revisions
     #[arg(long, alias = "show-history")]
     pub history: bool,
     /// Show the values that come from Secrets
@@ -122,7 +121,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Prints what there is, or says that there is nothing.
+/// Prints a text, or a message that there is none.
 fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
     if text.is_empty() {
         shell.status(nothing);
@@ -131,7 +130,7 @@ fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// A ConfigMap or Secret that values come from.
+/// Reads a ConfigMap or Secret with values.
 async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &ValueSource) -> Result<Found, CliError> {
     let resource = if wanted.kind == "Secret" { SECRET } else { CONFIG_MAP };
     let namespace = fields::namespace(object);
@@ -149,11 +148,11 @@ async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &Value
     }
 }
 
-/// `image.tag: v1  # ConfigMap/values key values.yaml`, one line a value.
+/// Formats `image.tag: v1  # ConfigMap/values key values.yaml`, a line per value.
 fn with_origins(told: &Resolved) -> String {
     let value = |path: &str| {
         let pointer = path.split('.').fold(String::new(), |pointer, part| format!("{pointer}/{part}"));
-        // A name of a variable is a key, whatever is in it.
+        // The name of a variable is a single key, with any characters.
         told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
     };
     let line = |origin: &flux_operator::inspect::debug::Origin| {
@@ -173,7 +172,7 @@ fn conditions(items: &[Value], now: Timestamp) -> String {
     items.iter().map(line).collect()
 }
 
-/// Releases of Helm, or what a Kustomization applied; the newest first, as the controllers keep them.
+/// Formats Helm releases, or applied revisions of a Kustomization, newest first.
 fn history(items: &[Value], now: Timestamp) -> String {
     let line = |entry: &Value| {
         let text = |pointer| fields::text(entry, pointer);

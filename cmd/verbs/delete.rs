@@ -1,4 +1,4 @@
-//! `delete`: removes objects and leaves the clean-up to the operator.
+//! `delete`: deletes objects and leaves the clean-up to the operator.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `distribution`: what this program knows about Flux, without a cluster.
+//! `distribution`: the embedded knowledge about Flux, without a cluster.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// Which images a mirror is about.
+/// Selects the images of a mirror.
 #[derive(clap::Args, Clone, Debug)]
 struct ImageArgs {
     /// Version or range; its newest version is taken
@@ -78,24 +78,24 @@ struct ImageArgs {
     source: SourceArgs,
 }
 
-/// Images that are copied at once, and blobs of all of them together.
+/// Limit for concurrent images, and for the blobs of all of them together.
 const IMAGES_AT_ONCE: usize = 4;
 const BLOBS_AT_ONCE: usize = 8;
 
-/// One image on its way from one place to another.
+/// An image to copy.
 struct MirrorImage {
     component: String,
     from: ImageLocation,
-    /// What it is asked for by: its digest, where the distribution knows it, else its tag or name.
+    /// The name in requests: its digest, if the distribution knows it, else its tag or name.
     name: String,
     to: ImageLocation,
-    /// What it is called there.
+    /// Its tag at the target.
     tag: String,
-    /// The same for people.
+    /// Its target in messages.
     target: String,
 }
 
-/// An image by its parts: one of Flux, or the operator's.
+/// The parts of an image: one of Flux, or the operator's.
 struct ListedImage {
     component: String,
     repository: String,
@@ -126,7 +126,7 @@ impl From<&ComponentImage> for ListedImage {
 }
 
 impl ListedImage {
-    /// The image of the operator, as it was named.
+    /// Parses the image of the operator.
     fn operator(image: &str) -> Result<Self, CliError> {
         let wrong = || CliError::usage(format!("cannot copy the image {image}"));
         let reference: Reference =
@@ -142,7 +142,7 @@ impl ListedImage {
 }
 
 impl MirrorImage {
-    /// From where the list says, to a repository below `destination`.
+    /// Copies from the listed registry to a repository below `destination`.
     fn to_mirror(image: &ListedImage, from: &Sources, destination: &str) -> Result<Self, CliError> {
         let component = image.component.clone();
         let repository = Repository::below(destination, &component).map_err(unnameable)?;
@@ -165,7 +165,7 @@ impl MirrorImage {
         })
     }
 
-    /// From where the list says, into a layout.
+    /// Copies from the listed registry to a layout.
     fn to_layout(image: &ListedImage, registries: &Registries, layout: &Layout) -> Result<Self, CliError> {
         let repository = image.repository.parse().map_err(unnameable)?;
         let name = format!("{}:{}", image.repository, image.tag);
@@ -179,11 +179,11 @@ impl MirrorImage {
         })
     }
 
-    /// Copies it, with a line of progress.
+    /// Copies the image, with a line of progress.
     async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<Copied, CliError> {
         let lines = || progress.lock().unwrap_or_else(PoisonError::into_inner);
         lines().set(&self.component, State::Waiting, "copying");
-        // Worth its requests only where somebody looks.
+        // These requests matter only if the progress is visible.
         let is_live = lines().is_live();
         let total = match is_live {
             true => copier.bytes_to_copy(&self.from, &self.name, &self.to).await.unwrap_or_default(),
@@ -192,7 +192,7 @@ impl MirrorImage {
         let (sent, shown, key) = (AtomicU64::new(0), progress.clone(), self.component.clone());
         let counter: ByteCounter = Arc::new(move |bytes| {
             let before = sent.fetch_add(bytes, Ordering::Relaxed);
-            // Not for every piece: they are small.
+            // Not for every piece, because they are small.
             if is_live && before >> 18 != (before + bytes) >> 18 {
                 let text = bar(before + bytes, total);
                 shown.lock().unwrap_or_else(PoisonError::into_inner).redraw(&key, &text);
@@ -216,7 +216,7 @@ impl MirrorImage {
     }
 }
 
-/// `━━━━━━━━──────────── 12 of 30 MiB`; what is mounted or was there is not sent, so the end may come early.
+/// `━━━━━━━━──────────── 12 of 30 MiB`; mounted and existing blobs are not sent, so the end may come early.
 fn bar(sent: u64, total: u64) -> String {
     const WIDTH: u64 = 20;
     let total = total.max(sent);
@@ -225,7 +225,7 @@ fn bar(sent: u64, total: u64) -> String {
     format!("{}{empty} {} of {} MiB", "━".repeat(full), sent >> 20, total >> 20)
 }
 
-/// Where images come from; what is written goes to the registries.
+/// Sources of images; writes go to the registries.
 enum Sources {
     Registries(Registries),
     /// A packed file.
@@ -253,7 +253,7 @@ impl ImageArgs {
         named.or_else(|| Variant::for_registry(self.registry.trim_end_matches('/')))
     }
 
-    /// The images of a version, of the components that were asked for.
+    /// Returns the images of a version for the selected components.
     fn list(&self, distribution: &Distribution, version: &FluxVersion) -> Result<Vec<ImageReference>, CliError> {
         let registry = self.registry.trim_end_matches('/');
         Ok(self.wanted(distribution.images(version, registry, self.variant()).map_err(unusable)?))
@@ -265,14 +265,14 @@ impl ImageArgs {
     }
 }
 
-/// How a list of things without labels and readiness is printed.
+/// Format of a list without labels and readiness.
 #[derive(clap::Args, Clone, Debug)]
 struct ListArgs {
     /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
     /// custom-columns=HEADING:PATH,…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output::OUTPUT, add = ArgValueCandidates::new(output::formats))]
     output: Format,
-    /// Leave the heading out
+    /// Omit the heading
     #[arg(long, alias = "no-header", help_heading = output::OUTPUT)]
     no_headers: bool,
     /// Sort by a column, or by a JSONPath such as .tag
@@ -299,7 +299,7 @@ impl ListArgs {
     }
 }
 
-/// Returns the newest version in a range; none is an error that says what there is.
+/// Returns the newest version in a range; the error lists the existing versions.
 fn newest(distribution: &Distribution, range: &VersionRange) -> Result<FluxVersion, CliError> {
     let all = distribution.versions();
     all.iter().rfind(|version| range.matches(&version.version)).cloned().ok_or_else(|| {
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(bar(0, 30 << 20), "──────────────────── 0 of 30 MiB");
         assert_eq!(bar(12 << 20, 30 << 20), "━━━━━━━━──────────── 12 of 30 MiB");
         assert_eq!(bar(30 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 30 of 30 MiB");
-        // A blob that was cut is sent again.
+        // A blob that was cut off is sent again.
         assert_eq!(bar(31 << 20, 30 << 20), "━━━━━━━━━━━━━━━━━━━━ 31 of 31 MiB");
         assert_eq!(bar(0, 0), "━━━━━━━━━━━━━━━━━━━━ 0 of 0 MiB");
     }

@@ -1,4 +1,4 @@
-//! `events [KIND[/NAME…]]`: what happened to Flux objects.
+//! `events [KIND[/NAME…]]`: shows events about Flux objects.
 
 use std::cell::RefCell;
 
@@ -27,10 +27,10 @@ use crate::terminal::{CliError, Exit, Shell};
     # Follow all namespaces\n  \
     flux-operator events -A -w")]
 pub struct Args {
-    /// KIND, KIND NAME… or KIND/NAME…; all Flux kinds without
+    /// KIND, KIND NAME… or KIND/NAME… [default: all Flux kinds]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// The same as the argument, as flux spells it
+    /// The same as the argument, in flux's spelling
     #[arg(long = "for", value_name = "RESOURCE", conflicts_with = "resource", hide_short_help = true, add = crate::args::complete::resources())]
     pub for_resource: Option<String>,
     /// Keep events of these types: Normal, Warning
@@ -47,7 +47,7 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show new events
+    /// Continue and show new events
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -115,7 +115,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The object of a name and its source. One that is gone may have left events.
+/// Returns the named object and its source. A deleted object may have left events.
 async fn related(
     shell: &Shell,
     source: &Source<'_>,

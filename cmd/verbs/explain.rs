@@ -1,4 +1,4 @@
-//! `explain`: what a field is for and what it may hold, without a cluster.
+//! `explain`: the meaning and the allowed values of a field, without a cluster.
 
 use std::ffi::OsStr;
 
@@ -17,7 +17,7 @@ use crate::output::field_text::field_text;
 use crate::output::table::terminal_width;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Columns of the text form, unless the terminal has fewer.
+/// Maximum columns of the text form.
 const WIDTH: usize = 80;
 
 /// Explain a kind or one of its fields
@@ -37,7 +37,7 @@ const WIDTH: usize = 80;
 pub struct Args {
     /// Kind, and the path of a field in it; any case, plural or short name
     ///
-    /// KIND/NAME is understood as KIND.
+    /// KIND/NAME means KIND.
     #[arg(value_name = "KIND[.FIELD...]", add = ArgValueCompleter::new(paths))]
     pub field: String,
     /// Version of the kind [default: the stored one]
@@ -58,7 +58,7 @@ pub enum Format {
     Yaml,
 }
 
-/// Kinds, and below a kind the fields of the path that is begun.
+/// Completes kinds, and after a kind the fields of the path.
 fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let text = current.to_string_lossy();
     let words: Vec<String> = match text.rsplit_once('.') {
@@ -79,7 +79,7 @@ fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let (kind, path) = split(&args.field)?;
-    // Written as objects have it, group included, or as the version alone.
+    // Accept the form in objects, including the group, or the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
     let width = if shell.stdout_is_terminal() { WIDTH.min(terminal_width()) } else { WIDTH };
@@ -95,7 +95,7 @@ fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliErro
     }
 }
 
-/// Splits `kind.field.path`, where the kind itself may have dots: `buckets.source.toolkit.fluxcd.io.spec`.
+/// Splits `kind.field.path`; the kind itself may contain dots: `buckets.source.toolkit.fluxcd.io.spec`.
 fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
     let steps: Vec<&str> = text.split('.').map(|step| step.trim_end_matches("[]")).collect();
     for length in (1..=steps.len()).rev() {
@@ -117,7 +117,7 @@ fn definition(kind: &FluxKind) -> Result<Value, CliError> {
     found.ok_or_else(|| missing().hint(format!("ask the cluster: kubectl explain {}.{}", kind.plural, kind.group)))
 }
 
-/// Looks a kind up in the newest embedded version of Flux.
+/// Returns the definition of a kind in the newest embedded version of Flux.
 fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> {
     let distribution = Distribution::embedded();
     let Some(newest) = distribution.versions().pop() else { return Ok(None) };
@@ -143,7 +143,7 @@ fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     if parent != kind.kind {
         return told;
     }
-    // Other verbs have the name of an object there.
+    // Other verbs have the name of an object in this place.
     let word = kind.kind.to_lowercase();
     told.hint(format!(
         "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"

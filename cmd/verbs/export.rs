@@ -1,4 +1,4 @@
-//! `export`: objects as they would be written by hand.
+//! `export`: prints objects as a user would write them.
 
 use clap::Subcommand;
 use flux_operator::format::yaml;

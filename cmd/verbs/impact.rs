@@ -1,4 +1,4 @@
-//! `impact KIND/NAME`: what deleting an object would take along.
+//! `impact KIND/NAME`: shows the consequences of deleting an object.
 
 use flux_operator::inspect::impact::impact;
 use serde_json::json;
@@ -8,11 +8,10 @@ use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, with
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what deleting an object would take along
+/// Show the consequences of deleting an object
 ///
-/// What would be pruned or uninstalled, through everything that it applied:
-/// volumes, load balancers, namespaces and definitions first; what is protected
-/// and stays; who waits for it.
+/// Objects that would be pruned or uninstalled, through everything that it applied: volumes, load balancers, namespaces
+/// and definitions first; protected objects that would be kept; objects that depend on it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Before a Kustomization goes\n  \

@@ -1,4 +1,4 @@
-//! `install`: the operator on a cluster, with an instance if wanted.
+//! `install`: installs the operator, optionally with an instance.
 
 use std::path::PathBuf;
 
@@ -30,15 +30,13 @@ use crate::terminal::{CliError, Exit, Shell};
 const OPERATOR: &str = "Operator options";
 const INSTANCE: &str = "Instance options";
 
-/// Install the operator, or bring it up to date
+/// Install or upgrade the operator
 ///
-/// Applies the definitions, the rights, the Deployment and the Service of the
-/// operator, and waits for a ready pod. Repeating it changes nothing; another
-/// version or other flags are an upgrade in place. With -f, or with the flags of
-/// an instance, a FluxInstance is applied as well and waited for.
+/// Applies the definitions, the rights, the Deployment and the Service of the operator, and waits for a ready pod.
+/// Repeating it changes nothing; another version or other flags are an upgrade in place. With -f, or with the flags of
+/// an instance, it also applies a FluxInstance and waits for it.
 ///
-/// No images of this program are published yet: build one with deploy/Dockerfile
-/// and name it with --image.
+/// No images of this program are published yet: build one with deploy/Dockerfile and name it with --image.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would change?\n  \
@@ -60,7 +58,7 @@ pub struct Args {
     /// Secret that the operator's pods pull their image with, repeatable
     #[arg(long, value_name = "NAME", help_heading = OPERATOR, add = crate::args::complete::secrets())]
     pub pull_secret: Vec<String>,
-    /// Pods; one works, the others are ready to take over
+    /// Number of pods; one works, the others are ready to take over
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10), help_heading = OPERATOR)]
     pub replicas: u32,
     /// Bind the operator to cluster-admin instead of to the smallest role
@@ -71,7 +69,7 @@ pub struct Args {
     /// Argument for the operator, repeatable: --operator-arg=--log-level=debug
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = OPERATOR)]
     pub operator_arg: Vec<String>,
-    /// Replace an operator that serves ResourceSets although there are some
+    /// Replace an operator that serves ResourceSets although some exist
     #[arg(long, help_heading = OPERATOR)]
     pub ignore_resourcesets: bool,
 
@@ -79,7 +77,7 @@ pub struct Args {
     /// input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE|URL", alias = "file", conflicts_with = "instance", help_heading = INSTANCE)]
     pub filename: Option<PathBuf>,
-    /// Apply an instance that the flags below describe; any of them does so
+    /// Apply an instance described by the flags below; any of them has the same effect
     #[arg(long, help_heading = INSTANCE)]
     pub instance: bool,
     /// File with Secrets to apply before the instance, repeatable; - reads
@@ -115,7 +113,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         let usual = session.namespace_or(DEFAULT_NAMESPACE);
         let wanted = wanted(args, &usual, session.cluster.namespace.as_deref(), shell).await?;
-        // An operator looks at its own namespace only.
+        // An operator reconciles only its own namespace.
         let namespace = wanted.as_ref().map_or(usual, namespace_of);
         let secrets = secrets(args, &namespace, shell).await?;
         let params = args.params(&namespace, image);
@@ -149,7 +147,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Some(wanted) => {
                 let distribution = DistributionArgs::default();
                 agree_to_store(&session, wanted, &distribution, &args.confirm, args.progress.progress).await?;
-                // The answer took as long as it took.
+                // The user's answer must not count against the time-out.
                 session.with_new_deadline()
             }
             None => session,
@@ -201,7 +199,7 @@ fn export(args: &Args, image: &str, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The instance that was asked for, read before anything is written.
+/// Reads the requested instance before anything is written.
 async fn wanted(
     args: &Args,
     namespace: &str,
@@ -300,7 +298,7 @@ fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
     warn_of_unserved(session, &plan.unserved, namespace);
 }
 
-/// One line an object, without those that stay as they are.
+/// Formats a line per object, without unchanged ones.
 fn listing(plan: &InstallPlan) -> String {
     let mut text = String::new();
     for one in &plan.objects {
@@ -342,7 +340,7 @@ fn summary(plan: &InstallPlan) -> String {
     )
 }
 
-/// Manifests end up in Git: they have to read back.
+/// Manifests end up in Git, so they must be readable again.
 #[cfg(test)]
 mod tests {
     use flux_operator::format::yaml;
@@ -356,7 +354,7 @@ mod tests {
         let text = with_placeholder_explained(&manifest_text(&objects, "fs").unwrap());
         assert_eq!(text.matches("never pulled").count(), 1);
         assert_eq!(yaml::parse_documents(&text).unwrap(), objects);
-        // No client of registries takes a name in upper case.
+        // Clients of registries refuse a name in upper case.
         assert!(IMAGE_PLACEHOLDER.chars().all(|letter| letter.is_ascii_uppercase()));
         for image in [None, Some(""), Some(" ")] {
             assert_eq!(required_image(image).unwrap_err().exit(), Exit::Usage);

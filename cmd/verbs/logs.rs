@@ -1,4 +1,4 @@
-//! `logs`: what Flux's controllers write, as one log.
+//! `logs`: the logs of Flux's controllers as one.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,8 +22,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the logs of Flux's controllers as one, in the order of time
 ///
-/// All controllers of the cluster, or the lines about one object. A pod that is
-/// restarted or replaced goes on in the same stream with --follow.
+/// All controllers of the cluster, or the lines about one object. With --follow, a restarted or replaced pod continues
+/// in the same stream.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The last hour of all controllers\n  \
@@ -35,26 +35,25 @@ use crate::terminal::{CliError, Exit, Shell};
     # The controllers' own JSON, one object a line\n  \
     flux-operator -n apps logs hr podinfo --tail 100 -o json")]
 pub struct Args {
-    /// KIND/NAME…, or KIND NAME…, of Flux objects; all lines without
+    /// Flux objects as KIND/NAME… or KIND NAME… [default: all lines]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// Lines since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
-    /// 2026-11-22T08:00:00Z
+    /// Only lines since this time: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<When>,
-    /// The last lines only
+    /// Only the last lines
     #[arg(long, value_name = "LINES")]
     pub tail: Option<usize>,
-    /// Lines that matter at least this much
+    /// Minimum severity of lines
     #[arg(long, value_enum, value_name = "LEVEL", ignore_case = true)]
     pub level: Option<Level>,
-    /// Lines of this controller, with or without -controller, repeatable
+    /// Only lines of this controller, with or without -controller, repeatable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub controller: Vec<String>,
-    /// Go on with what is written, until Ctrl-C
+    /// Continue with new lines until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
-    /// Lines to read, or the controllers' own JSON
+    /// Readable lines, or the controllers' own JSON
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub output: LogFormat,
     #[command(flatten)]
@@ -137,7 +136,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     return Err(nobody(args, &source.place()));
                 }
                 let mut last: HashMap<String, Timestamp> = HashMap::new();
-                // Only new lines are wanted where nothing says how many of the old ones.
+                // Without a number of old lines only new ones are shown.
                 if !args.follow || args.tail.is_some() || args.since.is_some() {
                     let Ok(problems) = read(&session.cluster, sources.clone(), &wanted, |entry| {
                         if let Some(at) = entry.at {
@@ -154,7 +153,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 }
                 let lacking = missing(shell, &source, &printer.unseen, named.len()).await;
                 if args.follow {
-                    // It may be there later.
+                    // It may be created later.
                     lacking.warn(shell);
                     shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
@@ -163,7 +162,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                         printer.flush();
                         if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
                     });
-                    // It ends with the time, or with the reader.
+                    // It ends with the time-out, or when the reader closes the output.
                     let _ = shell.while_wanted(lines).await;
                     return Ok(Exit::Done);
                 }
@@ -173,7 +172,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Which of the objects that no line is about are not there; who may not look is told of none.
+/// Returns the objects without any line that do not exist; empty without the right to read them.
 async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], names: usize) -> Lacking {
     let mut lacking = Lacking::of(names);
     for (kind, name, _) in unseen {
@@ -186,7 +185,7 @@ async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], name
     lacking
 }
 
-/// Nobody writes a log, as far as it can be seen.
+/// Returns the error if no controller is found.
 fn nobody(args: &Args, place: &str) -> CliError {
     let who = match args.controller.as_slice() {
         [] => "no pod of a Flux controller".to_owned(),
@@ -204,10 +203,10 @@ struct Printer<'a> {
     unseen: Vec<Unseen<'a>>,
 }
 
-/// Kind and name of an object that no line was about yet, and the lines that are.
+/// Kind and name of an object without a line so far, and its filter.
 type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 
-/// Ends following the lines: nothing reads them any more.
+/// Ends following because nobody reads the output.
 struct OutputLost;
 
 impl Printer<'_> {
@@ -229,7 +228,7 @@ impl Printer<'_> {
     }
 }
 
-/// The controller's own JSON; a line that is none becomes the message of one.
+/// Formats the controller's own JSON; a line that is not JSON becomes the message of one.
 fn as_json(entry: &Entry) -> String {
     let is_json = entry.text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&entry.text).is_ok();
     if is_json {
@@ -239,7 +238,7 @@ fn as_json(entry: &Entry) -> String {
     json!({"ts": at, "msg": entry.text}).to_string()
 }
 
-/// `2026-01-01T00:00:00.000Z error helm-controller HelmRelease/apps/web: what happened key=value`
+/// Formats `2026-01-01T00:00:00.000Z error helm-controller HelmRelease/apps/web: what happened key=value`.
 fn as_text(entry: &Entry, color: bool) -> String {
     let line = LogLine::parse(&entry.text, entry.at);
     let at = line.at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"));

@@ -1,4 +1,4 @@
-//! `migrate`: brings what a person keeps in files to the API versions of a Flux version, and an installation to an instance.
+//! `migrate`: migrates files to the API versions of a Flux version, and an installation to an instance.
 
 use std::path::PathBuf;
 
@@ -20,12 +20,11 @@ pub enum Command {
 
 /// Rewrite deprecated API versions of Flux in files
 ///
-/// The files are edited in place: comments and layout stay, and owner, rights and
-/// links as well. Texts of patches and the versions of their targets are edited,
-/// too. A line is printed for every change as soon as it is made. What the new
-/// version has no field for, and versions that cannot be edited, are named and left
-/// alone. Hidden folders are not read, and links out of the folder not followed.
-/// Ends with 1 when a dry run would change something, or when something needs a hand.
+/// The files are edited in place: comments, layout, owner, permissions and links are kept. Texts of patches and the
+/// versions of their targets are edited, too. A line is printed for every change as soon as it is made. Fields that the
+/// new version does not have, and versions that cannot be edited, are reported and not changed. Hidden folders are not
+/// read, and links out of the folder not followed. Ends with 1 when a dry run would change something, or when something
+/// has to be changed by hand.
 #[derive(clap::Args, Debug)]
 #[command(
     mut_arg("output", without_names),
@@ -48,12 +47,12 @@ pub struct Args {
     /// Flux version whose API versions are wanted [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub to: Option<String>,
-    /// What the names of files in a folder end in [default: .yaml, .yml, .json]
+    /// Extensions of manifests in a folder [default: .yaml, .yml, .json]
     ///
     /// Files that are not YAML, such as templates, are then edited line by line.
     #[arg(short, long, value_name = "EXTENSION", value_delimiter = ',')]
     pub extensions: Vec<String>,
-    /// Only say what would be changed
+    /// Only show what would be changed
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -79,7 +78,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if let (true, Some(path)) = (is_edited, &one.path) {
             shell.interruption().writes();
             if let Err(error) = manifest_files::write(path, &one.migrated.text) {
-                // The lines of the files before are printed already; a structure comes now or never.
+                // The lines of earlier files are already printed; structured output is printed now.
                 migration.files.retain(|file| file.path != one.name());
                 if let Some(text) = structured_without_names(migration, &args.view.output)? {
                     shell.print(&text);

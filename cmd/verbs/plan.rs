@@ -1,4 +1,4 @@
-//! `plan`: what would happen.
+//! `plan`: shows what would happen.
 
 use clap::Subcommand;
 

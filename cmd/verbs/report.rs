@@ -1,4 +1,4 @@
-//! `report`: the whole installation as one page to send to someone.
+//! `report`: the whole installation as one page to share.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,11 @@ use crate::session::registries::SourceArgs;
 use crate::terminal::output_format::{Format, ViewArgs, no_names, structured, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Write a page about the installation, to be sent to someone
+/// Write a page about the installation to share with others
 ///
-/// One HTML file that needs nothing else: status, causes, resources by kind,
-/// history, events, components, the inventory with its drift, and the tree. It
-/// works from disk, is readable in light and dark, and prints. What looks like a
-/// credential in a message is masked; `report --from BUNDLE` knows the values of
-/// Secrets as well.
+/// A self-contained HTML file: status, causes, resources by kind, history, events, components, the inventory with its
+/// drift, and the tree. It works from disk, is readable in light and dark, and prints. Text that looks like a
+/// credential is masked; `report --from BUNDLE` knows the values of Secrets as well.
 #[derive(clap::Args, Debug)]
 #[command(mut_arg("output", without_names))]
 #[command(after_help = "Examples:\n  \
@@ -34,7 +32,7 @@ pub struct Args {
     /// File to write; - is standard output
     #[arg(value_name = "FILE.html")]
     pub file: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub overwrite: bool,
     #[command(flatten)]
@@ -117,7 +115,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Writes the file as a whole or not at all.
+/// Writes the file atomically.
 fn write(path: &Path, text: &str, overwrites: bool) -> Result<(), CliError> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot write {}", path.display())).caused_by(error)

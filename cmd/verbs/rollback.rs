@@ -1,4 +1,4 @@
-//! `rollback`: back to what was installed before.
+//! `rollback`: goes back to what was installed before.
 
 use clap::Subcommand;
 

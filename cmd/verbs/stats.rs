@@ -1,4 +1,4 @@
-//! `stats`: how many Flux objects there are, by kind and state.
+//! `stats`: counts Flux objects by kind and state.
 
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
@@ -13,10 +13,9 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///
-/// Counted live in all namespaces, or in the one of -n; no report is needed.
-/// RUNNING is all that is not suspended. Who waits for a dependency that is not
-/// ready is in WAITING and does not fail itself; FAILING and WAITING together are
-/// what `get all -A --ready-status False` lists.
+/// Counted live in all namespaces, or in the one of -n; no report is needed. RUNNING counts all objects that are not
+/// suspended. An object that waits for a dependency counts in WAITING and not in FAILING; both together are what `get
+/// all -A --ready-status False` lists.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The whole cluster\n  \

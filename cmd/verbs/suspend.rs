@@ -1,4 +1,4 @@
-//! `suspend`: tells a controller to leave an object alone.
+//! `suspend`: tells a controller not to reconcile an object.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `trace KIND/NAME`: what manages an object, and where its content comes from.
+//! `trace KIND/NAME`: shows the manager of an object, and the source of its content.
 
 use anstyle::AnsiColor;
 use flux_operator::format::age::short_age;
@@ -15,8 +15,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what manages an object and where its content comes from
 ///
-/// Works for every kind the cluster knows: the way goes up the owners to the
-/// Flux object that applied it, and on to its source.
+/// Works for every kind the cluster knows: it follows the owners up to the Flux object that applied it, and on to its
+/// source.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Where a Deployment comes from\n  \
@@ -99,7 +99,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// Every object of a kind in the namespace.
+/// Returns every object of a kind in the namespace.
 async fn all_of(shell: &Shell, source: &Source<'_>, kind: &str) -> Result<Vec<Value>, CliError> {
     let resource = source.kind(kind).await?;
     let namespace = source.namespace_of(&resource);

@@ -1,4 +1,4 @@
-//! `tree`: what an object consists of.
+//! `tree`: shows the parts of an object.
 
 use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
@@ -52,7 +52,7 @@ pub struct InstanceArgs {
     # A HelmRelease, as JSON\n  \
     flux-operator -n apps tree helmrelease podinfo -o json")]
 pub struct NamedArgs {
-    /// Name of the object; without it every one of the namespace is shown
+    /// Name of the object [default: every one in the namespace]
     #[arg(add = crate::args::complete::resources())]
     pub name: Option<String>,
     #[command(flatten)]
@@ -78,10 +78,10 @@ pub struct ResourceArgs {
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct TreeArgs {
-    /// Leave out what is not of Flux
+    /// Show only objects of Flux
     #[arg(long)]
     pub compact: bool,
-    /// Go on and draw the tree again at every change
+    /// Continue and draw the tree again at every change
     #[arg(short, long)]
     pub watch: bool,
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     shell.run_on_one_thread(show(shell, &wanted, args))
 }
 
-/// Shows the objects of kinds, by name or all of a kind.
+/// Shows objects by name, or all of a kind.
 async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &TreeArgs) -> Result<Exit, CliError> {
     let source = Source::open(shell, &args.from).await?;
     let is_instance = |resource: &ResourceType| *resource == instance_type();

@@ -1,4 +1,4 @@
-//! `uninstall`: takes Flux off a cluster.
+//! `uninstall`: removes Flux from a cluster.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `version`: this program, the operator, Flux, and what its range allows and blocks.
+//! `version`: this program, the operator, Flux, and the versions that its range allows and blocks.
 
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::version::{VersionView, version};
@@ -41,7 +41,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Ok(view) => print(&view, args, shell),
         Err(error) if error.exit() == Exit::Interrupted => Err(error),
         Err(error) => {
-            // What is known is said before what failed.
+            // Print the known versions before the failure.
             print(&client, args, shell)?;
             Err(error.hint("--client asks no cluster"))
         }

@@ -1,4 +1,4 @@
-//! `wait`: until an object is ready.
+//! `wait`: waits until an object is ready.
 
 use clap::{Subcommand, ValueEnum};
 use flux_operator::request::Absent;
@@ -30,22 +30,21 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// What is waited for.
+/// The awaited state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum For {
     /// Ready at the current generation
     #[value(alias = "condition=Ready", alias = "condition=Ready=True")]
     Ready,
-    /// There, ready or not
+    /// Existing, ready or not
     Create,
-    /// Gone
+    /// Deleted
     Delete,
 }
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ForArgs {
-    /// What to wait for; an object that does not exist ends the wait at once
-    /// unless it is create
+    /// State to wait for; a missing object ends the wait at once unless it is create
     #[arg(long = "for", value_enum, ignore_case = true, value_name = "WHAT", default_value_t = For::Ready)]
     pub until: For,
     /// Then keep printing every change, until interrupted, deleted or

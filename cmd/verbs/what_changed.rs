@@ -1,4 +1,4 @@
-//! `what-changed`: who changed what lately.
+//! `what-changed`: recent changes with their authors.
 
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
 use flux_operator::inspect::changes;
@@ -12,9 +12,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show who changed what, in the order of time
 ///
-/// Flux objects and all that they applied, from managed fields, histories, events
-/// and Helm's releases; of all namespaces unless -n names one. AUTHOR tells Flux's
-/// own writes and those of Kubernetes from people and other tools. The API server
+/// Flux objects and all that they applied, from managed fields, histories, events and Helm's releases; of all
+/// namespaces unless -n names one. AUTHOR distinguishes Flux and Kubernetes from people and other tools. The API server
 /// keeps the last write of each manager, and events for about an hour.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -27,8 +26,7 @@ use crate::terminal::{CliError, Exit, Shell};
     # From a dump somebody sent\n  \
     flux-operator what-changed --from ./dump")]
 pub struct Args {
-    /// Since when: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
-    /// 2026-11-22T08:00:00Z
+    /// Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub since: When,
     /// All namespaces, whatever -n says
@@ -38,7 +36,7 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -46,7 +44,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        // The namespace of a context says where one works, not where things change.
+        // The context's namespace is where the user works, not where changes happen.
         let namespace = shell.global().namespace().filter(|_| !args.all_namespaces).map(str::to_owned);
         let options = ListRequest {
             output: &args.output,

@@ -1,4 +1,5 @@
-//! What shells ask and are answered: flags where one is begun, hidden ones never, and bash's words as they were typed.
+//! Completion protocol of shells: flags are offered only after a dash, hidden ones never, and bash gets words as they
+//! were typed.
 
 use std::ffi::OsString;
 use std::io::{Error, Write};
@@ -9,25 +10,25 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Z
 
 use crate::args::complete::{UNTYPABLE, words_of_line};
 
-/// What separates candidates: a line end, or what the script for bash asks for.
+/// Separators of candidates: a line end, or the one that the script for bash requests.
 const SEPARATORS: [char; 2] = ['\n', '\u{b}'];
 
-/// The shells that ask this program.
+/// The supported shells.
 pub const fn shells() -> Shells<'static> {
     Shells(&[&Answer(Bash), &Answer(Elvish), &Answer(Fish), &Answer(Powershell), &Answer(Zsh)])
 }
 
-/// Whether a candidate is for the line being completed. The library offers every flag where nothing else is left.
+/// Whether a candidate belongs to the completed line. The library offers every flag if nothing else fits.
 pub fn is_offered(candidate: &str) -> bool {
     let is_begun = || words_of_line().last().is_some_and(|word| word.starts_with('-'));
     !candidate.starts_with('-') || (!candidate.contains(UNTYPABLE) && is_begun())
 }
 
-/// Any flag that takes no value: where a word was.
+/// A flag without a value that replaces a removed word.
 const FILLER: &str = "--quiet";
 
-/// bash hands `--for=ready` and `arn:aws` over as three words each: the flag without the sign, the pieces at a colon together, and
-/// as many words as before.
+/// Joins words that bash splits: `--for=ready` and `arn:aws` arrive as three words each. The number of words stays the
+/// same.
 pub fn rejoined(words: Vec<String>) -> Vec<String> {
     let mut words = joined_at_colons(words);
     for at in 1..words.len().saturating_sub(1) {
@@ -60,7 +61,7 @@ fn joined_at_colons(words: Vec<String>) -> Vec<String> {
     joined
 }
 
-/// A shell of the library with the rules above.
+/// A shell of the library with these rules.
 struct Answer<S>(S);
 
 impl<S: EnvCompleter> EnvCompleter for Answer<S> {
@@ -93,7 +94,7 @@ impl<S: EnvCompleter> EnvCompleter for Answer<S> {
         let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let piece = words.last().cloned().unwrap_or_default();
         let words = rejoined(words);
-        // bash replaces no more than the piece behind the last colon.
+        // bash replaces only the part after the last colon.
         let before = words.last().and_then(|word| word.strip_suffix(&piece)).unwrap_or_default().to_owned();
         let mut text = vec![];
         self.0.write_complete(tree, words.into_iter().map(OsString::from).collect(), folder, &mut text)?;

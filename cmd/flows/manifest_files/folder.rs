@@ -1,4 +1,4 @@
-//! The files of a folder that are manifests, and what else is in it.
+//! Lists the manifests in a folder, and its other files.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use crate::flows::manifest_files::EXTENSIONS;
 
-/// Folders of version control, which hold nothing that a person wrote there.
+/// Folders of version control, which contain no files written by people.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
-/// Larger files are not searched when they are not read otherwise.
+/// Larger files are not searched if they are not read otherwise.
 const MAX_SEARCHED_BYTES: u64 = 1 << 20;
 
-/// What a folder and the folders below it hold.
+/// The content of a folder and its subfolders.
 #[derive(Debug, Default)]
 pub(super) struct ManifestFolder {
-    /// In the order of their paths; a file with several names is here once.
+    /// In path order; a file with several names is listed once.
     pub(super) manifests: Vec<PathBuf>,
-    /// Files in hidden folders and with other extensions.
+    /// Files in hidden folders, and with other extensions.
     pub(super) unread: Vec<PathBuf>,
     pub(super) links_outside: Vec<PathBuf>,
     pub(super) hidden_folders: usize,
@@ -26,8 +26,8 @@ pub(super) struct ManifestFolder {
 }
 
 impl ManifestFolder {
-    /// Lists a folder. Links to files in it are followed, links to folders are not: what they lead to is found anyway, or lies
-    /// outside.
+    /// Lists a folder. Links to files in it are followed, links to folders are not: their targets are found anyway, or
+    /// are outside.
     ///
     /// # Errors
     /// The folder itself cannot be read.
@@ -90,7 +90,7 @@ impl ManifestFolder {
                 found.manifests.push(link);
             }
         }
-        // The first name of a file counts: the one that it has itself, before those of links to it.
+        // The file's own name takes precedence over those of links to it.
         let mut seen = HashSet::new();
         found.manifests.retain(|path| match std::fs::metadata(path) {
             Ok(metadata) => identity(&metadata).is_none_or(|file| seen.insert(file)),
@@ -102,7 +102,7 @@ impl ManifestFolder {
     }
 }
 
-/// What tells a file from all others, whatever it is called.
+/// Identifies a file regardless of its name.
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! A file gets another text, and nothing else about it changes.
+//! Replaces the text of a file and keeps everything else.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -8,16 +8,15 @@ use tempfile::NamedTempFile;
 
 use crate::terminal::CliError;
 
-/// Writes a file as a whole or not at all, with owner, rights and extended attributes as they are.
+/// Writes a file atomically, with its owner, permissions and extended attributes.
 ///
-/// A second name of the file (a hard link) would keep the old text if another file took the place of the first one, and who does
-/// not own the file cannot give the new one to its owner. Such files are written where they are; the new text lies beside them until
-/// that is done.
+/// A hard link to the file would keep the old text if a new file took its place, and only the owner can give the new
+/// file to the owner. Such files are written in place, with the new text in a second file until that is done.
 pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot write {}", path.display())).caused_by(error)
     };
-    // A link is followed: what it leads to is the file.
+    // A link is followed: its target is the file.
     let path = std::fs::canonicalize(path).map_err(|e| failed(&e))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut temporary = NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
@@ -32,11 +31,11 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
         });
     }
     copy_attributes(&old, temporary.as_file());
-    // Last, as a change of the owner takes rights away.
+    // Set these last, because a change of the owner removes permissions.
     temporary.as_file().set_permissions(metadata.permissions()).map_err(|e| failed(&e))?;
     temporary.as_file().sync_all().map_err(|e| failed(&e))?;
     temporary.persist(&path).map_err(|e| failed(&e.error))?;
-    // The name is on the disk when its folder is; some file systems cannot say so.
+    // Syncing the folder makes the new name durable; some file systems do not support it.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
@@ -58,7 +57,7 @@ fn has_other_names(_: &Metadata) -> bool {
     false
 }
 
-/// Gives a file the owner and the group of another; `false` where that is not allowed.
+/// Copies owner and group to a file; `false` if that is not allowed.
 #[cfg(unix)]
 fn takes_owner(file: &File, metadata: &Metadata) -> bool {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -72,11 +71,11 @@ fn takes_owner(_: &File, _: &Metadata) -> bool {
     true
 }
 
-/// Copies extended attributes (labels, access lists), those that the file system has and lets be set.
+/// Copies extended attributes (labels, access lists) that the file system supports.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn copy_attributes(from: &File, to: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    /// Linux allows no longer list and no longer value.
+    /// Limit of Linux for the list and for a value.
     const MAX_BYTES: usize = 64 * 1024;
     let mut names = vec![0_u8; MAX_BYTES];
     let Ok(length) = flistxattr(from, names.as_mut_slice()) else { return };

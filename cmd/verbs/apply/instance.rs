@@ -30,10 +30,9 @@ use super::planned::{self, PlannedArgs};
 
 /// Apply a FluxInstance and wait until it is ready
 ///
-/// The object is applied server-side; a running operator then installs or changes
-/// Flux. When no operator will look at it, that is said at once. With --in-process
-/// the operator's work is done here: API definition and namespace first if they
-/// are missing, then Flux, then the status on the object.
+/// The object is applied server-side; a running operator then installs or changes Flux. If no operator reconciles it,
+/// the command reports that at once. With --in-process the command does the operator's work: it creates the API
+/// definition and the namespace if they are missing, installs Flux, and writes the status of the object.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Apply and watch the controllers come up\n  \
@@ -51,7 +50,7 @@ pub struct Args {
     pub filename: Option<PathBuf>,
     /// Carry out the plan that `plan instance --out` saved, in this process
     ///
-    /// Nothing else is done, and nothing at all if the cluster has moved since.
+    /// It does exactly what the plan says, and nothing if the cluster has changed since.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "allow_unknown_minor", "verify_key", "strict", "dry_run"])]
     pub plan: Option<PathBuf>,
     /// Take fields over that another manager set to other values
@@ -110,10 +109,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.dry_run.dry_run.is_none() {
             agree_to_store(&session, &manifest, &args.distribution, &args.confirm, args.progress.progress).await?;
         }
-        // The answer took as long as it took.
+        // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         let applied = shell.interruptible(through_operator(&session, args, &manifest)).await;
-        // Where no API is installed no operator is.
+        // Without the API there is no operator.
         applied.map_err(|error| match error.exit() {
             Exit::ApiMissing => {
                 let target = Target::of_instance(&manifest.instance);
@@ -154,7 +153,7 @@ async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifes
     reconcile_here(&request, options, &args.confirm, work).await
 }
 
-/// The same command line without `--in-process`.
+/// Formats the same command line without `--in-process`.
 fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
     let file = args.filename.as_deref().unwrap_or(Path::new("FILE"));
     session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
@@ -191,7 +190,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifes
     until_ready(session, &followed, args.progress.progress).await
 }
 
-/// The object is written, and nobody will act on it.
+/// Reports that the object was stored but no operator will reconcile it.
 fn report_unwatched(
     session: &Session<'_>,
     args: &Args,

@@ -1,4 +1,4 @@
-//! `apply instance --plan`: carries out a saved plan, exactly.
+//! `apply instance --plan`: carries out a saved plan exactly.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// What of the flags a saved plan leaves open.
+/// Flags that a saved plan leaves open.
 pub struct PlannedArgs<'a> {
-    /// Where the plan is.
+    /// The file of the plan.
     pub file: &'a Path,
     pub force_conflicts: bool,
     pub confirm: &'a ConfirmArgs,

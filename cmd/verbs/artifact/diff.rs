@@ -1,4 +1,4 @@
-//! `artifact diff`: a folder against what is in the registry.
+//! `artifact diff`: compares a folder with an artifact in a registry.
 
 use flux_operator::fetch::Source;
 use flux_operator::format::tarball::Files;
@@ -58,7 +58,7 @@ fn differences(remote: &Files, local: &Files) -> String {
             (Ok(old_text), Ok(new_text)) if old_text != new_text => {
                 result.push_str(&unified_diff(&old_text, &new_text, &from, &to));
             }
-            // Empty files and changes of the mode have no lines to show.
+            // Empty files and changed modes have no lines to show.
             (Ok(_), Ok(_)) => result.push_str(&format!("--- {from}\n+++ {to}\n")),
             _ => result.push_str(&format!("Binary files {from} and {to} differ\n")),
         }

@@ -1,4 +1,4 @@
-//! `artifact list`: the tags of a repository and what they mean.
+//! `artifact list`: the tags of a repository, with their artifacts.
 
 use flux_operator::oci::{Reference, annotation};
 use futures::{StreamExt, TryStreamExt};
@@ -11,7 +11,7 @@ use crate::terminal::output_format as output;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Manifests that are asked for at once.
+/// Limit for concurrent requests of manifests.
 const AT_ONCE: usize = 8;
 
 /// List the artifacts of a repository: their tags, digests and origins

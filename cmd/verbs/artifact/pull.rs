@@ -1,4 +1,4 @@
-//! `artifact pull`: files out of a registry or an image layout.
+//! `artifact pull`: downloads files from a registry or an image layout.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Pull an OCI artifact and unpack it into a folder
 ///
-/// Digests are verified, and archives with links or paths outside of the folder
-/// are refused. Prints the reference with its digest, of an OCI image layout
-/// the digest.
+/// Digests are verified, and archives with links or paths outside of the folder are refused. Prints the reference with
+/// its digest; for an OCI image layout only the digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What runs in the cluster\n  \

@@ -1,4 +1,4 @@
-//! `artifact push`: files into a registry.
+//! `artifact push`: uploads files to a registry.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Push manifests as an OCI artifact for Flux
 ///
-/// Prints the reference with its digest. The same files and annotations give
-/// the same digest, whoever pushes them and when.
+/// Prints the reference with its digest. The same files and annotations always give the same digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The manifests of a commit\n  \
@@ -30,10 +29,10 @@ pub struct Args {
     /// Address of the repository the manifests come from
     #[arg(long, value_name = "URL")]
     pub source: Option<String>,
-    /// What they are in that repository: BRANCH@sha1:COMMIT
+    /// Their revision in that repository: BRANCH@sha1:COMMIT
     #[arg(long, value_name = "REVISION")]
     pub revision: Option<String>,
-    /// When they were made, in RFC 3339; left out, the digest stays the same
+    /// Creation time in RFC 3339; without it the digest is reproducible
     #[arg(long, value_name = "TIME")]
     pub created: Option<Timestamp>,
     /// More annotations, repeatable

@@ -1,4 +1,4 @@
-//! `artifact tag`: more names for an artifact.
+//! `artifact tag`: adds tags to an artifact.
 
 use flux_operator::oci::Reference;
 

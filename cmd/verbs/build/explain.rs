@@ -1,4 +1,4 @@
-//! Tables that explain a build: for `--explain-patches` one row per patch, for `--explain` one per object.
+//! Tables that explain a build: for `--explain-patches` a row per patch, for `--explain` a row per object.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use flux_operator::kustomize::PatchReport;
@@ -7,14 +7,14 @@ use crate::terminal::Shell;
 
 const HEADINGS: [&str; 4] = ["PATCH", "TARGET", "OBJECTS", "CHANGED"];
 
-/// Draws the reports.
+/// Formats the reports.
 pub fn table(reports: &[PatchReport], shell: &Shell) -> String {
     let row =
         |report: &PatchReport| [report.index.to_string(), report.target.clone(), objects(report), changes(report)];
     drawn(HEADINGS, reports.iter().map(row), shell)
 }
 
-/// Draws rows; whole when piped, folded to the width of a terminal.
+/// Formats rows; complete in a pipe, wrapped on a terminal.
 pub fn drawn(headings: [&str; 4], rows: impl Iterator<Item = [String; 4]>, shell: &Shell) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -40,7 +40,7 @@ fn objects(report: &PatchReport) -> String {
     report.objects.iter().map(|object| object.object.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every field that changed in some object, once.
+/// Returns every changed field of any object, without duplicates.
 fn changes(report: &PatchReport) -> String {
     let mut fields: Vec<&str> = Vec::new();
     for object in &report.objects {

@@ -1,4 +1,4 @@
-//! `build instance`: a FluxInstance in, the objects it stands for out.
+//! `build instance`: prints the objects of a FluxInstance.
 
 use std::path::PathBuf;
 
@@ -18,12 +18,10 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Print the objects of a FluxInstance
 ///
-/// The objects are those a reconcile would apply, in the order it would apply
-/// them: controllers with pinned images, shards, patches and labels included.
-/// Needs no cluster, and a network only for a distribution in a registry. Where
-/// an instance names the default artifact of the reference operator and that one
-/// cannot be reached, the embedded distribution is built from, with a warning. A
-/// manifest without a namespace is built for --namespace, else flux-system.
+/// The objects are those that a reconcile would apply, in the same order: controllers with pinned images, shards,
+/// patches and labels included. Needs no cluster, and a network only for a distribution in a registry. If the instance
+/// uses the reference operator's default artifact and it cannot be reached, the embedded distribution is built instead,
+/// with a warning. A manifest without a namespace is built for --namespace, else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what an instance stands for\n  \
@@ -54,7 +52,7 @@ pub struct Args {
     pub strict: bool,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Take versions whose minor this program does not know, as they are
+    /// Accept minor versions that this program does not know
     #[arg(long)]
     pub allow_unknown_minor: bool,
 }
@@ -90,8 +88,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Gets the distribution that an instance names; without a network the embedded one replaces the default artifact. Nothing is written, so an answer from what the program knows is worth more than none. An artifact of the
-/// user's own may differ from it in everything, and is an error.
+/// Opens the instance's distribution; without a network the embedded one replaces the default artifact. Nothing is
+/// written, so an answer from embedded data is better than none. The user's own artifact may differ in everything, so a
+/// failure is an error.
 async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
     let source = &args.source;
     let named = artifact.filter(|_| source.distribution.is_none());
@@ -103,7 +102,7 @@ async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Res
         Distribution::embedded()
     };
     match replaceable {
-        // A tag is asked for at the registry, so the cache is no help.
+        // A tag must be resolved at the registry, so the cache does not help.
         Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
         Some(artifact) => match source.open(shell, Some(artifact)).await {
             Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),

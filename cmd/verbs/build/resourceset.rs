@@ -1,4 +1,4 @@
-//! `build resourceset`: a ResourceSet and its inputs in, the objects they stand for out.
+//! `build resourceset`: prints the objects of a ResourceSet.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::session::manifest_file::read_text;
 use crate::terminal::output_format::name_line;
 use crate::terminal::{CliError, Exit, Shell, name_of_input};
 
-/// Templates of untrusted authors end, whatever they say.
+/// Limit for templates of untrusted authors.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Most warnings that are told one by one.
+/// Limit for warnings that are printed one by one.
 const MOST_WARNINGS: usize = 50;
 const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
 
@@ -101,7 +101,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// A number below a bound, for `randInt`: no secret, so the seed of a hash table is random enough.
+/// Returns a number below a bound for `randInt`: it is not a secret, so the seed of a hash table is random enough.
 fn random(bound: u64) -> u64 {
     RandomState::new().build_hasher().finish() % bound.max(1)
 }
@@ -144,7 +144,7 @@ fn failed(error: &BuildError, filename: &Path) -> CliError {
     }
 }
 
-/// Tells the warnings, which are an error with `--strict`.
+/// Prints the warnings, which are an error with `--strict`.
 fn tell_warnings(args: &Args, built: &Built, shell: &Shell) -> Result<(), CliError> {
     let shown = built.warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
     let rest = built.warnings.len().saturating_sub(MOST_WARNINGS);

@@ -1,4 +1,4 @@
-//! `create instance`: flags -> a validated FluxInstance on stdout.
+//! `create instance`: prints a validated FluxInstance made from flags.
 
 use flux_operator::api::{DistributionSpec, well_known};
 use flux_operator::distribution::Distribution;
@@ -10,9 +10,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Print the manifest of a FluxInstance made from flags
 ///
-/// The manifest is checked against every rule of the API before it is printed.
-/// What is not asked for is left out, so that the API's defaults apply. The
-/// namespace is that of -n, else flux-system.
+/// The manifest is checked against every rule of the API before it is printed. Fields without a flag are omitted, so
+/// that the API's defaults apply. The namespace is that of -n, else flux-system.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The newest Flux 2, ready to be applied\n  \
@@ -41,7 +40,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// A version that is only to come is no mistake; one that nobody has is, as a rule.
+/// Warns of a version that the distribution does not have: it may be a future one, but usually it is a mistake.
 fn warn_of_unknown_version(wanted: &DistributionSpec, shell: &Shell) {
     let Ok(range) = wanted.version.parse::<VersionRange>() else { return };
     let known = Distribution::embedded().versions();

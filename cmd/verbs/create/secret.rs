@@ -1,4 +1,4 @@
-//! `create secret`: one leaf per kind; what they share is here.
+//! `create secret`: a command per kind; this file has their common part.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
     }
 }
 
-/// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant to be one of them, and
-/// would be sent to the API server. `--kube-token` says which token is meant.
+/// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant as one
+/// of them, and would be sent to the API server. `--kube-token` is unambiguous.
 fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
     let words = std::env::args_os().take_while(|word| word != "--");
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
@@ -69,7 +69,7 @@ fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
     Err(error.hint("for the API server write --kube-token"))
 }
 
-/// Checks what is known, then gathers the credentials (which may ask), then writes.
+/// Checks the known parts, then reads the credentials (which may ask), then writes.
 fn create(
     shell: &Shell,
     args: &SecretArgs,
@@ -81,7 +81,7 @@ fn create(
 
 const OBJECT: &str = "Secret options";
 
-/// What every kind of secret knows.
+/// Flags of every kind of secret.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SecretArgs {
     /// Name of the Secret
@@ -94,7 +94,7 @@ pub struct SecretArgs {
     /// before KEY=
     #[arg(long, value_name = "KEY=TEXT", help_heading = OBJECT)]
     pub annotation: Vec<String>,
-    /// Let nobody change the data afterwards
+    /// Make the data immutable
     #[arg(long, help_heading = OBJECT)]
     pub immutable: bool,
     /// Print the Secret as YAML instead of writing it; needs no cluster
@@ -126,7 +126,7 @@ pub enum DryRun {
     Server,
 }
 
-/// The checked part of the Secret that needs no credentials.
+/// The checked parts of the Secret that need no credentials.
 struct Described {
     namespace: Option<String>,
     labels: BTreeMap<String, String>,
@@ -155,7 +155,7 @@ impl SecretArgs {
     }
 }
 
-/// Exactly one source of a password.
+/// The only source of a password.
 #[derive(clap::Args, Clone, Debug)]
 #[group(multiple = false)]
 pub struct PasswordArgs {
@@ -180,7 +180,7 @@ impl PasswordArgs {
         source(self.password.as_ref(), self.password_stdin, self.password_file.as_deref(), self.password_env.as_deref())
     }
 
-    /// The password from its source, else from a prompt that asks twice.
+    /// Reads the password from its source, or from a prompt that asks twice.
     async fn read_or_ask(&self, shell: &Shell) -> Result<SecretText, CliError> {
         read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::One).await
     }
@@ -190,7 +190,7 @@ impl PasswordArgs {
         read_or_ask(self.source(), shell, "password", PASSWORD, SecretLines::OneOrJson).await
     }
 
-    /// The password from its source, if there is one.
+    /// Reads the password from its source, if there is one.
     async fn read(&self, shell: &Shell) -> Result<Option<SecretText>, CliError> {
         match self.source() {
             Some(source) => source.read(shell, PASSWORD, SecretLines::One).await.map(Some),
@@ -200,7 +200,7 @@ impl PasswordArgs {
 }
 
 fn source(flag: Option<&SecretArg>, stdin: bool, file: Option<&Path>, env: Option<&str>) -> Option<SecretSource> {
-    // clap lets at most one of them through.
+    // clap allows at most one of them.
     flag.map(|text| SecretSource::Flag(text.clone()))
         .or_else(|| stdin.then_some(SecretSource::Stdin))
         .or_else(|| file.map(|path| SecretSource::File(path.to_owned())))
@@ -220,12 +220,12 @@ async fn read_or_ask(
     }
 }
 
-/// A file that is kept as it is.
+/// Reads a file that is stored unchanged.
 async fn file(path: &Path, shell: &Shell) -> Result<SecretText, CliError> {
     prompt::file(path, shell).await.map(|bytes| bytes.to_vec().into())
 }
 
-/// The same, where a file is named.
+/// Reads a file that is stored unchanged, if one is named.
 async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<SecretText>, CliError> {
     match path {
         Some(path) => file(path, shell).await.map(Some),

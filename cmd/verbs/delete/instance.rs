@@ -1,4 +1,4 @@
-//! `delete instance`: deletes the object; what becomes of Flux is the operator's work.
+//! `delete instance`: deletes the object; the operator then uninstalls Flux.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub struct Args {
     /// Name of the instance
     #[arg(default_value = "flux", value_parser = no_file, add = crate::args::complete::instances())]
     pub name: String,
-    /// The instance that a file holds, or standard input (-)
+    /// File with the instance; - reads standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE")]
     pub filename: Option<PathBuf>,
     /// Suspend the instance first, so that Flux stays in the cluster
@@ -107,7 +107,7 @@ async fn delete(
     }
     let context = session.cluster.endpoint.context.as_deref();
     confirm(session.shell, &args.confirm, context, &format!("delete {place}"), Agreement::Yes).await?;
-    // The answer took as long as it took.
+    // The user's answer must not count against the time-out.
     let session = &session.with_new_deadline();
     if args.with_suspend && !suspended {
         let (_, failed) =
@@ -126,7 +126,7 @@ async fn delete(
     Ok(Exit::Done)
 }
 
-/// Without an operator a finalizer would hold the object for ever, and Flux would stay without anybody who knows it.
+/// Refuses without an operator: the finalizer would keep the object for ever, and Flux would stay unmanaged.
 fn refuse_without_operator(
     session: &Session<'_>,
     target: &Target,
@@ -147,10 +147,10 @@ fn refuse_without_operator(
         .hint(way_without(session, coverage, "uninstall Flux from here", &uninstall)))
 }
 
-/// What deleting the object does, as one sentence.
+/// Describes the effect of deleting the object in one sentence.
 fn effect(object: &Value, keeps_flux: bool) -> String {
     let mut counts = inventory_counts(object);
-    // A namespace may hold what is not Flux's: it stays.
+    // The namespace is kept, because it may contain other objects.
     counts.retain(|(kind, _)| kind != "Namespace");
     if keeps_flux {
         return "Flux and what it has deployed stay in the cluster, and nobody takes care of Flux any more".to_owned();
@@ -165,7 +165,7 @@ fn effect(object: &Value, keeps_flux: bool) -> String {
     )
 }
 
-/// The custom resources that go with their definitions, by kind; none where nobody may look.
+/// Returns the custom resources that are deleted with their definitions, by kind; empty without the right to read them.
 async fn custom_resources(session: &Session<'_>, object: &Value) -> BTreeMap<String, usize> {
     let Ok(instance) = instance_of(object.clone()) else { return BTreeMap::new() };
     let options = UninstallOptions::default();

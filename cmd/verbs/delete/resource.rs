@@ -1,4 +1,4 @@
-//! `delete resource`: deletes Flux objects, after showing what goes with them.
+//! `delete resource`: deletes Flux objects, after showing what is deleted with them.
 
 use flux_operator::inspect::impact::impact;
 use flux_operator::inspect::read::from_cluster;
@@ -14,10 +14,10 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Delete Flux objects, after showing what goes with them
+/// Delete Flux objects, after showing what is deleted with them
 ///
-/// A Kustomization prunes what it applied, a HelmRelease uninstalls its release.
-/// Shows all of that first and asks; a script needs --yes.
+/// A Kustomization prunes the objects it applied, a HelmRelease uninstalls its release. The command lists all of that
+/// first and asks; a script needs --yes.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would go, and nothing else\n  \
@@ -70,7 +70,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
             }
         }
-        // The answer took as long as it took.
+        // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         let is_dry = args.dry_run.dry_run.is_some();
         for (target, object) in targets.iter().zip(&objects) {

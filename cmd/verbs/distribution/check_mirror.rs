@@ -1,4 +1,4 @@
-//! `distribution check-mirror`: what a registry lacks of a version, or of what an instance pulls.
+//! `distribution check-mirror`: finds missing parts of a version, or of an instance's images, in a registry.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,9 @@ const AT_ONCE: usize = 8;
 
 /// Check that a registry holds the images of a Flux version
 ///
-/// Images are looked up by digest where the distribution knows it, else by tag,
-/// and asked for whole: every platform and every layer. With -f they are those
-/// that a FluxInstance pulls, and without a REGISTRY they are looked for where it
-/// pulls them. The exit code is 1 when anything is missing.
+/// Images are looked up by digest if the distribution knows it, else by tag, and completely: every platform and every
+/// layer. With -f they are the images of a FluxInstance; without a REGISTRY they are looked up where the instance pulls
+/// them. The exit code is 1 when anything is missing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Is the mirror ready for the upgrade?\n  \
@@ -40,11 +39,10 @@ pub struct Args {
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file",
         conflicts_with_all = ["version", "registry", "variant", "components"])]
     pub filename: Option<PathBuf>,
-    /// Look for the manifests too, as `distribution mirror` copies them
+    /// Check the manifests too, as `distribution mirror` copies them
     #[arg(long)]
     pub include_artifact: bool,
-    /// Look for this image of the operator too, as it was named to `distribution
-    /// mirror`
+    /// Check this image of the operator too, as named for `distribution mirror`
     #[arg(long, value_name = "IMAGE")]
     pub operator_image: Option<String>,
     #[command(flatten)]
@@ -58,7 +56,7 @@ struct CheckView {
     component: String,
     image: String,
     name: String,
-    /// `incomplete`: its manifest is there, and not all that it names.
+    /// `incomplete`: the manifest exists, but some of its parts are missing.
     state: &'static str,
     /// Digests of manifests and blobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -105,7 +103,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(if has("missing") || has("incomplete") { Exit::Differences } else { Exit::Done })
 }
 
-/// The mirror, and the images that have to be there, under the names they have there.
+/// Returns the mirror and the required images with their names there.
 async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>), CliError> {
     let named = args.destination.as_deref().map(|text| text.strip_prefix("oci://").unwrap_or(text).to_owned());
     let (destination, version, listed): (_, FluxVersion, Vec<ListedImage>) = match &args.filename {
@@ -113,7 +111,7 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
             let manifest = read_instance(file, shell).await?;
             let spec = &manifest.instance.spec.distribution;
             let distribution = args.images.source.open(shell, spec.artifact.as_deref()).await?;
-            // Nothing is applied: whether such a minor may be is decided there.
+            // Nothing is applied here; the apply decides whether such a minor is allowed.
             let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
             let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
                 let told =
@@ -127,7 +125,7 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
             let distribution = args.images.source.open(shell, None).await?;
             let version = newest(&distribution, &args.images.version)?;
             let images = args.images.list(&distribution, &version)?;
-            // clap asks for one of the two.
+            // clap requires one of the two.
             (named.clone().unwrap_or_default(), version, images.iter().map(ListedImage::from).collect())
         }
     };
@@ -137,7 +135,7 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
     };
     let mut images: Vec<ListedImage> = match &named {
         Some(_) => listed.into_iter().map(below).collect::<Result<_, CliError>>()?,
-        // An instance pulls from where it says, also where a patch has changed that.
+        // An instance pulls from the registry in its spec, or in a patch.
         None => listed,
     };
     let operator = args.operator_image.as_deref().map(ListedImage::operator).transpose()?;
@@ -153,7 +151,7 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
     Ok((destination, images))
 }
 
-/// Asks for an image and for all that it consists of.
+/// Checks an image with all its parts.
 async fn look(registries: &Registries, image: &ListedImage) -> Result<CheckView, CliError> {
     let repository: Repository = image.repository.parse().map_err(unnameable)?;
     let name = image.digest.as_ref().unwrap_or(&image.tag).clone();

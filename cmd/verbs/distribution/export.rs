@@ -1,4 +1,4 @@
-//! `distribution export`: a version as files, to be packaged or edited.
+//! `distribution export`: writes a version as files, to be packaged or edited.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Write the manifests of a Flux version into a folder
 ///
-/// The folder can be packed into an archive or an OCI artifact, and is what
-/// --distribution reads. Several versions fit into one folder; files that are
-/// there already are overwritten. The written paths are printed.
+/// The folder can be packed into an archive or an OCI artifact, and --distribution reads it. Several versions fit into
+/// one folder; existing files are overwritten. The written paths are printed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The newest version\n  \

@@ -1,4 +1,4 @@
-//! `distribution images`: what a cluster pulls for a version of Flux.
+//! `distribution images`: lists the images that a cluster pulls for a version of Flux.
 
 use flux_operator::api::Variant;
 use flux_operator::distribution::{FluxVersion, ImageReference};

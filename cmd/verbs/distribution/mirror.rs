@@ -1,4 +1,4 @@
-//! `distribution mirror`: the images of a version, from registry to registry.
+//! `distribution mirror`: copies the images of a version between registries.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,9 @@ pub const ARTIFACT: &str = "flux-operator-manifests";
 
 /// Copy the container images of a Flux version to another registry
 ///
-/// Images are copied by digest and for all platforms. What is there already is
-/// not sent again, so an interrupted run is continued by running it again; what
-/// several images share is sent once. Signatures of images are neither verified
-/// nor copied: --verify-key is for the artifact of --distribution, which says
-/// what is copied. Needs no cluster.
+/// Images are copied by digest and for all platforms. Existing content is not sent again, so running the command again
+/// continues an interrupted run; blobs shared by several images are sent once. Signatures of images are neither
+/// verified nor copied: --verify-key is for the artifact of --distribution, which lists the images. Needs no cluster.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would be copied\n  \
@@ -43,21 +41,19 @@ pub struct Args {
     pub destination: String,
     #[command(flatten)]
     images: ImageArgs,
-    /// Take images and manifests out of a file of `distribution pack`
+    /// Take images and manifests from a file of `distribution pack`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "variant"])]
     pub from: Option<PathBuf>,
     /// Copy the manifests too, for spec.distribution.artifact
     #[arg(long)]
     pub include_artifact: bool,
-    /// Copy this image of the operator too, as it was named to `distribution
-    /// pack`
+    /// Copy this image of the operator too, as named for `distribution pack`
     #[arg(long, value_name = "IMAGE")]
     pub operator_image: Option<String>,
-    /// Say what would be copied, and copy nothing
+    /// Show what would be copied, and copy nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Ask the destination for everything, also below what is there; send what
-    /// it has lost, and ask again
+    /// Check every part at the destination, also of existing images; send lost parts again, and check once more
     #[arg(long)]
     pub verify: bool,
     #[command(flatten)]
@@ -72,7 +68,7 @@ struct MirrorView {
     component: String,
     image: String,
     digest: String,
-    /// What was sent; nothing for an image that was there.
+    /// Bytes sent; 0 for an image that existed.
     bytes: u64,
     state: &'static str,
 }
@@ -121,7 +117,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let version = newest(&distribution, &args.images.version)?;
     let listed = match &from {
         Sources::Registries(_) => args.images.list(&distribution, &version)?,
-        // Exactly what was packed, wherever it came from.
+        // Exactly the packed images, whatever their origin.
         Sources::Packed(layout, _) => {
             let listed = shell.run(async {
                 let cannot = |error: FetchReason| CliError::failed("cannot read the packed file").caused_by(&error);
@@ -137,7 +133,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .chain(operator)
         .map(|image| MirrorImage::to_mirror(&image, &from, destination))
         .collect::<Result<_, CliError>>()?;
-    // A rehearsal has none.
+    // A dry run has no progress.
     let shown = if args.dry_run { ProgressMode::None } else { args.progress.progress };
     let progress = Arc::new(Mutex::new(Progress::new(shell, shown)));
     if !args.dry_run {
@@ -196,8 +192,8 @@ async fn mirror(
     Ok(view(copied.digest.to_string(), copied.bytes, if copied.was_complete { "present" } else { "copied" }))
 }
 
-/// Whether the destination has a manifest. What would end the copy ends the dry run, too; a registry that denies to read what it does
-/// not have yet may still take it.
+/// Whether the destination has a manifest. An error that would end the copy also ends the dry run, except that a
+/// registry may deny reading a missing image and still accept it.
 async fn is_there(to: &ImageLocation, reference: &str) -> Result<bool, CliError> {
     match to.manifest(reference).await {
         Ok(_) => Ok(true),
@@ -206,7 +202,7 @@ async fn is_there(to: &ImageLocation, reference: &str) -> Result<bool, CliError>
     }
 }
 
-/// A packed file may hold the list of images only.
+/// A packed file may contain only the list of images.
 fn missing(args: &Args, error: &OciError) -> CliError {
     match (&args.from, &error.reason) {
         (Some(_), Reason::NotFound { .. }) => registry_error(error).hint("pack it with --images"),
@@ -214,7 +210,7 @@ fn missing(args: &Args, error: &OciError) -> CliError {
     }
 }
 
-/// Copies the manifests too: as they were packed, else as `distribution push` makes them.
+/// Copies the manifests too: as packed, or else as `distribution push` makes them.
 async fn mirror_artifact(
     args: &Args,
     from: &Sources,

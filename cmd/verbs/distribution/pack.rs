@@ -1,4 +1,4 @@
-//! `distribution pack`: a version in one file, for places without a network.
+//! `distribution pack`: packs a version into one file for air-gapped places.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,10 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Pack a Flux version into one file for places without a network
 ///
-/// The file is a tar archive of an OCI image layout: manifests, definitions,
-/// the list of images with digests, checksums, and with --images the images for
-/// all platforms. --distribution takes it wherever manifests are used, and
-/// `distribution mirror --from` brings its images to a registry. An interrupted
-/// run is continued by running it again. Prints the digest of the manifests.
+/// The file is a tar archive of an OCI image layout: manifests, definitions, the list of images with digests,
+/// checksums, and with --images the images for all platforms. --distribution reads it wherever manifests are used, and
+/// `distribution mirror --from` copies its images to a registry. Running the command again continues an interrupted
+/// run. Prints the digest of the manifests.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Everything for an air gap\n  \
@@ -59,7 +58,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let cannot = |error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot pack into {}", args.output.display())).caused_by(error)
     };
-    // Beside the file: what was copied stays there until the file is whole.
+    // Beside the file: copied parts stay there until the file is complete.
     let folder = partial_folder(&args.output);
     let layout = Layout::create(&folder).map_err(|error| cannot(&error))?;
     let attempted = format!("pack into {}", args.output.display());
@@ -82,7 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let manifests = operator_manifests(args.operator_image.as_deref())?;
         let packed = fetch::pack(&layout, &distribution, &version, &images, &manifests).await;
         let packed = packed.map_err(|error| cannot(&error))?;
-        // An interrupted run may have been about another version.
+        // An interrupted run may have been for another version.
         layout.keep_names(&names).map_err(|error| cannot(&error))?;
         Ok(packed)
     }))?;
@@ -94,7 +93,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// What `install --export` prints for this image; without one, with a placeholder that says what to put there.
+/// Returns the output of `install --export` for this image; without an image it has an explained placeholder.
 fn operator_manifests(image: Option<&str>) -> Result<String, CliError> {
     let params = OperatorParams::new(DEFAULT_NAMESPACE, image.unwrap_or(IMAGE_PLACEHOLDER), VERSION);
     manifest_text(&manifests(&params), DEFAULT_NAMESPACE)
@@ -108,7 +107,7 @@ fn partial_folder(file: &Path) -> PathBuf {
     name.into()
 }
 
-/// The file is whole or not there.
+/// Writes the file atomically.
 fn write_whole(file: &Path, layout: &Layout) -> Result<(), CliError> {
     let failed = |error: &std::io::Error| CliError::failed(format!("cannot write {}", file.display())).caused_by(error);
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

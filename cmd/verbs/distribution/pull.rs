@@ -1,4 +1,4 @@
-//! `distribution pull`: an artifact with Flux manifests into a folder.
+//! `distribution pull`: downloads an artifact with Flux manifests into a folder.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `distribution push`: a version as an artifact, for `spec.distribution.artifact`.
+//! `distribution push`: uploads a version as an artifact for `spec.distribution.artifact`.
 
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{self, Reference};
@@ -9,8 +9,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Push the manifests of a Flux version to a registry
 ///
-/// The artifact is what spec.distribution.artifact and --distribution take.
-/// Prints the reference with its digest; the same manifests give the same one.
+/// spec.distribution.artifact and --distribution take the artifact. Prints the reference with its digest; the same
+/// manifests give the same digest.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The newest version, for clusters without access to ghcr.io\n  \

@@ -1,4 +1,4 @@
-//! `distribution verify`: is what is there whole, and who signed it?
+//! `distribution verify`: verifies content and signature of a distribution.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         _ => {
             let fetched = SourceArgs {
                 distribution: Some(args.source.clone()),
-                // What is cached was whole once; this asks about what is there now, where it may.
+                // Cached content was verified when it was stored; this command verifies the current content where it
+                // may connect.
                 no_cache: !args.offline,
                 offline: args.offline,
                 verify_key: args.key.clone(),

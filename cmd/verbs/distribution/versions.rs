@@ -1,4 +1,4 @@
-//! `distribution versions`: the versions that can be installed.
+//! `distribution versions`: lists the versions that can be installed.
 
 use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
 use flux_operator::format::version_range::VersionRange;

@@ -1,4 +1,4 @@
-//! `export instance`: a FluxInstance as it would be written by hand.
+//! `export instance`: prints a FluxInstance as a user would write it.
 
 use super::print;
 use crate::args::ObjectFormatArgs;

@@ -1,4 +1,4 @@
-//! `export report`: a FluxReport computed from the cluster.
+//! `export report`: prints a FluxReport computed from the cluster.
 
 use flux_operator::inspect::report::{platform, report, stats};
 use flux_operator::inspect::version::operator_version;
@@ -35,7 +35,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell,
             source.view(shell, |snapshot| {
                 let version = operator_version(snapshot).unwrap_or_else(|| VERSION.to_owned());
-                // As the operator writes it, whatever its image is tagged with.
+                // As the operator writes it, regardless of the tag of its image.
                 let version = format!("v{}", version.trim_start_matches('v'));
                 report(snapshot, stats(snapshot, None, true), &namespace, &version, &platform())
             }),

@@ -1,4 +1,4 @@
-//! `export resource`: Flux resources as they would be written by hand.
+//! `export resource`: prints Flux resources as a user would write them.
 
 use futures::future::try_join_all;
 

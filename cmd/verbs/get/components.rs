@@ -23,8 +23,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the controllers of an installation
 ///
-/// With -o wide also their resources and the arguments (+ added, - missing) that
-/// differ from the distribution's.
+/// With -o wide also their resources and the arguments that differ from the distribution's (+ added, - missing).
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Controllers, images, pods, restarts\n  \
@@ -34,7 +33,7 @@ use crate::terminal::{CliError, Exit, Shell};
     # What was changed on one of them\n  \
     flux-operator get components source-controller -o wide")]
 pub struct Args {
-    /// Names of controllers; all without
+    /// Names of controllers [default: all]
     #[arg(add = crate::args::complete::controllers())]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -43,7 +42,7 @@ pub struct Args {
     pub output: OutputArgs,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -65,7 +64,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 labelled(args.scope.selector.as_deref())
             ),
         };
-        // To know what is usual an instance has to be built: a table that does not show it need not wait for that.
+        // The usual arguments require a build of the instance, which a table without that column need not wait for.
         let OutputArgs { output, filter, .. } = &args.output;
         let shows_args = matches!(output, Format::Wide) || args.output.wants_all() || !filter.is_empty();
         let usual = Usual::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
@@ -102,7 +101,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Ok(listing(&rows))
         })
         .await?;
-        // The table has no room for a reason.
+        // The table has no space for a reason.
         if matches!(args.output.output, Format::Table) {
             ailing.into_inner().iter().for_each(|reason: &String| shell.status(reason));
         }
@@ -110,13 +109,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The arguments of the controllers of an instance that asks for nothing special, by version and namespace.
+/// The default arguments of controllers, by version and namespace.
 struct Usual {
     distribution: Distribution,
     known: RefCell<HashMap<Plain, ArgsByName>>,
 }
 
-/// Version, namespace and components of an instance without wishes.
+/// Version, namespace and components of an instance without other settings.
 type Plain = (String, String, Vec<String>);
 type ArgsByName = HashMap<String, Vec<String>>;
 
@@ -125,8 +124,8 @@ impl Usual {
         Usual { distribution, known: RefCell::default() }
     }
 
-    /// `None` when the Deployment does not say which Flux version it is of, or the distribution does not have that version.
-    /// `installed` are the controllers beside it: some talk to others, and are told only of those that are there.
+    /// Returns `None` if the Deployment does not state its Flux version, or the distribution does not have that
+    /// version. `installed` are the other controllers, because some refer to each other in their arguments.
     fn args(&self, deployment: &Value, installed: &[&Value]) -> Option<Vec<String>> {
         let version = fields::label(deployment, VERSION_LABEL)?.to_owned();
         let namespace = fields::namespace(deployment)?.to_owned();
@@ -147,7 +146,7 @@ fn plain_args(distribution: &Distribution, (version, namespace, components): &Pl
     instance.spec.distribution.version = version.to_owned();
     instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
     instance.spec.components = Some(components.clone());
-    // It is installed, so somebody has allowed it.
+    // It is installed, so it was allowed.
     let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
     let built = CheckedInstance::check(instance).map_err(BuildError::from);
     let built = built.and_then(|checked| build(&checked, distribution, &options));

@@ -1,4 +1,4 @@
-//! `get history`: the configurations an instance went through.
+//! `get history`: the configurations of an instance.
 
 use flux_operator::inspect::instance::history;
 
@@ -10,7 +10,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what an instance reconciled, newest first
 ///
-/// One row per revision and outcome. TOTAL counts the runs that ended so.
+/// A row per revision and result. TOTAL counts the runs with that result.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Revisions, durations and outcomes\n  \
@@ -27,7 +27,7 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }

@@ -25,14 +25,14 @@ use crate::terminal::{CliError, Exit, Shell};
     # Only the revision\n  \
     flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
 pub struct Args {
-    /// Names of instances; all without
+    /// Names of instances [default: all]
     #[arg(add = crate::args::complete::instances())]
     pub names: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -94,7 +94,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             })
         })
         .await?;
-        // After what there is has been said.
+        // After the rows that exist.
         if is_elsewhere.get() {
             hint_elsewhere(shell, &source).await?;
         }
@@ -102,7 +102,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The API of what was asked for is not there at all.
+/// Returns the error for an API that is not installed.
 pub fn api_missing(source: &Source<'_>, api: &str, hint: &str) -> CliError {
     CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
         .hint(format!("the API server does not serve {api}: {hint}"))
@@ -119,7 +119,7 @@ fn row(object: Value) -> Item {
     item
 }
 
-/// Names the namespaces that have an instance when the one looked at has none.
+/// Lists the namespaces that have an instance if the current one has none.
 pub async fn hint_elsewhere(shell: &Shell, source: &Source<'_>) -> Result<(), CliError> {
     let namespaces = source
         .view(shell, |snapshot| {

@@ -1,4 +1,4 @@
-//! `get inventory`: what an instance applied, and how it fares.
+//! `get inventory`: the objects that an instance applied, with their state.
 
 use flux_operator::inspect::inventory;
 
@@ -33,7 +33,7 @@ pub struct Args {
     pub output: OutputArgs,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }

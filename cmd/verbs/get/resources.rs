@@ -38,7 +38,7 @@ use crate::terminal::{CliError, Exit, Shell};
     # Objects by name\n  \
     flux-operator -n apps get resources ks/podinfo hr/podinfo -o yaml")]
 pub struct Args {
-    /// KIND, KIND,KIND, KIND NAME… or KIND/NAME…; all kinds without
+    /// KIND, KIND,KIND, KIND NAME… or KIND/NAME… [default: all kinds]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resources: Vec<String>,
     /// Kinds to list, repeatable or with commas
@@ -48,12 +48,12 @@ pub struct Args {
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }
 
-/// What was asked for.
+/// The requested objects.
 struct Wanted {
     kinds: Vec<&'static FluxKind>,
     /// Names of each kind in order; empty means all objects of the kinds.
@@ -94,7 +94,7 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
     if kinds.is_empty() && names.is_empty() {
         kinds = FLUX_KINDS.iter().collect();
     }
-    // In the order of kinds, whatever the order of words, and each once.
+    // In the order of the table of kinds, regardless of the words, without duplicates.
     let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
     Ok(Wanted { kinds, names })
 }
@@ -149,7 +149,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The object of a name; in all namespaces every one that is called so.
+/// Returns the object with a name; in all namespaces every object with that name.
 async fn named(
     shell: &Shell,
     source: &Source<'_>,
@@ -169,7 +169,7 @@ async fn named(
     if found.is_empty() { Err(source.not_found(shell, &resource, None, name).await) } else { Ok(found) }
 }
 
-/// Which columns a list has: those of its one kind, or what all kinds have in common.
+/// The columns of a list: those of its only kind, or the common ones.
 #[derive(Clone, Copy)]
 struct View(Option<&'static FluxKind>);
 
@@ -202,7 +202,7 @@ fn row(kind: &'static FluxKind, object: Value, view: View) -> Item {
     item
 }
 
-/// Whole objects, for formats and orders that need them.
+/// Prints whole objects, for formats and orders that need them.
 async fn all(
     shell: &Shell,
     source: &Source<'_>,
@@ -242,7 +242,7 @@ async fn all(
     Ok(objects.into_iter().map(|(kind, object)| row(kind, object, view)).collect())
 }
 
-/// What ends the printing of pages: the cluster or the reader.
+/// The end of a paged output: an error of the cluster, or a closed reader.
 enum Ended {
     Cluster(Box<ClusterError>),
     Printing(CliError),
@@ -266,7 +266,7 @@ async fn stream(
 ) -> Result<Exit, CliError> {
     let empty = || Listing { kind: "List", columns: view.columns(), items: vec![] };
     let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
-    // A wrong column is told before anything is asked of the cluster.
+    // Report an unknown column before any request.
     options.output.select(&mut empty(), printer.now())?;
     let mut found = 0;
     let result = pages::read(cluster, kinds, scope, |kind, objects| {
@@ -277,7 +277,7 @@ async fn stream(
         printer.page(&listing).map_err(Ended::Printing)
     })
     .await;
-    // Also what came before an error is shown.
+    // Rows before an error are shown too.
     printer.flush();
     let listed = result.map_err(|ended| match ended {
         Ended::Cluster(error) => cli_error(&error),
@@ -294,7 +294,7 @@ async fn stream(
     Ok(Exit::Done)
 }
 
-/// Says which kinds could not be listed: as an error where that is why there is nothing, else as a warning.
+/// Reports the kinds that could not be listed: as an error if the result is empty because of them, else as a warning.
 fn tell_gaps(
     shell: &Shell,
     source: &Source<'_>,
@@ -330,7 +330,7 @@ fn tell_gaps(
     }
 }
 
-/// A row without the object behind it: what a table needs.
+/// Makes a row without its object, which is enough for a table.
 fn light((row, cells): (ResourceRow, Vec<Cell>)) -> Item {
     Item {
         cells,

@@ -1,4 +1,4 @@
-//! `get suspended`: what sleeps, since when, by whom, why and until when.
+//! `get suspended`: suspended objects, with time, author, reason and planned end.
 
 use flux_operator::inspect::suspended;
 
@@ -11,9 +11,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Show what is suspended: since when, by whom, why, until when
 ///
-/// REASON and UNTIL are what `suspend --reason --until` noted on the object, in
-/// the annotations fluxcd.controlplane.io/suspendReason and suspendUntil. SINCE
-/// and BY are what the API server recorded of the field manager.
+/// REASON and UNTIL are those of `suspend --reason --until`, in the annotations fluxcd.controlplane.io/suspendReason
+/// and suspendUntil. SINCE and BY are the API server's record of the field manager.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Whatever sleeps in the cluster\n  \
@@ -23,14 +22,14 @@ use crate::terminal::{CliError, Exit, Shell};
     # Resume it\n  \
     flux-operator resume --overdue -A")]
 pub struct Args {
-    /// Kinds; all without
+    /// Kinds to show [default: all]
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     #[command(flatten)]
     pub scope: ScopeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Go on and show every change
+    /// Continue and show every change
     #[arg(short, long)]
     pub watch: bool,
 }
@@ -64,7 +63,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let view =
                 |snapshot: &_| suspended::rows(snapshot, &kinds, namespace.as_deref(), selector.as_ref(), source.now());
             let viewed = source.view(shell, view).await?.unless_blind(Vec::is_empty)?;
-            // A watch warns of what it may not look at itself, and once.
+            // A watch warns by itself, and only once, of kinds that it may not read.
             let rows = if args.watch { viewed.value } else { viewed.with_warnings(shell) };
             Ok(listing(&rows))
         })

@@ -1,4 +1,4 @@
-//! `migrate bootstrap`: from `flux install` or `flux bootstrap` to a FluxInstance.
+//! `migrate bootstrap`: makes a FluxInstance for an installation of `flux install` or `flux bootstrap`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,11 @@ use crate::terminal::{CliError, Exit, Shell, name_of_input};
 
 /// Print the FluxInstance that keeps an installation of flux bootstrap
 ///
-/// Reads what `flux install` or `flux bootstrap` has installed: version,
-/// components, registry, sync, shards, and what was patched. A plan proves that
-/// applying the instance changes nothing but labels, owners and wording; what it
-/// would change besides is named, and the command ends with 1. With --apply the
-/// instance is applied from here. Nothing is pruned: what Flux applies stays, and
-/// so does Flux once its manifests leave Git. The steps that remain there are
-/// printed.
+/// Reads the installation of `flux install` or `flux bootstrap`: version, components, registry, sync, shards, and the
+/// user's patches. A plan proves that applying the instance changes nothing but labels, owners and wording; any other
+/// change is reported, and the command ends with 1. With --apply it applies the instance. Nothing is pruned: objects
+/// that Flux applied are kept, and so is Flux itself when its manifests are removed from Git. The remaining steps in
+/// Git are printed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The instance, and what applying it would change\n  \
@@ -47,8 +45,7 @@ use crate::terminal::{CliError, Exit, Shell, name_of_input};
     # Take the installation over\n  \
     flux-operator migrate bootstrap --apply")]
 pub struct Args {
-    /// Folder flux-system of the Git repository: its kustomization.yaml and
-    /// patches are taken over as they are
+    /// Folder flux-system of the Git repository, whose kustomization.yaml and patches are taken over unchanged
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub from_git: Option<PathBuf>,
     /// Apply the instance from here
@@ -140,7 +137,7 @@ fn read_manifest(path: &Path) -> Result<String, YamlError> {
     yaml::read(File::open(path).map_err(YamlError::Read)?)
 }
 
-/// What the plan says, on stderr.
+/// Prints the plan on stderr.
 fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     let plan = &proposal.plan;
     shell.status(&format!(
@@ -209,7 +206,7 @@ async fn apply(session: &Session<'_>, args: &Args, proposal: &Proposal) -> Resul
     reconcile_here(&request, options, &args.confirm, work).await
 }
 
-/// What is left to do where Flux applied itself from Git.
+/// Prints the remaining steps if Flux applied itself from Git.
 fn git_steps(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     let Some((kustomization, path)) = &proposal.applied_by else { return };
     let folder = format!("{}/flux-system", path.trim_start_matches("./").trim_end_matches('/'));

@@ -1,4 +1,4 @@
-//! `migrate owner`: objects from one owner of Flux to another, without any of them going on the way.
+//! `migrate owner`: moves objects from one Flux owner to another without deleting them.
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
@@ -17,12 +17,11 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::output_format::{ViewArgs, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Move objects from one owner of Flux to another, without loss
+/// Move objects from one Flux owner to another, without loss
 ///
-/// What a Kustomization, HelmRelease or ResourceSet applied becomes another's: its
-/// labels and fields, and it leaves the inventory of the first, which so never
-/// prunes it. The first owner is suspended, until its content no longer has the
-/// objects. Shows the plan first and asks.
+/// Objects that a Kustomization, HelmRelease or ResourceSet applied get the labels and fields of another one, and are
+/// removed from the inventory of the first, which therefore never prunes them. The first owner is suspended until its
+/// content no longer has the objects. The command shows the plan first and asks.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # The plan, and nothing else\n  \
@@ -33,10 +32,10 @@ use crate::terminal::{CliError, Exit, Shell};
     # In a script\n  \
     flux-operator -n apps migrate owner rset/all --to ks/web --yes")]
 pub struct Args {
-    /// The owner that lets go, as KIND/NAME
+    /// The current owner, as KIND/NAME
     #[arg(value_name = "KIND/NAME", add = crate::args::complete::resources())]
     pub owner: String,
-    /// The owner that takes over, as KIND/NAME or NAMESPACE/KIND/NAME
+    /// The new owner, as KIND/NAME or NAMESPACE/KIND/NAME
     #[arg(long, value_name = "OWNER")]
     pub to: String,
     /// Only this object of the inventory, as KIND/NAME; repeatable
@@ -85,7 +84,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             session.place(&to.reference())
         );
         confirm(shell, &args.confirm, session.cluster.endpoint.context.as_deref(), &question, Agreement::Yes).await?;
-        // The answer took as long as it took.
+        // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         carry_out(&session, &migration, &from).await?;
         tell_the_rest(&session, &migration, &from, &to);
@@ -93,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// `KIND/NAME` in the namespace of the command, or with its own before it.
+/// Reads `KIND/NAME` in the namespace of the command, or with its own namespace in front.
 async fn read_owner(shell: &Shell, source: &Source<'_>, word: &str) -> Result<(Target, Value), CliError> {
     let (namespace, word) = match word.splitn(3, '/').collect::<Vec<_>>().as_slice() {
         [namespace, kind, name] => (Some((*namespace).to_owned()), format!("{kind}/{name}")),
@@ -159,7 +158,7 @@ async fn plan(
     Ok(OwnerMigration { from: giver.id, to: taker.id, suspends: !from.is_suspended(old), moves, gone })
 }
 
-/// The objects of the old inventory that were named, or all.
+/// Returns the named objects of the old inventory, or all.
 fn wanted(args: &Args, old: &Value) -> Result<Vec<ObjectId>, CliError> {
     let entries = inventory::entries(old);
     if args.object.is_empty() {
@@ -209,7 +208,7 @@ fn plan_text(migration: &OwnerMigration) -> String {
     lines.iter().map(|line| format!("{}\n", crate::output::table::clean(line))).collect()
 }
 
-/// Each step may be the last: nothing is prunable by the old owner while it is suspended, and a second run goes on.
+/// Each step may be the last: the old owner cannot prune anything while it is suspended, and a second run continues.
 async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Target) -> Result<(), CliError> {
     if migration.suspends {
         let reason = format!("objects move to {}", migration.to);
@@ -226,7 +225,7 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
     let attempted = format!("take objects out of the inventory of {}", migration.from);
     let old = session.get(from).await?;
     let (id, moved) = (&ObjectId::of(&old), &moved);
-    // Suspending gave it a new version, and its controller may write its status once more.
+    // The suspension has changed its version, and its controller may write the status once more.
     let leave = |old: Value| async move {
         let Some(patch) = inventory_patch(&old, moved) else { return Ok(()) };
         session.cluster.merge_patch(id, Some("status"), &patch, CLI_FIELD_MANAGER).await.map(drop)
@@ -247,7 +246,7 @@ fn tell_the_rest(session: &Session<'_>, migration: &OwnerMigration, from: &Targe
         session.command(&format!("reconcile {}", to.words()), &to.namespace)
     )];
     steps.push(match release {
-        // helm-controller uninstalls nothing of a release that is suspended.
+        // helm-controller uninstalls nothing when a suspended release is deleted.
         true => format!("delete {} while it is suspended: nothing is uninstalled", migration.from),
         false => format!(
             "take them out of the content of {}, then {}",

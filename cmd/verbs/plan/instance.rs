@@ -1,4 +1,4 @@
-//! `plan instance`: a dry run of everything, compared with what is there.
+//! `plan instance`: a dry run of all objects, compared with the cluster.
 
 use std::path::PathBuf;
 
@@ -24,11 +24,9 @@ use crate::terminal::{CliError, Exit, Shell, no_file};
 
 /// Show what an apply of a FluxInstance would change
 ///
-/// Every object is sent to the API server as a dry run and compared with what is
-/// there: what is created, which fields change and who set them, what restarts,
-/// what is pruned. Of a suspended instance it shows what would happen once it is
-/// resumed. Ends with 0 when nothing differs, with 1 when something does,
-/// and with 2 or more when it cannot be told.
+/// Every object is sent to the API server as a dry run and compared with the live one: created objects, changed fields
+/// and who set them, restarts, pruned objects. For a suspended instance it shows what would happen after a resume. Ends
+/// with 0 when nothing differs, with 1 when something does, and with 2 or more when the comparison fails.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would this file change?\n  \
@@ -81,7 +79,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let changes = saved.plan.has_changes();
     let text = shown(args, &saved.plan, shell)?;
-    // First: who reads a few lines only wants the plan all the same.
+    // Save it first: a reader of only a few lines wants the plan too.
     if let Some(file) = args.out.as_ref().filter(|_| !shell.rehearses()) {
         PlanFile::new(saved).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
@@ -90,7 +88,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
-/// What is planned: the instance of the cluster, or the one of a file.
+/// Plans the stored instance, or the one of a file.
 async fn plan(args: &Args, shell: &Shell) -> Result<SavedPlan, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let mode = args.progress.progress;
@@ -115,7 +113,7 @@ fn warned(plan: Plan, warnings: Vec<String>) -> Plan {
     Plan { warnings: [plan.warnings, warnings].concat(), ..plan }
 }
 
-/// What an instance pulls with later than while it is planned, and that is not there; who may not look is told nothing.
+/// Returns the missing Secrets that the instance needs at pull time; empty without the right to read Secrets.
 async fn missing_secrets(session: &Session<'_>, instance: &FluxInstance) -> Vec<String> {
     let namespace = instance.namespace_or_default();
     let (distribution, sync) = (&instance.spec.distribution, instance.spec.sync.as_ref());

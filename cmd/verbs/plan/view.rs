@@ -1,4 +1,4 @@
-//! A plan for people: object by object the fields that change and who set them, and diffs.
+//! A plan as text: the changed fields of each object and who set them, and diffs.
 
 use anstyle::{AnsiColor, Reset};
 use flux_operator::format::age::short_age;
@@ -21,13 +21,13 @@ use crate::output::wrap::cut;
 use crate::output::wrap::wrapped;
 use crate::terminal::CliError;
 
-/// What stands for a value nobody should read.
+/// Replaces a secret value.
 const MASK: &str = "***";
-/// Longer values of fields are cut; `--diff` shows them whole.
+/// Longer values are truncated; `--diff` shows them completely.
 const VALUE_WIDTH: usize = 40;
-/// Fields of one object that are named; `-o wide` and `--diff` show all.
+/// Limit for the fields of one object; `-o wide` and `--diff` show all.
 const FIELDS_SHOWN: usize = 5;
-/// Where a Secret keeps what is secret.
+/// The fields of a Secret with secret values.
 const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
 fn word(step: Step) -> &'static str {
@@ -40,13 +40,13 @@ fn word(step: Step) -> &'static str {
     }
 }
 
-/// How a plan is shown.
+/// Options for showing a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Columns of the terminal; `None` for a pipe, where nothing is wrapped.
     pub width: Option<usize>,
     pub color: bool,
-    /// Also unchanged objects, and every field.
+    /// Whether to show unchanged objects and every field.
     pub all: bool,
     pub now: Timestamp,
 }
@@ -56,7 +56,7 @@ impl Style {
         if self.color { format!("{}{text}{}", color.on_default(), Reset) } else { text.to_owned() }
     }
 
-    /// A line of words behind an indent, wrapped to the terminal.
+    /// Formats an indented line, wrapped to the terminal.
     fn line(&self, indent: usize, text: &str) -> String {
         let lines = match self.width {
             Some(width) => wrapped(text, width.saturating_sub(indent), usize::MAX),
@@ -65,7 +65,7 @@ impl Style {
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
 
-    /// `~ configure  Deployment/flux-system/source-controller`: never cut.
+    /// Formats `~ configure  Deployment/flux-system/source-controller`, never truncated.
     fn object(&self, step: Step, object: &str) -> String {
         let (mark, color) = match step {
             Step::Create => ("+", AnsiColor::Green),
@@ -77,7 +77,7 @@ impl Style {
     }
 }
 
-/// What a plan is about, then each object with the fields that change below it, and what all that means.
+/// Formats the subject of a plan, each object with its changed fields, and the summary.
 pub fn screen(plan: &Plan, style: &Style) -> String {
     let mut text = head(plan, style);
     for step in [Step::Create, Step::Configure] {
@@ -101,7 +101,7 @@ pub fn screen(plan: &Plan, style: &Style) -> String {
     text + &sums(plan, style)
 }
 
-/// Which instance, and from where to where it goes.
+/// Formats the instance, and its current and new version.
 fn head(plan: &Plan, style: &Style) -> String {
     let instance = &plan.instance;
     let revision = match plan.previous_revision.as_deref() {
@@ -117,7 +117,7 @@ fn head(plan: &Plan, style: &Style) -> String {
     text + "\n"
 }
 
-/// What restarts, what is no longer served, and the counts.
+/// Formats restarts, removed API versions, and the counts.
 fn sums(plan: &Plan, style: &Style) -> String {
     let mut text = String::new();
     let restarts: Vec<String> = plan.restarts().iter().map(ToString::to_string).collect();
@@ -139,12 +139,12 @@ fn sums(plan: &Plan, style: &Style) -> String {
     text
 }
 
-/// Whether nothing but wording changes.
+/// Whether only documentation changes.
 fn is_wording(object: &PlannedObject) -> bool {
     !object.changes.is_empty() && object.changes.iter().all(|change| is_documentation(&change.path))
 }
 
-/// What is said below an object.
+/// Formats the lines below an object.
 fn details(object: &PlannedObject, style: &Style) -> String {
     let secret = object.object.kind == "Secret";
     let mut text = fields(&object.changes, secret, style);
@@ -157,7 +157,7 @@ fn details(object: &PlannedObject, style: &Style) -> String {
     text
 }
 
-/// The fields that change, each with who set it: all of them, or a handful with wording in one line.
+/// Formats the changed fields, each with who set it: all of them, or a handful with documentation in one line.
 fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
     let (wording, meant): (Vec<_>, Vec<_>) =
         changes.iter().partition(|change| !style.all && is_documentation(&change.path));
@@ -175,7 +175,7 @@ fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
     text
 }
 
-/// `spec.replicas: 3 → 1`, and below it who set the live value and when.
+/// Formats `spec.replicas: 3 → 1`, and below it who set the live value and when.
 fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
     let (from, to) = (text(&change.from), text(&change.to));
@@ -193,7 +193,7 @@ fn field(change: &FieldChange, secret: bool, style: &Style) -> String {
     let whole = format!("{}: {from} → {to}", change.path);
     let (red, green) = (style.paint(AnsiColor::Red, &from), style.paint(AnsiColor::Green, &to));
     let mut text = match style.width {
-        // What does not fit beside its path stands below it, and there one under the other.
+        // Values that do not fit beside their path are below it, one under the other.
         Some(width) if 4 + whole.width() > width => {
             let values = format!("{from} → {to}");
             let path = format!("    {}:\n", change.path);
@@ -222,7 +222,7 @@ fn culprit(change: &FieldChange, now: Timestamp) -> Option<String> {
     })
 }
 
-/// How many characters long values have in common at their start, back to where a part of them begins.
+/// Returns the length of the common start of long values, back to the start of a word.
 fn same_start(from: &str, to: &str) -> usize {
     let common = from.chars().zip(to.chars()).take_while(|(a, b)| a == b).count();
     let parts = from.chars().take(common).enumerate().filter(|(_, c)| "/:@,\"".contains(*c));
@@ -235,7 +235,7 @@ fn is_secret_path(path: &str) -> bool {
         .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
 }
 
-/// The plan as JSON, without the values of secrets.
+/// Formats the plan as JSON without the values of secrets.
 pub fn json(plan: &Plan) -> Result<Value, CliError> {
     let failed = |e: serde_json::Error| CliError::failed("cannot print the plan").caused_by(&e);
     let mut value = serde_json::to_value(plan).map_err(failed)?;
@@ -261,7 +261,7 @@ pub fn json(plan: &Plan) -> Result<Value, CliError> {
     Ok(value)
 }
 
-/// Replaces every value of a Secret by what `with` says for its field and key.
+/// Replaces every value of a Secret by the result of `with` for its field and key.
 fn mask(object: &mut Value, with: impl Fn(&str, &str) -> &'static str) {
     for root in SECRET_FIELDS {
         for (key, value) in object.get_mut(root).and_then(Value::as_object_mut).into_iter().flatten() {
@@ -270,8 +270,8 @@ fn mask(object: &mut Value, with: impl Fn(&str, &str) -> &'static str) {
     }
 }
 
-/// Unified diffs of everything that changes, as YAML, between the same head and sums as [`screen`]; before each stand the
-/// fields that somebody else had set.
+/// Formats unified YAML diffs of all changes, with the same head and summary as [`screen`]; fields set by others
+/// precede each diff.
 pub fn diffs(plan: &Plan, style: &Style) -> Result<String, CliError> {
     let mut text = head(plan, style);
     let paint = |diff: String| if style.color { paint(&diff) } else { diff };
@@ -306,7 +306,8 @@ fn diff(object: &ObjectId, from: Option<&Value>, to: Option<&Value>) -> Result<S
     Ok(unified_diff(&before, &after, &header(from, "live"), &header(to, "planned")))
 }
 
-/// Both sides as YAML of what the reconciler compares. Values of secrets are masked, and still differ when they do.
+/// Formats both sides as the YAML that the reconciler compares. Values of secrets are masked, but still differ if the
+/// values do.
 fn sides(from: Option<&Value>, to: Option<&Value>) -> Result<(String, String), CliError> {
     let is_secret = |side: Option<&Value>| side.and_then(|s| s.get("kind")).and_then(Value::as_str) == Some("Secret");
     let same = |root: &str, key: &str| {
@@ -324,7 +325,7 @@ fn sides(from: Option<&Value>, to: Option<&Value>) -> Result<(String, String), C
     Ok((text(from, "*** (before)")?, text(to, "*** (after)")?))
 }
 
-/// What is compared, with name and namespace, and with keys in order, so that equal parts look equal.
+/// Returns the compared parts, with name and namespace, and sorted keys, so that equal parts look equal.
 fn named(object: &Value) -> Value {
     let mut whole = comparable(object);
     if let Some(fields) = whole.as_object_mut() {

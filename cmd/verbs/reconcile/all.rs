@@ -1,4 +1,4 @@
-//! `reconcile all`: asks for the reconciliation of every object of a kind.
+//! `reconcile all`: requests the reconciliation of every object of a kind.
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::api::well_known::GROUP;
@@ -16,9 +16,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Reconcile every Flux object now, or those of some kinds
 ///
-/// Sends the requests; with --wait it also waits until each object is ready. The
-/// number of requests that are under way at once is bounded. Suspended objects are
-/// left alone where no kind is named.
+/// Sends the requests; with --wait it also waits until each object is ready. The number of concurrent requests is
+/// limited. Suspended objects are skipped unless their kind is named.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Try every failed Helm release of the cluster again\n  \
@@ -30,10 +29,10 @@ use crate::terminal::{CliError, Exit, Shell};
     # Everything in a namespace, until it is ready\n  \
     flux-operator -n apps reconcile all --wait")]
 pub struct Args {
-    /// Kinds of the objects: any case, plural or short name; all without
+    /// Kinds of the objects: any case, plural or short name [default: all]
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
-    /// The same as a flag
+    /// The same as the argument, in flux's spelling
     #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kind: Vec<String>,
     /// Only objects whose Ready condition has this status
@@ -45,7 +44,7 @@ pub struct Args {
     /// Only objects with these labels, as in kubectl
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Also ask for what the kind does only when forced
+    /// Also request what the kind does only when forced
     #[arg(long)]
     pub force: bool,
     /// Wait until each object has handled its request and is ready
@@ -66,7 +65,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let is_named = !named.is_empty();
     if !is_named {
-        // The instance makes all the others: it is asked by its own name.
+        // The instance creates all other kinds, so it is requested by its own name.
         let works = |kind: &&&FluxKind| must_reconcile(kind, "reconcile").is_ok() && kind.group != GROUP;
         named = FLUX_KINDS.iter().collect::<Vec<_>>().iter().filter(works).copied().collect();
     }
@@ -118,7 +117,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             failed.extend(refused);
         }
         if args.wait {
-            // All controllers are at work by now, so a part is waited for while the next one gets ready.
+            // All controllers are working by now, so wait for one part while the next becomes ready.
             while !sent.is_empty() {
                 let some = sent.drain(..sent.len().min(CONCURRENT)).collect();
                 failed.extend(follow_sent(&session, some, act, args.progress.progress).await);

@@ -1,4 +1,4 @@
-//! `reconcile instance`: asks the operator to look at a FluxInstance now, or does its work here.
+//! `reconcile instance`: asks the operator to reconcile a FluxInstance now, or does its work here.
 
 use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
@@ -95,7 +95,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
     let mut options = run_in_process::options(&args.in_process, &args.distribution);
     options.wait = args.wait.wait;
-    // The request is written also when we answer it: the status then says which request it is about.
+    // The request is stored even if we answer it, so that the status tells which request it answers.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), args.force, false));
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await

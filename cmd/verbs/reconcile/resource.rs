@@ -1,4 +1,4 @@
-//! `reconcile resource`: asks a Flux controller to look at an object now.
+//! `reconcile resource`: asks a Flux controller to reconcile an object now.
 
 use flux_operator::api::kinds;
 use flux_operator::inspect::trace::source_of;
@@ -30,13 +30,13 @@ use crate::terminal::{CliError, Exit, Shell};
 pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
-    /// Also ask for what the kind does only when forced
+    /// Also request what the kind does only when forced
     #[arg(long)]
     pub force: bool,
     /// First reconcile the source of each object, and wait for it
     #[arg(long)]
     pub with_source: bool,
-    /// Forget the failures of a Helm release, so that it is tried again
+    /// Clear the failures of a Helm release, so that it is retried
     #[arg(long)]
     pub reset: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     shell.run(async {
         let session = Session::open(shell).await?;
-        // Who asks for all does not mean those that are told to rest.
+        // A request for all objects does not include suspended ones.
         let targets = session.targets(wanted, |target, object| !target.is_suspended(object)).await?;
         let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
         if args.with_source {
@@ -73,7 +73,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The sources of objects, each once.
+/// Returns the sources of objects, without duplicates.
 async fn sources(session: &Session<'_>, targets: &[Target]) -> Result<Vec<Target>, CliError> {
     let mut sources: Vec<Target> = vec![];
     let objects = try_join_all(targets.iter().map(|target| session.get(target))).await?;

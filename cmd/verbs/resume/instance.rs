@@ -1,4 +1,4 @@
-//! `resume instance`: the operator takes care of the instance again, at once.
+//! `resume instance`: the operator reconciles the instance again, at once.
 
 use crate::args::{DryRunArgs, WaitArgs};
 use crate::flows::follow::request_and_follow;
@@ -9,7 +9,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Resume the reconciliation of a FluxInstance
 ///
-/// Asks for a reconciliation in the same request and waits for its outcome.
+/// Requests a reconciliation in the same step and waits for its result.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Resume and wait until the instance is ready\n  \

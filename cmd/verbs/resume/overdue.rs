@@ -1,4 +1,4 @@
-//! `resume --overdue`: whatever was to rest until a time that has passed is taken care of again.
+//! `resume --overdue`: resumes objects whose planned end of suspension has passed.
 
 use flux_operator::api::kinds;
 use flux_operator::inspect::suspended;
@@ -12,10 +12,9 @@ use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Resume what was suspended until a time that has passed
+/// Resume objects whose planned end of suspension has passed
 ///
-/// The same as `resume --overdue`. The times are those of `suspend --until`;
-/// `get suspended` shows them.
+/// The same as `resume --overdue`. The times are those of `suspend --until`; `get suspended` shows them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Whatever should be awake by now, in the whole cluster\n  \
@@ -23,7 +22,7 @@ use crate::terminal::{CliError, Exit, Shell};
     # Kustomizations of a namespace, without waiting\n  \
     flux-operator -n apps resume overdue ks --wait=false")]
 pub struct Args {
-    /// Kinds; all without
+    /// Kinds to resume [default: all]
     #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
     pub kinds: Vec<String>,
     /// Objects of all namespaces

@@ -1,4 +1,4 @@
-//! `resume resource`: a Flux controller takes care of an object again, at once.
+//! `resume resource`: a Flux controller reconciles an object again, at once.
 
 use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_suspend};
 use crate::flows::follow::request_and_follow;
@@ -9,7 +9,7 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Resume the reconciliation of Flux resources
 ///
-/// Asks for a reconciliation in the same request and waits for its outcome.
+/// Requests a reconciliation in the same step and waits for its result.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Resume an application and wait until it is ready\n  \

@@ -1,4 +1,4 @@
-//! `rollback instance`: gives a FluxInstance the spec of a revision that was ready, after showing what that changes.
+//! `rollback instance`: gives a FluxInstance the spec of an earlier ready revision, after showing the changes.
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
@@ -25,16 +25,15 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Objects that are named before the question.
+/// Limit for the objects that the question lists.
 const NAMED: usize = 20;
 
 /// Go back to a revision of Flux that was ready before
 ///
-/// The instance gets the spec that this revision was built from: the exact
-/// version instead of a range, the patches of then. What would change is shown
-/// first. The last five revisions that became ready are kept; `get history`
-/// names them. An older minor version is refused, because Flux does not migrate
-/// stored objects backwards, unless the newer one never became ready.
+/// The instance gets the spec from which this revision was built: the exact version instead of a range, and the patches
+/// of that time. The changes are shown first. The last five revisions that became ready are kept; `get history` lists
+/// them. An older minor version is refused, because Flux does not migrate stored objects backwards, unless the newer
+/// one never became ready.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Back to what was ready before\n  \
@@ -94,7 +93,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-/// Shows what going back would change, and asks; `None` when there is nothing to do, or only to be shown.
+/// Shows the changes of the rollback, and asks; `None` when there is nothing to do, or only to show.
 async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<(Value, KeptBuild)>, CliError> {
     let shell = session.shell;
     let live = session.get(target).await?;
@@ -152,7 +151,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     Ok(Some((live, build)))
 }
 
-/// The build that is meant: the newest that is not what was attempted last, or the one that `to` names.
+/// Returns the selected build: the one named by `to`, or the newest one other than the last attempt.
 fn choose(builds: &[KeptBuild], instance: &FluxInstance, to: Option<&str>) -> Result<KeptBuild, String> {
     let attempted = instance.status.as_ref().and_then(|status| status.last_attempted_revision.as_deref());
     let found = match to {
@@ -172,7 +171,7 @@ fn choose(builds: &[KeptBuild], instance: &FluxInstance, to: Option<&str>) -> Re
     })
 }
 
-/// Writes the spec of then, unless somebody wrote the instance meanwhile.
+/// Writes the earlier spec, unless someone wrote the instance in the meantime.
 async fn store(session: &Session<'_>, target: &Target, live: &Value, build: &KeptBuild) -> Result<Value, CliError> {
     let patch = json!([
         {"op": "test", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
@@ -185,7 +184,7 @@ async fn store(session: &Session<'_>, target: &Target, live: &Value, build: &Kep
     Ok(stored)
 }
 
-/// Does the operator's work in this process; the run itself writes the spec of then, under the lease.
+/// Does the operator's work in this process; the run itself writes the earlier spec, under the lease.
 async fn reconcile_in_process(
     session: &Session<'_>,
     args: &Args,

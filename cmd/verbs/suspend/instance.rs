@@ -1,4 +1,4 @@
-//! `suspend instance`: the operator leaves Flux as it is until the instance is resumed.
+//! `suspend instance`: the operator does not change Flux until the instance is resumed.
 
 use crate::args::{DryRunArgs, NoteArgs};
 use crate::flows::request::{RequestKind, send};
@@ -7,8 +7,8 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Suspend the reconciliation of a FluxInstance
 ///
-/// Flux itself goes on; the operator no longer changes it. Deleting a suspended
-/// instance leaves Flux in the cluster.
+/// Flux itself keeps running; the operator no longer changes it. Deleting a suspended instance keeps Flux in the
+/// cluster.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Freeze the Flux installation during an incident\n  \

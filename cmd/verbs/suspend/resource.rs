@@ -1,4 +1,4 @@
-//! `suspend resource`: a Flux controller leaves an object alone until it is resumed.
+//! `suspend resource`: a Flux controller does not reconcile an object until it is resumed.
 
 use crate::args::{DryRunArgs, NoteArgs, ResourceArgs, must_suspend};
 use crate::flows::follow::all_or_error;

@@ -1,4 +1,4 @@
-//! `uninstall instance`: Flux goes, what it has deployed stays.
+//! `uninstall instance`: removes Flux and keeps what it deployed.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +28,9 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Uninstall Flux and delete its FluxInstance
 ///
-/// First lists what goes and what stays, with counts per kind, and asks. What
-/// Flux has deployed keeps running; the definition of FluxInstance always stays.
-/// A running operator does the work; without one, --in-process does it here. An
-/// uninstall that was interrupted is completed by the next one.
+/// First lists the objects to delete and to keep, with counts per kind, and asks. What Flux has deployed keeps running;
+/// the definition of FluxInstance is always kept. A running operator does the work; without one, --in-process does it
+/// here. The next run completes an interrupted one.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # See what would go and what would stay\n  \
@@ -74,7 +73,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let question = format!("uninstall Flux of {place}");
         let context = session.cluster.endpoint.context.as_deref();
         shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Word(&args.name))).await?;
-        // The answer took as long as it took.
+        // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         if args.in_process.in_process {
             return uninstall_in_process(&session, args, &target, &instance).await;
@@ -96,7 +95,7 @@ async fn look<'a>(
     } else {
         refuse_without_operator(&session, &target, &coverage, &without)?;
     }
-    // Deleting a suspended instance means to leave Flux in the cluster, whoever does it.
+    // Deleting a suspended instance always keeps Flux in the cluster, whoever does the work.
     if target.is_suspended(&object) {
         return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
             .cause("Flux stays in the cluster when a suspended instance is deleted")
@@ -129,7 +128,7 @@ fn refuse_without_operator(
         .hint(way_without(session, coverage, "do it from here", &format!("{without} --in-process"))))
 }
 
-/// Deletes the object and follows what the operator does with it.
+/// Deletes the object and follows the operator's work.
 async fn through_operator(
     session: &Session<'_>,
     args: &Args,
@@ -208,7 +207,7 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again
     Err(error.hint(format!("the next run goes on from here: `{again}`")))
 }
 
-/// Lets the server check every deletion without making it.
+/// Lets the server check every deletion without deleting.
 async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliError> {
     const CONCURRENT: usize = 16;
     let dry_run = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
@@ -219,7 +218,7 @@ async fn dry_run(session: &Session<'_>, plan: &UninstallPlan) -> Result<(), CliE
     work.buffer_unordered(CONCURRENT).try_collect::<()>().await
 }
 
-/// What goes and what stays.
+/// Formats the objects to delete and to keep.
 fn listing(session: &Session<'_>, target: &Target, plan: &UninstallPlan) -> String {
     let mut text = format!("{}\n\nGoes:\n", session.place(&target.reference()));
     for (kind, count) in plan.counts() {

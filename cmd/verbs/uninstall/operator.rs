@@ -1,4 +1,4 @@
-//! `uninstall operator`: the operator goes, in order; Flux goes before it or keeps it there.
+//! `uninstall operator`: removes the operator in order; Flux is removed first, or keeps the operator.
 
 use clap::ArgAction;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
@@ -18,13 +18,11 @@ use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::{Progress, ProgressArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Take the operator off the cluster
+/// Uninstall the operator
 ///
-/// First lists what goes and what stays, and asks. The Deployment goes first, then
-/// what lets it work, then the definitions of which nothing is stored; the
-/// namespace stays. An operator that looks after an instance is not taken off:
-/// uninstall Flux first, or add --with-instance. What was interrupted is completed
-/// by the next run.
+/// First lists the objects to delete and to keep, and asks. The Deployment is deleted first, then the operator's rights
+/// and other objects, then definitions without stored objects; the namespace is kept. An operator that reconciles an
+/// instance is not removed: uninstall Flux first, or add --with-instance. The next run completes an interrupted one.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would go, and what would stay?\n  \
@@ -38,10 +36,10 @@ pub struct Args {
     /// Keep the definitions of the operator's kinds
     #[arg(long)]
     pub keep_crds: bool,
-    /// Go ahead although ResourceSets stay whose finalizer nobody clears
+    /// Continue although ResourceSets remain whose finalizer no operator clears
     #[arg(long)]
     pub ignore_resourcesets: bool,
-    /// Only show what would go
+    /// Only show what would be deleted
     #[arg(long, action = ArgAction::SetTrue)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -71,7 +69,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(Exit::Done);
         }
         let refusal = match args.dry_run && args.with_instance {
-            // A dry run has left them there.
+            // A dry run has not deleted them.
             true => plan.refusal_beside_instances(args.ignore_resourcesets),
             false => plan.refusal(args.ignore_resourcesets),
         };
@@ -96,7 +94,7 @@ async fn carry_out(
     let question = format!("uninstall {}", session.place(key));
     let context = session.cluster.endpoint.context.as_deref();
     confirm(shell, &args.confirm, context, &question, Agreement::Yes).await?;
-    // The answer took as long as it took.
+    // The user's answer must not count against the time-out.
     let session = session.with_new_deadline();
     let again = session.command("uninstall operator --yes", &session.namespace_or(DEFAULT_NAMESPACE));
     shell.interruption().set("the next run completes it", Some(again));
@@ -115,8 +113,8 @@ async fn carry_out(
     Ok(Exit::Done)
 }
 
-/// The instances of the operator's namespace, and whether somebody in the cluster would take them away. None is touched where the
-/// operator itself would be refused afterwards.
+/// Returns the instances in the operator's namespace, and whether an operator would uninstall them. None is deleted if
+/// the operator itself would be refused afterwards.
 async fn instances(args: &Args, shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     let session = Session::open(shell).await?;
     let namespace = session.namespace_or(DEFAULT_NAMESPACE);
@@ -146,7 +144,7 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
     }
 }
 
-/// What goes and what stays.
+/// Formats the objects to delete and to keep.
 fn listing(session: &Session<'_>, args: &Args, key: &str, plan: &OperatorUninstallPlan) -> String {
     let mut text = format!("{}\n\nGoes:\n", session.place(key));
     for id in &plan.deletes {

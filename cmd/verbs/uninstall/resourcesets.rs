@@ -1,4 +1,4 @@
-//! `uninstall resourcesets`: lets go of objects of the reference operator that nobody serves.
+//! `uninstall resourcesets`: releases objects of the reference operator that no operator serves.
 
 use clap::ArgAction;
 use flux_operator::operator::{UnservedObject, refuse_if_served, release, unserved_objects};
@@ -11,12 +11,11 @@ use crate::session::Session;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Let go of ResourceSets and ResourceSetInputProviders
+/// Release ResourceSets and ResourceSetInputProviders
 ///
-/// This operator does not serve these kinds, and without one that does their
-/// finalizer holds them for ever. The finalizer is cleared, with --delete the
-/// objects are deleted too; what they manage stays in the cluster as it is. While
-/// an operator that serves them runs, the command refuses.
+/// This operator does not serve these kinds, and without one that does, their finalizer keeps them for ever. The
+/// command clears the finalizer, and with --delete also deletes the objects; the objects that they manage are kept. It
+/// refuses while an operator that serves them is running.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Which are there, in all namespaces?\n  \
@@ -27,7 +26,7 @@ pub struct Args {
     /// Delete them as well
     #[arg(long)]
     pub delete: bool,
-    /// Only show which there are
+    /// Only show the objects
     #[arg(long, action = ArgAction::SetTrue)]
     pub dry_run: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `wait instance`: until a FluxInstance is ready, or gone.
+//! `wait instance`: waits until a FluxInstance is ready, or deleted.
 
 use flux_operator::inspect::components;
 use flux_operator::inspect::read::from_cluster;
@@ -43,12 +43,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// An instance says Ready of its last run; a controller that somebody deleted since is not well.
+/// Finds deleted controllers, because an instance's Ready is about its last run.
 async fn find_missing_controllers(session: &Session<'_>, target: &Target) -> Result<(), CliError> {
     let resource = target.kind.resource_type();
     let missing = from_cluster::collect(&session.cluster, |snapshot| {
         let instance = snapshot.get(&resource, Some(&target.namespace), &target.name);
-        // Asked for at the same time as the instance.
+        // Requested together with the instance.
         let _ = components::deployments(snapshot, Some(&target.namespace));
         instance.map(|instance| components::missing(snapshot, instance)).unwrap_or_default()
     });

@@ -1,4 +1,4 @@
-//! `wait resource`: until Flux resources are ready, or gone.
+//! `wait resource`: waits until Flux resources are ready, or deleted.
 
 use super::{For, ForArgs};
 use crate::args::{ResourceArgs, must_report};

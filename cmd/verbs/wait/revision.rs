@@ -1,4 +1,4 @@
-//! `wait revision`: until a commit, tag or digest has arrived everywhere.
+//! `wait revision`: waits until a commit, tag or digest has arrived everywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,11 +29,9 @@ use crate::terminal::{CliError, Exit, Shell};
 
 /// Wait until a revision is fetched, applied and healthy everywhere
 ///
-/// Waits for every source that has the revision and every source of the same
-/// address and branch, then for every Kustomization and HelmRelease that takes its
-/// content from them. Ends with a receipt: how long each stage took and who was
-/// last; with 7 and the names of who is late, and why, when time is up or somebody
-/// reports failure.
+/// Waits for every source that has the revision and every source of the same address and branch, then for every
+/// Kustomization and HelmRelease that takes its content from them. Ends with a receipt: the duration of each stage and
+/// the last object; or with 7 and the late objects with their reasons, if the time is up or an object fails.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What was just pushed\n  \
@@ -48,10 +46,10 @@ pub struct Args {
     /// Commit or its beginning, tag, digest, or a revision as a status shows it
     #[arg(value_name = "COMMIT|TAG|DIGEST")]
     pub revision: String,
-    /// KIND/NAME of sources, Kustomizations and HelmReleases; all without
+    /// Sources, Kustomizations and HelmReleases as KIND/NAME [default: all]
     #[arg(value_name = "KIND/NAME", add = crate::args::complete::resources())]
     pub resources: Vec<String>,
-    /// Everywhere instead of in one namespace
+    /// In all namespaces instead of one
     #[arg(short = 'A', long, conflicts_with = "resources")]
     pub all_namespaces: bool,
     #[command(flatten)]
@@ -62,18 +60,18 @@ pub struct Args {
     pub view: ViewArgs,
 }
 
-/// The kinds a revision comes by.
+/// The kinds in a revision's rollout.
 const KINDS: [&str; 7] =
     ["GitRepository", "OCIRepository", "Bucket", "ExternalArtifact", "HelmChart", "Kustomization", "HelmRelease"];
-/// How many that are late are explained.
+/// Limit for late objects with an explanation.
 const EXPLAINED: usize = 3;
 
-/// What is printed at the end.
+/// The result that is printed at the end.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Receipt {
     revision: String,
-    /// Of the wait; nobody waits for a dump.
+    /// Duration of the wait; missing for a dump.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
     stages: Vec<StageReceipt>,
@@ -85,7 +83,7 @@ struct Receipt {
 struct StageReceipt {
     stage: Stage,
     objects: usize,
-    /// From the begin of the wait.
+    /// Since the start of the wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
     last: ObjectId,
@@ -145,7 +143,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-/// The object that is meant; a dump without `-n` is searched whole.
+/// Returns the named object; without `-n` a dump is searched completely.
 fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name: &str) -> ObjectId {
     let in_dump = match source {
         Source::Dump(snapshot, _) => {
@@ -157,7 +155,7 @@ fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name:
     in_dump.unwrap_or_else(|| ObjectId::new(kind.group, kind.kind, namespace, name))
 }
 
-/// Waits until the revision is everywhere, or will not be; and how the wait ended if it is not.
+/// Waits until the revision is everywhere, or cannot arrive; returns the reason in that case.
 async fn wait_in(
     session: &Session<'_>,
     wait: &mut Wait,
@@ -180,7 +178,7 @@ struct Wait {
     objects: BTreeMap<ObjectId, Value>,
     /// Sources that have had the revision: a newer one does not undo it.
     fetched: BTreeSet<ObjectId>,
-    /// When each object had it, from the begin.
+    /// Time at which each object had it, since the start.
     done: BTreeMap<ObjectId, Duration>,
     started: Instant,
 }
@@ -192,7 +190,7 @@ impl Wait {
         rollout(&self.objects, &self.revision, &self.scope, &self.fetched)
     }
 
-    /// How far it is in a dump, which does not change any more.
+    /// Determines the progress in a dump, which does not change any more.
     fn look_at(&mut self, snapshot: &Snapshot) -> RevisionRollout {
         for kind in KINDS.into_iter().filter_map(kinds::find) {
             let objects = snapshot.list(&kind.resource_type(), None).into_iter();
@@ -201,10 +199,10 @@ impl Wait {
         self.look()
     }
 
-    /// Follows everything until all have the revision, or none will have it that has not.
+    /// Follows all objects until each has the revision or cannot get it.
     ///
     /// # Errors
-    /// There is no such namespace; who may not look at a kind.
+    /// Namespace not found, or the user lacks the right to list a kind.
     async fn follow(&mut self, session: &Session<'_>, progress: &mut Progress) -> Result<RevisionRollout, CliError> {
         let mut changes = changes(session);
         let mut in_doubt = self.scope.namespace.clone();
@@ -220,7 +218,7 @@ impl Wait {
             if !unseen.is_empty() {
                 continue;
             }
-            // Nothing would ever come to a namespace that does not exist.
+            // A namespace that does not exist would never get an object.
             if let Some(namespace) = in_doubt.take().filter(|one| !self.objects.keys().any(|id| id.namespace == *one))
                 && let Some(error) = session.no_namespace(&namespace).await
             {
@@ -291,11 +289,11 @@ impl Wait {
     }
 }
 
-/// The objects of every kind a revision comes by, as they are and as they change.
+/// Streams the objects of every kind in a rollout, and their changes.
 fn changes(session: &Session<'_>) -> Changes {
     let streams = KINDS.into_iter().filter_map(|name| {
         let kind: ResourceType = kinds::find(name)?.resource_type();
-        // A source may be in another namespace than what applies it.
+        // A source may be in another namespace than the objects that apply it.
         let follower = Follower::new(&session.cluster, kind, None, ListOptions::default(), None);
         Some(
             stream::unfold(follower, move |mut follower| async move {
@@ -308,7 +306,7 @@ fn changes(session: &Session<'_>) -> Changes {
     stream::select_all(streams.collect::<Vec<_>>()).boxed()
 }
 
-/// The next change of a kind. Who may not list and watch it need not wait: nobody could tell whether the revision is there.
+/// Returns the next change of a kind. Without the right to list and watch it, the wait cannot succeed.
 async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
     match follower.try_next().await {
         Err(error) if error.is_api_missing() => Ok(Change::All(vec![])),
@@ -317,7 +315,7 @@ async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
     }
 }
 
-/// Who is late or failed, each with its cause as far as that can be had.
+/// Returns the late and failed objects, each with its cause if available.
 async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
     let revision = wait.revision.as_str();
     let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != Standing::Done).collect();
@@ -333,7 +331,7 @@ async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionR
     for member in who.iter().take(EXPLAINED) {
         let Some(object) = wait.objects.get(&member.object) else { continue };
         let view = source.view(shell, |snapshot| why(snapshot, object, source.now()));
-        // The time is up: an explanation is worth a moment more, and no longer.
+        // The time is up: an explanation may take a moment more, but not longer.
         let Ok(Ok(answer)) = timeout(EXPLAIN_LIMIT, view).await else { continue };
         let Some(cause) = answer.value.cause else { continue };
         if told.insert(cause.summary.clone()) {
@@ -348,7 +346,7 @@ async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionR
     error
 }
 
-/// How long one explanation may take.
+/// Limit for one explanation.
 const EXPLAIN_LIMIT: Duration = Duration::from_secs(5);
 
 fn names(receipt: &Receipt) -> String {

@@ -38,7 +38,7 @@ pub struct Args {
     pub bearer: BearerTokenArgs,
 }
 
-/// Exactly one source of a bearer token.
+/// The only source of a bearer token.
 #[derive(clap::Args, Clone, Debug)]
 #[group(id = "bearer", multiple = false, conflicts_with_all = ["username", "PasswordArgs"])]
 pub struct BearerTokenArgs {

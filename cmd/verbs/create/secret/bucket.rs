@@ -29,7 +29,7 @@ pub struct Args {
     pub secret_key: SecretKeyArgs,
 }
 
-/// Exactly one source of the secret key.
+/// The only source of the secret key.
 #[derive(clap::Args, Clone, Debug)]
 #[group(multiple = false)]
 pub struct SecretKeyArgs {

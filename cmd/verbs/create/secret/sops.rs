@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::{SecretArgs, file};
 use crate::terminal::{CliError, Shell, prompt};
 
-/// Create a Secret with the keys that decrypt what SOPS encrypted
+/// Create a Secret with keys that decrypt files encrypted by SOPS
 ///
 /// Takes any number of age identities and GPG private keys without passphrase.
 #[derive(clap::Args, Debug)]
@@ -55,7 +55,7 @@ impl Args {
     }
 }
 
-/// A pipe adds a line end that is not the key's; line ends of Windows become plain ones, so that the entry's name stays.
+/// Removes the line end that a pipe adds, and converts Windows line ends, so that the entry's name stays the same.
 fn without_last_line_end(bytes: &[u8]) -> SecretText {
     let Ok(text) = std::str::from_utf8(bytes) else { return bytes.to_vec().into() };
     let lines = Zeroizing::new(text.replace("\r\n", "\n"));

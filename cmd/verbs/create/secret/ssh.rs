@@ -44,7 +44,7 @@ impl Args {
         let known_hosts = file(&self.knownhosts_file, shell).await?;
         let mut password = self.password.read(shell).await?;
         let locked = password.is_none() && secrets::needs_passphrase(private_key.expose());
-        // Who skips the checks may want to write the key without its passphrase.
+        // A user who skips the checks may want to write the key without its passphrase.
         if locked && (prompt::can_ask() || !self.secret.skip_checks) {
             let what = format!("passphrase of {}", self.private_key_file.display());
             password = Some(prompt::ask_once(&what, PASSWORD).await?);

@@ -1,4 +1,4 @@
-//! From credentials to a Secret: checked, then printed, or applied to the cluster.
+//! Turns credentials into a Secret: checked, then printed, or applied to the cluster.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::session::Session;
 use crate::session::connect::{cli_error, context_namespace};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Where a Secret goes when neither flag nor context says.
+/// Namespace of a Secret if neither flag nor context sets one.
 const DEFAULT_NAMESPACE: &str = "default";
 /// Ends the name of the new Secret while the old one goes.
 const BESIDE: &str = ".replacing";
-/// How often a deleted Secret that a finalizer holds back is looked at.
+/// Pause between checks of a deleted Secret with a finalizer.
 const GONE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) async fn write(
@@ -75,7 +75,7 @@ pub(super) async fn write(
         Err(session.out_of_time(&format!("apply {object}")).object(object))
     });
     let step = match step {
-        // What a Secret that is new may lack is its namespace.
+        // A new Secret may only lack its namespace.
         Err(error) if error.exit() == Exit::NotFound => {
             return Err(session.with_namespace_hint(error, &secret.namespace).await);
         }
@@ -242,7 +242,7 @@ fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
         .hint("delete it and create it again with --replace")
 }
 
-/// Waits until a deleted Secret is gone; only a finalizer makes this take longer than one look.
+/// Waits until a deleted Secret is gone; only a finalizer makes this take longer than one check.
 async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> {
     let look = async {
         loop {
