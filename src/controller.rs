@@ -127,7 +127,7 @@ struct Wires {
 /// Why the instance has to be reconciled although it did not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RunRequest {
-    /// One of its objects was changed; the sentence says what was changed and by whom.
+    /// An object of the instance was changed; the sentence tells the change and its author.
     Drift(String),
 }
 

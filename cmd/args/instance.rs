@@ -108,7 +108,7 @@ pub struct InstanceArgs {
     /// Secret with the credentials for the source
     #[arg(long, value_name = "NAME", requires = "sync_url", help_heading = SYNC, add = crate::args::complete::secrets())]
     pub sync_pull_secret: Option<String>,
-    /// Whose identity to log in with instead of a secret
+    /// Provider of the identity used instead of a secret
     #[arg(long, value_name = "PROVIDER", requires = "sync_url", value_parser = PossibleValuesParser::new(SYNC_PROVIDERS), help_heading = SYNC)]
     pub sync_provider: Option<String>,
     /// Name of the source and the Kustomization [default: the namespace]

@@ -261,7 +261,7 @@ async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, e
     signs.first.notified().await;
     let before = signs.count.get();
     tokio::time::sleep(UNTOUCHED).await;
-    // Whatever the Deployments say, a controller is working.
+    // A controller is working, whatever the Deployments say.
     if signs.count.get() == before
         && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
             timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await

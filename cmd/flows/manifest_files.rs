@@ -155,7 +155,7 @@ pub fn target(word: &str) -> Result<Target, CliError> {
         .map_err(|e| CliError::failed("cannot read the definitions of Flux").caused_by(&e))
 }
 
-/// One line each.
+/// Formats a line for each change.
 pub fn change_lines(migration: &FileMigration) -> Vec<String> {
     let line = |change: &Finding| {
         let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One grammar for every verb that takes objects: `VERB KIND NAME…`, `VERB KIND/NAME…` and `VERB KIND`, in any spelling of a
+//! The grammar of every verb that takes objects: `VERB KIND NAME…`, `VERB KIND/NAME…` and `VERB KIND`, in any spelling of a
 //! kind and in flux's own words, whatever the noun of the command tree is.
 //!
 //! The words of the command line are brought into the order of the command tree before it is read; a word that is not
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use clap::Command;
 use flux_operator::api::kinds::{self, FluxKind};
 
-/// What a verb makes of a Flux kind that is none of its own nouns.
+/// How a verb treats a Flux kind that is not one of its nouns.
 enum Nouns {
     /// The noun that takes any kind, and then the kind itself.
     Any(&'static str),
@@ -139,7 +139,7 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
                 object_words(names, nouns, verb)
                     .unwrap_or_else(|| [vec![own.get_name().to_owned()], as_said(names)].concat())
             }
-            // What has been said already in the tree's own words.
+            // The line already uses the tree's own words.
             _ if is_called(own, noun) && positions.first() == Some(&(first + 1)) => return None,
             _ => [vec![own.get_name().to_owned()], as_said(names)].concat(),
         },
@@ -224,7 +224,7 @@ fn verb_and_words<'a>(arguments: &[OsString], tree: &'a Command, first: usize) -
     Some((verb, positions))
 }
 
-/// What a line leaves out: the verb, its noun, and the word that stands where the noun would (`ks/app` of `get ks/app`).
+/// The omitted parts of a line: the verb, its noun, and the word in place of the noun (`ks/app` of `get ks/app`).
 pub struct Unsaid {
     pub verb: String,
     pub noun: Command,
@@ -250,7 +250,7 @@ pub fn verb_without_words<'a>(arguments: &[OsString], tree: &'a Command) -> Opti
     positions.is_empty().then_some(verb)
 }
 
-/// What flux says of the kinds of a group, as `source git`; also for a slip of the fingers, and empty for a word that is no group.
+/// Returns flux's names for the kinds of a group, such as `source git`, also for a typing error; empty for any other word.
 pub fn kinds_of_group(word: &str) -> Vec<String> {
     let group = singular(word);
     let is_meant = |one: &str| strsim::osa_distance(one, &group) <= 1;
@@ -453,7 +453,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// What people type, and what it means in the words of the command tree.
+    /// Typed lines, and their meaning in the words of the command tree.
     const SPELLINGS: &[(&str, &str)] = &[
         // The noun is there.
         ("get instance flux", "get instance flux"),
@@ -584,7 +584,7 @@ mod tests {
         ("plan -f -", "plan instance -f -"),
         ("diff --filename=flux.yaml", "diff instance --filename=flux.yaml"),
         ("apply instance -f flux.yaml", "apply instance -f flux.yaml"),
-        // What is not understood stays as it is.
+        // Unknown words are not changed.
         ("get surces", "get surces"),
         ("apply", "apply"),
         ("get", "get"),

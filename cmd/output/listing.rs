@@ -145,7 +145,7 @@ pub trait Row: Serialize {
     /// `kind` of the JSON list.
     const LIST_KIND: &'static str;
     const COLUMNS: &'static [Column];
-    /// One cell per column.
+    /// A cell per column.
     fn cells(&self) -> Vec<Cell>;
     /// The text for `-o name`.
     fn name(&self) -> String;

@@ -1,4 +1,4 @@
-//! What people write who know other programs, and the line that is meant.
+//! Lines in the words of other programs, and the command lines that users mean.
 
 use std::ffi::OsString;
 use std::path::Path;

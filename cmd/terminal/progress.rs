@@ -20,9 +20,9 @@ pub enum ProgressMode {
     /// Live lines on a terminal, plain lines elsewhere
     #[default]
     Auto,
-    /// One plain line per change
+    /// A plain line per change
     Plain,
-    /// One JSON object per change and line
+    /// A JSON object per change and line
     Json,
     /// Nothing
     None,

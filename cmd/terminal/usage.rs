@@ -65,7 +65,7 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     Exit::Usage
 }
 
-/// What is wrong with a line that is not the one that runs, with all hints.
+/// Returns the error of a line that is refused but not run, with all hints.
 pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
     mistakes::told(&error, arguments, commands)
         .unwrap_or_else(|| structured_error(&with_suggestions(error, arguments, commands)))
@@ -74,7 +74,7 @@ pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> cl
 fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> clap::Error {
     keep_nearest(&mut error);
     if error.get(ContextKind::InvalidArg).is_some() {
-        // Nobody who mistypes a flag means a value that begins with dashes.
+        // A mistyped flag never means a value that begins with dashes.
         error.remove(ContextKind::Suggested);
     }
     suggest(&mut error, arguments, commands);
@@ -99,7 +99,7 @@ fn keep_nearest(error: &mut clap::Error) {
     }
 }
 
-/// What clap does not know of: plugins as first words, and kinds behind a verb that takes them.
+/// Adds suggestions that clap cannot know: plugins as first words, and kinds after a verb that takes them.
 fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return;
@@ -199,7 +199,7 @@ fn not_text(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap:
     environment::variable_without_text().map(|variable| without_text(&variable))
 }
 
-/// What follows a flag.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FlagValue {
     None,

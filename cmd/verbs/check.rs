@@ -41,7 +41,7 @@ pub struct Args {
     /// Only what an installation needs beforehand
     #[arg(long)]
     pub pre: bool,
-    /// One line with the sums and the problems
+    /// Print one line with the sums and the problems
     #[arg(long)]
     pub short: bool,
     /// Only the Flux API versions of manifests in a folder or file, as migrate

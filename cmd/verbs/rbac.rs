@@ -175,7 +175,7 @@ fn forwarded(command: &[String]) -> Vec<OsString> {
     flags
 }
 
-/// What the command reads from standard input: every rehearsal reads it.
+/// Stores the command's standard input, because every rehearsal reads it.
 async fn stdin_of(command: &[String], shell: &Shell) -> Result<Option<tempfile::NamedTempFile>, CliError> {
     let reads = |word: &String| word == "-" || word == "-f-" || word.ends_with("=-") || word.ends_with("-stdin");
     if !command.iter().any(reads) {
@@ -322,7 +322,7 @@ impl Rehearsed {
     }
 }
 
-/// What a line of stderr warns of (`warning`), or what failed (`error`); in words or, where JSON was asked for, as JSON.
+/// Returns the `warning` or `error` in a line of stderr, which is text or JSON.
 fn said(line: &str, word: &str) -> Option<String> {
     if let Ok(event) = serde_json::from_str::<Value>(line) {
         return event["message"].as_str().filter(|_| event["type"] == word).map(str::to_owned);

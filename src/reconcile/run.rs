@@ -1,4 +1,4 @@
-//! One reconciliation, from the instance to its status.
+//! A reconciliation, from the instance to its status.
 //!
 //! ```text
 //! lease -> instance -> fetch -> build -> live objects -> plan -> (the instance is stored)

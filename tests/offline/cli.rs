@@ -1,6 +1,6 @@
 //! The built binary as a user runs it: arguments in, exit code, stdout and stderr out. No cluster, no network.
 //!
-//! One module per command; `support` runs the binary in a clean environment of its own.
+//! Each command has a module; `support` runs the binary in a clean environment of its own.
 
 mod artifacts;
 mod build_instance;

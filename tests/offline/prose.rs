@@ -17,21 +17,11 @@ const HIDDEN_SUBJECTS: &[&str] = &["Who", "Whoever", "Whom", "Whose", "What", "W
 
 /// Files and folders whose comments still begin with a hidden subject.
 const COMMENTS_TO_DO: &[&str] = &[
-    "cmd/args",
-    "cmd/flows",
-    "cmd/input",
-    "cmd/output",
     "cmd/session",
-    "cmd/terminal",
     "cmd/verbs",
     "crates/cluster",
     "crates/core/src/api",
-    "src/controller.rs",
     "src/inspect",
-    "src/reconcile",
-    "tests/control_plane",
-    "tests/offline",
-    "tests/support",
 ];
 
 /// Files and folders whose texts still say that something "is no" something.

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Error, Fallible};
 
-/// One folder with a `go.mod`, and what to build from it.
+/// A folder with a `go.mod`, and the programs to build from it.
 pub struct GoProgram {
-    /// What people call it in messages.
+    /// Name in messages.
     pub name: &'static str,
     /// The folder of the `go.mod`, relative to the repository.
     pub folder: &'static str,

@@ -46,7 +46,7 @@ const INSTALLERS: usize = 2;
 
 type TestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// One test; made by [`cluster_tests!`](crate::cluster_tests).
+/// A test; made by [`cluster_tests!`](crate::cluster_tests).
 #[derive(Clone, Copy)]
 pub struct ClusterTest {
     /// `area::a_sentence_about_behaviour`
@@ -95,7 +95,7 @@ macro_rules! cluster_tests {
     };
 }
 
-/// What all tests of a binary share. The controllers go first, while the API server still answers them.
+/// Shared by all tests of a binary. The controllers are dropped first, while the API server still answers them.
 struct Environment {
     flux: Option<FluxControllers>,
     control_plane: ControlPlane,
@@ -115,7 +115,7 @@ impl Environment {
             let api = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &instances);
             let without_finalizers = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             api.patch(&instance.name_any(), &PatchParams::default(), &without_finalizers).await?;
-            // One that was being deleted is gone with its last finalizer.
+            // An instance that was being deleted disappears with its last finalizer.
             match api.delete(&instance.name_any(), &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 deleted => _ = deleted?,
@@ -125,7 +125,7 @@ impl Environment {
     }
 }
 
-/// What a test gets: the binary's shared control plane, and in it a namespace and an admin of its own.
+/// The environment of a test: the binary's shared control plane, with its own namespace and admin.
 pub struct TestCluster {
     shared: Arc<Environment>,
     namespace: String,
@@ -252,7 +252,7 @@ fn check_slow_tests(tests: &[ClusterTest]) {
     SlowTests::check(tests.first().map_or("", ClusterTest::binary), &names);
 }
 
-/// What the two above have in common; `unavailable_because` says why nothing can be started, if so.
+/// The common part of [`run_tests`] and [`run_flux_tests`]; `unavailable_because` tells why nothing can be started, if so.
 pub fn run(
     tests: Vec<ClusterTest>,
     controllers: &'static [Controller],

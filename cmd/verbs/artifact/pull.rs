@@ -17,7 +17,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator artifact pull oci://ghcr.io/org/manifests:latest \\\n    \
     --output ./manifests")]
 pub struct Args {
-    /// What to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or
+    /// Artifact to pull: oci://HOST/REPOSITORY, with :TAG or @DIGEST, or
     /// oci-layout:DIR[:TAG]
     #[arg(value_name = "REFERENCE", value_parser = parse_source)]
     pub reference: Source,

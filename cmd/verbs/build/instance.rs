@@ -37,7 +37,7 @@ pub struct Args {
     /// File with one FluxInstance among its documents; - for standard input
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
     pub filename: PathBuf,
-    /// What to print: objects, their names, or the images they run
+    /// Output: objects, their names, or the images they run
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
     pub output: Output,
     /// Print only the revision: version and digest of the objects

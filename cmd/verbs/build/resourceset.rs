@@ -52,7 +52,7 @@ pub struct Args {
     /// File with ResourceSetInputProviders of the type Static
     #[arg(value_hint = clap::ValueHint::FilePath, long, value_name = "FILE")]
     pub inputs_from_provider: Option<PathBuf>,
-    /// What to print: objects or their names
+    /// Output: objects or their names
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
     pub output: ObjectFormat,
     /// Print the template and the input set that made each object

@@ -22,7 +22,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator distribution verify --key cosign.pub \\\n    \
     oci://registry.example.com/flux:latest")]
 pub struct Args {
-    /// What to verify
+    /// Distribution to verify
     #[arg(value_name = "FILE|DIR|oci-layout:DIR[:TAG]|oci://REFERENCE", value_hint = clap::ValueHint::AnyPath)]
     pub source: String,
     /// Public key in PEM

@@ -1,6 +1,6 @@
 //! Finds known secret values in any text.
 //!
-//! One Aho–Corasick automaton searches for the beginnings of all values in a single pass, so the time is linear in the
+//! A single Aho–Corasick automaton searches for the beginnings of all values in a single pass, so the time is linear in the
 //! text, however many values there are. It contains only beginnings: 300 Secrets of 4 kB would make it a hundred times
 //! as large. Text after a long beginning is compared with the values that begin so.
 

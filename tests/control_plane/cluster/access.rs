@@ -216,7 +216,7 @@ async fn a_busy_server_is_asked_again_and_the_user_hears_of_it(cluster: TestClus
 async fn a_server_that_stays_busy_is_given_up_in_time(cluster: TestCluster) {
     let proxy = cluster.proxy().await;
     proxy.add_rule(FaultRule::every(Fault::too_many_requests(600)));
-    // Whatever `Retry-After` the server sends, the limit holds.
+    // The limit holds, whatever `Retry-After` the server sends.
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &with(&["--request-timeout=3s"])).await.exits(1);
     outcome.within(IN_TIME).stderr_has("asks to slow down (429)");
     proxy.clear_rules();

@@ -140,7 +140,7 @@ pub enum Actor {
 /// Which faults each request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// One fault per request, with rotating kinds.
+    /// A single fault per request, with rotating kinds.
     Rotating,
     /// The same for so many requests of each phase, evenly spread.
     Sample(usize),

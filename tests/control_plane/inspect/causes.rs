@@ -203,7 +203,7 @@ async fn workloads_of_a_green_kustomization_that_fail_or_are_gone_are_found_with
     let mark = cluster.mark().await;
     run(&cluster, &["why", "-n", namespace]).await.exits(7).stdout_has("Kustomization/").stdout_has("applied it");
     let requests = cluster.requests_since(mark).await;
-    // One list for the controllers, and one for the inventory.
+    // A list for the controllers, and a list for the inventory.
     assert_eq!(requests.count("list", "deployments"), 2, "{:?}", requests.table());
     assert_eq!(requests.count("get", "deployments"), 0, "{:?}", requests.table());
     assert!(requests.len() <= 36, "{:?}", requests.table());

@@ -153,7 +153,7 @@ async fn changed_components_and_options_prune_what_they_no_longer_need(cluster: 
     ]);
     world.instance(wanted.clone()).await;
     world.ready().await;
-    // One object is protected, and one is no longer ours.
+    // The first object is protected, and the second is no longer ours.
     let protect = json!({"metadata": {"annotations": {"fluxcd.controlplane.io/prune": "Disabled"}}});
     let policy = |name: &str| id("networking.k8s.io/v1", "NetworkPolicy", NAMESPACE, name);
     world.patch_as("someone", &policy("allow-egress"), protect).await;

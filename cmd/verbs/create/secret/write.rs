@@ -95,7 +95,7 @@ pub(super) async fn write(
     Ok(Exit::Done)
 }
 
-/// What is left to do once everything is known.
+/// The remaining step once everything is known.
 enum Step {
     Applied(&'static str),
     /// The Secret in the way, as it is stored.
@@ -142,7 +142,7 @@ impl Writing<'_> {
         let as_it_was =
             |error: ClusterError| cli_error(&error).hint(format!("{} is as it was", reference(self.secret)));
         let left = self.cluster.read(&id_of(&beside)).await.map_err(as_it_was)?;
-        // What a killed run left may be of another type.
+        // A killed run may have left one of another type.
         if !self.dry_run && left.as_ref().is_some_and(|left| beside.replace_need(left) != ReplaceNeed::InPlace) {
             self.remove_beside().await?;
         }
@@ -154,7 +154,7 @@ impl Writing<'_> {
     async fn tidy(&self) -> Result<(), CliError> {
         match self.cluster.read(&id_of(&self.beside())).await {
             Ok(Some(_)) => self.remove_beside().await,
-            // Who may not look has not left anything.
+            // Without the right to read it, we have not left anything.
             _ => Ok(()),
         }
     }

@@ -132,7 +132,7 @@ pub(super) fn complete(object: &mut Value) -> Vec<Finding> {
     if let Some(metadata) = object.get_mut("metadata").filter(|metadata| !metadata.is_null()) {
         findings.extend(schema::complete(&metadata_schema(), metadata, &FieldPath::of("metadata")));
     }
-    // One message per value: a value that the schema refuses needs no rule.
+    // A single message per value: a value that the schema refuses needs no rule.
     let refused: Vec<FieldPath> = findings.iter().map(|finding| finding.path.clone()).collect();
     findings.extend(rules::check(object).into_iter().filter(|finding| !refused.contains(&finding.path)));
     findings

@@ -54,7 +54,7 @@ pub const INTERVAL_PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 pub struct FluxInstanceSpec {
     /// Flux version to install, and where its images and manifests come from.
     pub distribution: DistributionSpec,
-    /// Controllers to install. Left out: source-controller, kustomize-controller, helm-controller and
+    /// Controllers to install. Default: source-controller, kustomize-controller, helm-controller and
     /// notification-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("items" = {"type": "string", "enum": Component::ALL.map(Component::as_str)}))]
@@ -62,14 +62,14 @@ pub struct FluxInstanceSpec {
     /// Labels and annotations to put on every installed object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
-    /// What kind of cluster this is, and how its tenants are kept apart.
+    /// Kind of the cluster, and isolation of its tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterSpec>,
-    /// Extra sets of controllers that share the work by a label.
+    /// Additional sets of controllers that share the work by a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharding: Option<ShardingSpec>,
-    /// Persistent volume for the artifacts of source-controller. Left out: they live in the pod and are fetched again
-    /// after a restart.
+    /// Persistent volume for the artifacts of source-controller. By default they are stored in the pod and fetched
+    /// again after a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageSpec>,
     /// Changes to the generated objects, applied last.
@@ -93,25 +93,24 @@ pub struct FluxInstanceSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DistributionSpec {
-    /// Flux version: exact (2.9.4) or a range whose newest release is taken (2.x, 2.9.x, >=2.8.0 <2.10.0).
+    /// Flux version: exact (2.9.4), or a range of which the newest release is installed (2.x, 2.9.x, >=2.8.0 <2.10.0).
     pub version: String,
     /// Registry and path of the controller images, for example ghcr.io/fluxcd; the component's name is appended.
     pub registry: String,
-    /// Build of the images, which tells their digests. Left out: known from the registry, if that is a well-known
-    /// one; mirrors have to name it.
+    /// Variant of the images, which determines their digests. By default it follows from a well-known registry; for a
+    /// mirror it must be set.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = Variant::ALL.map(Variant::as_str)))]
     pub variant: Option<String>,
-    /// Secret of type kubernetes.io/dockerconfigjson, in the instance's namespace, that the controllers' pods pull
-    /// their images with.
+    /// Pull secret of the controllers' pods, of type kubernetes.io/dockerconfigjson, in the instance's namespace.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub image_pull_secret: Option<String>,
-    /// OCI artifact (oci://host/path, with tag or digest if wanted) that holds the distribution, so that new patch
-    /// releases arrive without a new operator. Left out: the distribution inside the operator.
+    /// OCI artifact (oci://host/path, optionally with tag or digest) with the distribution, so that new patch releases
+    /// arrive without a new operator. Default: the distribution inside the operator.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("pattern" = ARTIFACT_PATTERN))]
     pub artifact: Option<String>,
-    /// Secret of type kubernetes.io/dockerconfigjson, in the instance's namespace, to pull the artifact with.
+    /// Pull secret of the artifact, of type kubernetes.io/dockerconfigjson, in the instance's namespace.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub artifact_pull_secret: Option<String>,
 }
@@ -123,12 +122,12 @@ pub struct CommonMetadata {
     /// Annotations to set; a key that an object already has is overwritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Labels to set; a key that an object already has is overwritten. Pod templates are left alone.
+    /// Labels to set; a key that an object already has is overwritten. Pod templates are not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
 }
 
-/// What kind of cluster this is, and how its tenants are kept apart.
+/// Kind of the cluster, and isolation of its tenants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rules::validations("spec.cluster")))]
@@ -148,26 +147,25 @@ pub struct ClusterSpec {
     /// Whether a Flux object may name the service account whose cloud identity it uses. Needs Flux 2.6 or newer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_level_workload_identity: Option<bool>,
-    /// Service account for objects of a tenant that name none. Left out: default.
+    /// Service account for objects of a tenant without one. Default: default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub tenant_default_service_account: Option<String>,
-    /// Service account whose cloud identity decrypts a tenant's SOPS files when the object names none. Left out:
-    /// default.
+    /// Service account whose cloud identity decrypts SOPS files of tenants' objects without one. Default: default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub tenant_default_decryption_service_account: Option<String>,
-    /// Service account whose cloud identity reaches a tenant's remote clusters when the object names none. Left out:
+    /// Service account whose cloud identity connects to remote clusters of tenants' objects without one. Default:
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub tenant_default_kube_config_service_account: Option<String>,
     /// Whether network policies close Flux's namespace to traffic from other namespaces, except metrics and webhooks.
     #[serde(default = "default_true")]
     pub network_policy: bool,
-    /// Kind of cluster. With openshift, settings that its security context constraints make themselves are left out.
+    /// Kind of the cluster. For openshift, settings made by its security context constraints are omitted.
     #[serde(default = "default_cluster_type", rename = "type")]
     #[schemars(extend("enum" = CLUSTER_TYPES))]
     pub cluster_type: String,
-    /// How much Flux has to do here: small for tens of applications, medium for hundreds, large for about a thousand.
-    /// Sets concurrency, caches, CPU and memory. Left out: the distribution's own values.
+    /// Sizing profile: small for tens of applications, medium for hundreds, large for about a thousand. Sets
+    /// concurrency, caches, CPU and memory. Default: the distribution's own values.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = CLUSTER_SIZES))]
     pub size: Option<String>,
@@ -190,18 +188,18 @@ impl Default for ClusterSpec {
     }
 }
 
-/// Extra sets of controllers that share the work by a label.
+/// Additional sets of controllers that share the work by a label.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShardingSpec {
     /// Label on Flux objects whose value names the shard that reconciles them.
     #[serde(default = "default_sharding_key")]
     pub key: String,
-    /// Names of the shards; each gets controllers of its own, called after it.
+    /// Names of the shards; each gets its own controllers with its name as suffix.
     #[schemars(length(min = 1))]
     pub shards: Vec<String>,
-    /// Where shards of source-controller keep artifacts: in the pod (ephemeral, the default) or on a volume of their
-    /// own with the class and size of spec.storage (persistent).
+    /// Storage for artifacts of source-controller's shards: in the pod (ephemeral, the default) or on a separate volume
+    /// with the class and size of spec.storage (persistent).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = SHARD_STORAGES))]
     pub storage: Option<String>,
@@ -226,13 +224,13 @@ pub struct KustomizeSpec {
     pub patches: Vec<KustomizePatch>,
 }
 
-/// One patch, and the objects it is for.
+/// A patch with its target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KustomizePatch {
     /// The patch as text: a strategic merge patch (part of an object) or a JSON 6902 patch (a list of operations).
     pub patch: String,
-    /// Objects to patch. May be left out for a strategic merge patch, which then names its object itself.
+    /// Objects to patch. Optional for a strategic merge patch, which then names its object itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<PatchTarget>,
 }
@@ -241,22 +239,23 @@ pub struct KustomizePatch {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchTarget {
-    /// API group, as a regular expression for the whole of it, for example apps.
+    /// API group, as a regular expression for the whole text, for example apps.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub group: Option<String>,
-    /// API version without the group, as a regular expression for the whole of it.
+    /// API version without the group, as a regular expression for the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub version: Option<String>,
-    /// Kind, as a regular expression for the whole of it.
+    /// Kind, as a regular expression for the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub kind: Option<String>,
-    /// Name, as a regular expression for the whole of it.
+    /// Name, as a regular expression for the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub name: Option<String>,
-    /// Namespace, as a regular expression for the whole of it. The controllers have none yet when patches are applied.
+    /// Namespace, as a regular expression for the whole text. The controllers have no namespace yet when patches are
+    /// applied.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub namespace: Option<String>,
-    /// Label selector that is applied to the annotations.
+    /// Label selector for the annotations.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub annotation_selector: Option<String>,
     /// Label selector, for example app.kubernetes.io/component in (helm-controller, source-controller).
@@ -269,8 +268,8 @@ pub struct PatchTarget {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rules::validations("spec.sync")))]
 pub struct SyncSpec {
-    /// Name of the source and the Kustomization that are generated. It cannot be changed later. Left out: the
-    /// instance's namespace, as flux bootstrap has it.
+    /// Name of the generated source and Kustomization. It cannot be changed later. Default: the instance's namespace,
+    /// as with flux bootstrap.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(length(max = 63))]
     #[schemars(extend("x-kubernetes-validations" = [{
@@ -278,7 +277,7 @@ pub struct SyncSpec {
         "message": "sync.name is immutable",
     }]))]
     pub name: Option<String>,
-    /// How often the source is checked for something new.
+    /// Interval for checking the source.
     #[serde(default = "default_sync_interval")]
     #[schemars(extend("pattern" = INTERVAL_PATTERN))]
     pub interval: String,
@@ -288,22 +287,22 @@ pub struct SyncSpec {
     /// Address of the source: https:// or ssh:// for a GitRepository, oci:// for an OCIRepository, host and port of
     /// the endpoint for a Bucket.
     pub url: String,
-    /// What to take of the source: a Git reference (refs/heads/main), the tag of an OCI artifact, or the name of the
+    /// Reference in the source: a Git reference (refs/heads/main), the tag of an OCI artifact, or the name of the
     /// bucket.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Folder inside the source with the manifests, or a kustomize overlay, to apply.
+    /// Folder in the source with the manifests or the kustomize overlay to apply.
     pub path: String,
     /// Secret in the instance's namespace with the credentials for the source.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub pull_secret: Option<String>,
-    /// Whose identity to log in with instead of a stored password: aws, azure, gcp, or github for a GitHub App.
+    /// Provider of the identity used instead of a stored password: aws, azure, gcp, or github for a GitHub App.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = SYNC_PROVIDERS))]
     pub provider: Option<String>,
 }
 
-/// What became of the desired installation.
+/// Observed state of the installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxInstanceStatus {
@@ -314,34 +313,34 @@ pub struct FluxInstanceStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions::schema")]
     pub conditions: Vec<Condition>,
-    /// The last five configurations and how reconciling each went, newest first.
+    /// The last five configurations with the results of their reconciliations, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
-    /// Objects that were applied and are to be removed when they are no longer part of the installation.
+    /// Applied objects, which are deleted when they are no longer part of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory: Option<Inventory>,
-    /// Revision that was applied last, as version@sha256:digest.
+    /// Last applied revision, as version@sha256:digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied_revision: Option<String>,
-    /// Digest of the distribution artifact that was used last; not set when the distribution came with the operator.
+    /// Digest of the last distribution artifact; not set for the distribution inside the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_artifact_revision: Option<String>,
-    /// Revision that was last tried, as version@sha256:digest.
+    /// Last attempted revision, as version@sha256:digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_attempted_revision: Option<String>,
-    /// Value of the annotation reconcile.fluxcd.io/forceAt that was honoured last.
+    /// Last handled value of the annotation reconcile.fluxcd.io/forceAt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_force_at: Option<String>,
-    /// Value of the annotation reconcile.fluxcd.io/requestedAt that was honoured last.
+    /// Last handled value of the annotation reconcile.fluxcd.io/requestedAt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }
 
-/// Image of one installed controller.
+/// Image of an installed controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentImage {
-    /// Digest of the image, as sha256:hex; not set when the image is named by its tag only.
+    /// Digest of the image, as sha256:hex; not set when the image has only a tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Name of the controller.
@@ -352,14 +351,14 @@ pub struct ComponentImage {
     pub tag: String,
 }
 
-/// Objects that were applied and are to be removed when they are no longer part of the installation.
+/// Applied objects, which are deleted when they are no longer part of the installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inventory {
-    /// The objects, in the order they were applied.
+    /// The objects in apply order.
     pub entries: Vec<InventoryEntry>,
 }
 
-/// One applied object, in the encoding of the inventories of Flux: `NAMESPACE_NAME_GROUP_KIND`.
+/// An applied object, in the encoding of Flux's inventories: `NAMESPACE_NAME_GROUP_KIND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "One applied object.")]
 pub struct InventoryEntry {
@@ -369,15 +368,15 @@ pub struct InventoryEntry {
     pub v: String,
 }
 
-/// One configuration and what reconciling it came to.
+/// A configuration with the results of its reconciliations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     /// Digest of the configuration, as sha256:hex.
     pub digest: String,
-    /// When this configuration first ended this way.
+    /// First reconciliation with this result.
     pub first_reconciled: Time,
-    /// When this configuration last ended this way.
+    /// Last reconciliation with this result.
     pub last_reconciled: Time,
     /// How long the last reconciliation took, for example 1m2.5s.
     pub last_reconciled_duration: String,

@@ -1,7 +1,7 @@
-//! FluxReport: what an operator says about Flux in its cluster, for people, command lines and dashboards.
+//! FluxReport: an operator's report about Flux in its cluster, for people, command lines and dashboards.
 //!
-//! What was found stands in the spec, the status has only conditions: other programs read it so. Whoever has no operator has
-//! no report.
+//! The findings are in the spec, and the status has only conditions, because other programs expect that. Without an operator
+//! there is no report.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions;
 
-/// What the operator has found.
+/// Findings of the operator.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "fluxcd.controlplane.io",
@@ -29,7 +29,7 @@ use super::conditions;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct FluxReportSpec {
-    /// Which Flux is installed, and by whom.
+    /// Installed version of Flux, and its installer.
     pub distribution: ReportedDistribution,
     /// The cluster that Flux runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,26 +40,26 @@ pub struct FluxReportSpec {
     /// The controllers of Flux, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ReportedComponent>,
-    /// How many objects of each kind there are, and how they do.
+    /// Counts of the objects of each kind, by state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reconcilers: Vec<ReportedReconciler>,
-    /// What the cluster is synchronised with; not set without a synchronisation.
+    /// Synchronisation of the cluster; not set without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync: Option<ReportedSync>,
 }
 
-/// Which Flux is installed, and by whom.
+/// Installed version of Flux, and its installer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedDistribution {
-    /// Who has issued the right to support; Unknown where nobody has.
+    /// Issuer of the entitlement to support; Unknown without one.
     pub entitlement: String,
     /// Installed or Not Installed.
     pub status: String,
     /// Version of Flux, for example v2.9.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What has installed Flux: flux-operator, flux bootstrap, or whoever labels the definitions.
+    /// Installer of Flux: flux-operator, flux bootstrap, or the owner in the definitions' labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
@@ -74,7 +74,7 @@ pub struct ReportedCluster {
     /// Operating system and architecture of the API server, as os/arch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// How many nodes the cluster has.
+    /// Number of nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<i64>,
 }
@@ -91,7 +91,7 @@ pub struct ReportedOperator {
     pub platform: String,
 }
 
-/// One controller of Flux.
+/// A controller of Flux.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedComponent {
@@ -99,13 +99,13 @@ pub struct ReportedComponent {
     pub image: String,
     /// Name of the controller.
     pub name: String,
-    /// Whether the controller is as it should be.
+    /// Whether the controller is ready.
     pub ready: bool,
-    /// What is known about the controller, as a state and a sentence.
+    /// State of the controller, with an explanation.
     pub status: String,
 }
 
-/// How many objects of one kind there are, and how they do.
+/// Counts of the objects of a kind, by state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedReconciler {
@@ -113,45 +113,45 @@ pub struct ReportedReconciler {
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// How many objects there are.
+    /// Counts of the objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<ReportedStats>,
 }
 
-/// How many objects there are.
+/// Counts of the objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedStats {
-    /// Objects that are reconciled, failing ones included.
+    /// Objects that are not suspended, including failing ones.
     pub running: i64,
-    /// Objects whose reconciliation fails.
+    /// Objects with a failed reconciliation.
     pub failing: i64,
-    /// Objects whose reconciliation is switched off.
+    /// Suspended objects.
     pub suspended: i64,
-    /// Size of all stored artifacts, for example 4.2 MiB; not set for kinds without.
+    /// Size of all stored artifacts, for example 4.2 MiB; not set for kinds without artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_size: Option<String>,
 }
 
-/// What the cluster is synchronised with.
+/// Synchronisation of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedSync {
     /// The Kustomization, as kustomization/name.
     pub id: String,
-    /// Folder inside the source.
+    /// Folder in the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether Kustomization and source do well.
+    /// Whether Kustomization and source are ready.
     pub ready: bool,
-    /// What both say about themselves.
+    /// Messages of both.
     pub status: String,
     /// Address of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// How reporting went.
+/// State of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxReportStatus {
@@ -159,7 +159,7 @@ pub struct FluxReportStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions::schema")]
     pub conditions: Vec<Condition>,
-    /// Value of the annotation reconcile.fluxcd.io/requestedAt that was honoured last.
+    /// Last handled value of the annotation reconcile.fluxcd.io/requestedAt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the kinds that the operator reconciles have in common: annotations with settings, and a status that runs write.
+//! Common parts of the kinds that the operator reconciles: annotations with settings, and a status that runs write.
 
 use std::time::Duration;
 
