@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::output::next_step::Whereto;
 use crate::session::connect::{cli_error, connect};
-use crate::session::target::{Named, Target, Wanted, instance_kind};
+use crate::session::target::{Named, ObjectSelection, Target, instance_kind};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Default deadline of a command; `--timeout` overrides it.
@@ -131,15 +131,15 @@ impl<'a> Session<'a> {
     /// Not found, if there is none; those of the lists.
     pub async fn targets(
         &self,
-        wanted: Wanted,
+        wanted: ObjectSelection,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
         let (kinds, selector, all_namespaces) = match wanted {
-            Wanted::Objects(named) => {
+            ObjectSelection::Objects(named) => {
                 let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(n.kind), name: n.name };
                 return Ok(named.into_iter().map(target).collect());
             }
-            Wanted::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
+            ObjectSelection::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
         };
         let mut targets = vec![];
         for kind in &kinds {

@@ -117,7 +117,7 @@ struct Shared {
 #[derive(Clone)]
 struct Wires {
     /// Requests for a full run of the instance, with the reason.
-    run: mpsc::Sender<RunRequest>,
+    run: mpsc::Sender<QueuedRun>,
     /// Signals that the report is out of date.
     report: Arc<Notify>,
     /// The current instance.
@@ -126,7 +126,7 @@ struct Wires {
 
 /// Why the instance has to be reconciled although it did not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RunRequest {
+enum QueuedRun {
     /// An object of the instance was changed; the sentence tells the change and its author.
     Drift(String),
 }

@@ -23,7 +23,7 @@ use crate::session::HINT_LIMIT;
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::session::target::instance_kind;
-use crate::terminal::progress::{Progress, ProgressMode, State, one_line};
+use crate::terminal::progress::{LineState, Progress, ProgressMode, one_line};
 use crate::terminal::{CliError, Exit};
 
 /// An object to follow.
@@ -55,7 +55,7 @@ async fn not_ready(
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let waits = join_all(followed.iter().map(async |one| {
         let key = one.target.reference();
-        progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
+        progress.borrow_mut().set(&key, LineState::Waiting, "waiting for it to become ready");
         let wait = wait(session, one).await?;
         let signs = Signs::default();
         let ready = wait.until_ready(one.request.as_deref(), |sign| {
@@ -72,7 +72,7 @@ async fn not_ready(
             }
         };
         match &result {
-            Ok(message) => progress.borrow_mut().set(&key, State::Done, message),
+            Ok(message) => progress.borrow_mut().set(&key, LineState::Done, message),
             Err(error) => progress.borrow_mut().fail(&key, &error.to_string()),
         }
         match result {
@@ -355,11 +355,11 @@ async fn show_components(session: &Session<'_>, namespace: &str, progress: &RefC
 }
 
 /// Maps a health to the state of a progress line.
-pub fn state_of(status: Status) -> State {
+pub fn state_of(status: Status) -> LineState {
     match status {
-        Status::Current | Status::NotFound => State::Done,
-        Status::Failed => State::Failed,
-        Status::InProgress | Status::Terminating | Status::Unknown => State::Waiting,
+        Status::Current | Status::NotFound => LineState::Done,
+        Status::Failed => LineState::Failed,
+        Status::InProgress | Status::Terminating | Status::Unknown => LineState::Waiting,
     }
 }
 
@@ -370,7 +370,7 @@ pub fn state_of(status: Status) -> State {
 pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference();
-    progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
+    progress.borrow_mut().set(&key, LineState::Waiting, "waiting for it to be deleted");
     let wait = wait(session, followed).await?;
     let signs = Signs::default();
     let gone = wait.until_gone(|sign| {
@@ -446,17 +446,17 @@ async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliErr
 fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     let mut progress = progress.borrow_mut();
     match sign {
-        WaitEvent::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
+        WaitEvent::Missing => progress.set(key, LineState::Waiting, "waiting for it to be created"),
         // The following condition says more.
         WaitEvent::Pending(flux_operator::request::Pending::InProgress(_)) => {}
-        WaitEvent::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
-        WaitEvent::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
+        WaitEvent::Pending(pending) => progress.set(key, LineState::Waiting, &pending.to_string()),
+        WaitEvent::Condition(condition) => progress.set(key, LineState::Waiting, &condition.to_string()),
         WaitEvent::Event(event) => progress.note(key, &event.to_string()),
         WaitEvent::Finalizers(list) if list.is_empty() => {
-            progress.set(key, State::Waiting, "waiting for it to be deleted")
+            progress.set(key, LineState::Waiting, "waiting for it to be deleted")
         }
         WaitEvent::Finalizers(list) => {
-            progress.set(key, State::Waiting, &format!("waiting for its finalizers: {}", list.join(", ")));
+            progress.set(key, LineState::Waiting, &format!("waiting for its finalizers: {}", list.join(", ")));
         }
         WaitEvent::Retrying(why) => progress.note(key, &format!("the API server does not answer, trying again: {why}")),
     }

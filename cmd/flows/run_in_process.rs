@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::distribution::Distribution;
@@ -37,7 +37,7 @@ use crate::session::registries;
 use crate::session::registries::SourceArgs;
 use crate::session::target::Target;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_named_context, confirm, protection};
-use crate::terminal::progress::{Progress, ProgressMode, State};
+use crate::terminal::progress::{LineState, Progress, ProgressMode};
 use crate::terminal::{CliError, Exit, SILENCE, Shell, environment, interrupted};
 
 /// Flags of every command that can do the operator's work in this process.
@@ -357,7 +357,7 @@ fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<Stri
 /// 1 when the user declines, and as `plan` when the losses are unknown: nothing was stored.
 pub async fn agree_to_store(
     session: &Session<'_>,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     args: &DistributionArgs,
     confirmation: &ConfirmArgs,
     mode: ProgressMode,
@@ -389,7 +389,7 @@ pub async fn agree_to_store(
 ///
 /// # Errors
 /// The manifest would be a second instance, which a run in this process refuses as well; any failure of the requests.
-pub async fn read_unless_second(session: &Session<'_>, manifest: &Manifest) -> Result<Option<Value>, CliError> {
+pub async fn read_unless_second(session: &Session<'_>, manifest: &InstanceManifest) -> Result<Option<Value>, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let attempted = format!("apply {}", session.place(&target.reference()));
     let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
@@ -453,7 +453,7 @@ pub async fn uninstall_here(
 pub async fn plan(
     session: &Session<'_>,
     target: &Target,
-    manifest: Option<&Manifest>,
+    manifest: Option<&InstanceManifest>,
     args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
@@ -657,11 +657,11 @@ pub struct Listener {
     progress: Mutex<Progress>,
     key: String,
     place: String,
-    state: Mutex<Seen>,
+    state: Mutex<RunState>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RunState {
     stage: Option<Stage>,
     of: usize,
     done: usize,
@@ -688,7 +688,7 @@ impl Listener {
         {
             let mut progress = lock(&self.progress);
             if std::io::stderr().is_terminal() && progress.has_said_nothing() {
-                progress.set(&self.key, State::Waiting, &format!("waiting for {whom} to answer"));
+                progress.set(&self.key, LineState::Waiting, &format!("waiting for {whom} to answer"));
             }
         }
         std::future::pending().await
@@ -729,7 +729,7 @@ impl flux_operator::reconcile::progress::Progress for Listener {
         match update {
             Update::StageBegan { stage, objects } => {
                 (seen.stage, seen.of, seen.done) = (Some(stage), objects, 0);
-                progress.set(&self.key, State::Waiting, &stage_text(&seen));
+                progress.set(&self.key, LineState::Waiting, &stage_text(&seen));
             }
             Update::InstanceStored { action, .. } => {
                 seen.stored |= action != Action::Unchanged;
@@ -750,7 +750,7 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.redraw(&self.key, &stage_text(&seen));
             }
             Update::WaitingForLease { holder } => {
-                progress.set(&self.key, State::Waiting, &format!("waiting for the lease that {holder} holds"));
+                progress.set(&self.key, LineState::Waiting, &format!("waiting for the lease that {holder} holds"));
             }
             // Definitions, namespaces and roles are ready quickly: a line for each would hide the controllers.
             Update::Waiting { object, .. } if !has_own_line(&object) => {
@@ -764,7 +764,7 @@ impl flux_operator::reconcile::progress::Progress for Listener {
             Update::Ready { object } => {
                 seen.waiting.remove(short(&object));
                 let goes = matches!(seen.stage, Some(Stage::Prune | Stage::DeleteControllers | Stage::DeleteObjects));
-                progress.set(short(&object), State::Done, if goes { "gone" } else { "ready" });
+                progress.set(short(&object), LineState::Done, if goes { "gone" } else { "ready" });
             }
             Update::Migrated { definition, done, total } => {
                 progress.redraw(&self.key, &format!("Migrating {definition}: {done} of {total}"));
@@ -773,7 +773,7 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.note(&what, &format!("{reason}; trying again in {pause:?}"));
             }
             Update::Warning { message } => progress.note(&self.key, &message),
-            Update::Finished { ready: true, message } => progress.set(&self.key, State::Done, &message),
+            Update::Finished { ready: true, message } => progress.set(&self.key, LineState::Done, &message),
             Update::Finished { ready: false, message } => progress.fail(&self.key, &message),
         }
     }
@@ -791,7 +791,7 @@ fn short(object: &str) -> &str {
     }
 }
 
-fn stage_text(seen: &Seen) -> String {
+fn stage_text(seen: &RunState) -> String {
     let stage = seen.stage.map_or("", Stage::message);
     match (seen.done, seen.of) {
         (0, 0) => stage.to_owned(),
@@ -817,7 +817,7 @@ mod tests {
 
     #[test]
     fn a_health_check_has_no_count_that_never_rises() {
-        let seen = |stage, done, of| Seen { stage: Some(stage), done, of, ..Seen::default() };
+        let seen = |stage, done, of| RunState { stage: Some(stage), done, of, ..RunState::default() };
         assert_eq!(stage_text(&seen(Stage::Health, 0, 32)), "Running health checks of 32 objects");
         assert!(stage_text(&seen(Stage::Prune, 3, 32)).ends_with(" (3 of 32)"));
     }

@@ -1,5 +1,5 @@
 //! Formats a page as a self-contained HTML file. It contains no script, and its content may be hostile: every text from
-//! a cluster goes through [`Text`].
+//! a cluster goes through [`HtmlText`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,9 +27,9 @@ const NAMED: usize = 3;
 const UNFOLDED: usize = 25;
 
 /// A foreign text: characters with a meaning in HTML are escaped, control characters are removed.
-struct Text<'a>(&'a str);
+struct HtmlText<'a>(&'a str);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for HtmlText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in clean(self.0).chars() {
             match c {
@@ -132,10 +132,10 @@ fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        Text(&title)
+        HtmlText(&title)
     )?;
     let (tone, state) = if page.status.well { (Tone::Good, "all is well") } else { (Tone::Bad, "not all is well") };
-    writeln!(out, "<h1>{}: <span class=\"{}\">{state}</span></h1>", Text(&title), tone.class())?;
+    writeln!(out, "<h1>{}: <span class=\"{}\">{state}</span></h1>", HtmlText(&title), tone.class())?;
     writeln!(out, "<p class=\"soft\">As of {}</p>", moment(page.at))?;
     status(out, &page.status, page.at)?;
     causes(out, &page.causes, page.at)?;
@@ -166,7 +166,7 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
     heading(out, "Status")?;
     out.push_str("<div class=\"wide\"><table>\n");
     let mut line = |name: &str, tone: Tone, says: &str| {
-        writeln!(out, "<tr><th>{name}</th><td class=\"{}\">{}</td></tr>", tone.class(), Text(says))
+        writeln!(out, "<tr><th>{name}</th><td class=\"{}\">{}</td></tr>", tone.class(), HtmlText(says))
     };
     let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
     line("Flux", Tone::Plain, &known(&view.versions.distribution))?;
@@ -213,31 +213,31 @@ fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Re
     )?;
     for group in &found.causes {
         let cause = &group.cause;
-        writeln!(out, "<div class=\"card\"><h3 class=\"bad\">{} ({:?})</h3>", Text(&cause.summary), cause.reason)?;
-        writeln!(out, "<p>Object: {}</p><ul>", Text(&cause.object.to_string()))?;
+        writeln!(out, "<div class=\"card\"><h3 class=\"bad\">{} ({:?})</h3>", HtmlText(&cause.summary), cause.reason)?;
+        writeln!(out, "<p>Object: {}</p><ul>", HtmlText(&cause.object.to_string()))?;
         for evidence in &cause.evidence {
             let age = evidence.at.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
             writeln!(
                 out,
                 "<li><span class=\"soft\">{}{age}:</span> {}</li>",
-                Text(&evidence.from),
-                Text(&evidence.text)
+                HtmlText(&evidence.from),
+                HtmlText(&evidence.text)
             )?;
         }
         out.push_str("</ul>\n");
         let counts: Vec<String> = group.kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
         let names: Vec<String> = group.affected.iter().map(ToString::to_string).collect();
         let (first, rest) = names.split_at(names.len().min(NAMED));
-        writeln!(out, "<p>Takes down {}: {}</p>", Text(&counts.join(", ")), Text(&first.join(", ")))?;
+        writeln!(out, "<p>Takes down {}: {}</p>", HtmlText(&counts.join(", ")), HtmlText(&first.join(", ")))?;
         if !rest.is_empty() {
             writeln!(out, "<details><summary>and {} more</summary><ul>", rest.len())?;
             for name in rest {
-                writeln!(out, "<li>{}</li>", Text(name))?;
+                writeln!(out, "<li>{}</li>", HtmlText(name))?;
             }
             out.push_str("</ul></details>\n");
         }
         for next in &cause.next {
-            writeln!(out, "<pre><code>{}</code></pre>", Text(next))?;
+            writeln!(out, "<pre><code>{}</code></pre>", HtmlText(next))?;
         }
         out.push_str("</div>\n");
     }
@@ -268,7 +268,7 @@ fn kinds(out: &mut String, kinds: &[KindCounts]) -> fmt::Result {
         write!(
             out,
             "<div class=\"row\"><span>{} <span class=\"soft\">{}</span></span>",
-            Text(kind.kind),
+            HtmlText(kind.kind),
             told.join(", ")
         )?;
         // The length of a bar follows the number of objects, with a visible minimum.
@@ -295,7 +295,7 @@ fn histories(out: &mut String, histories: &[History], now: Timestamp) -> fmt::Re
     let length = (end.as_second() - start.as_second()).max(1) as f64;
     let at = |moment: Timestamp| (moment.as_second() - start.as_second()) as f64 * 100.0 / length;
     for history in histories {
-        write!(out, "<div class=\"row\"><span>{}</span><div class=\"lane\">", Text(&history.object.to_string()))?;
+        write!(out, "<div class=\"row\"><span>{}</span><div class=\"lane\">", HtmlText(&history.object.to_string()))?;
         for span in &history.spans {
             let tone = if span.ok { Tone::Good } else { Tone::Bad };
             let (left, right) = (at(span.from).min(99.0), at(span.to));
@@ -305,7 +305,7 @@ fn histories(out: &mut String, histories: &[History], now: Timestamp) -> fmt::Re
                 "<i class=\"{}\" style=\"left:{left:.2}%;width:{:.2}%\" title=\"{}\"></i>",
                 tone.class(),
                 (right - left).max(0.0),
-                Text(&says)
+                HtmlText(&says)
             )?;
         }
         out.push_str("</div></div>\n");
@@ -319,12 +319,12 @@ fn histories(out: &mut String, histories: &[History], now: Timestamp) -> fmt::Re
             writeln!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td class=\"tight\">{}</td><td class=\"tight\">{}</td><td class=\"{}\">{}</td></tr>",
-                Text(&history.object.to_string()),
-                Text(&span.revision),
+                HtmlText(&history.object.to_string()),
+                HtmlText(&span.revision),
                 moment(span.from),
                 moment(span.to),
                 tone.class(),
-                Text(&span.outcome)
+                HtmlText(&span.outcome)
             )?;
         }
     }
@@ -377,10 +377,10 @@ fn timeline(out: &mut String, page: &Page<String>) -> fmt::Result {
             "<tr><td class=\"tight\">{}</td><td class=\"{}\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             event.last_seen.map(moment).unwrap_or_default(),
             tone.class(),
-            Text(&event.kind),
-            Text(&event.object.to_string()),
-            Text(&event.reason),
-            Text(&event.message)
+            HtmlText(&event.kind),
+            HtmlText(&event.object.to_string()),
+            HtmlText(&event.reason),
+            HtmlText(&event.message)
         )?;
     }
     out.push_str("</table></div></details>\n");
@@ -401,14 +401,14 @@ fn components(out: &mut String, rows: &[ComponentRow]) -> fmt::Result {
         writeln!(
             out,
             "<tr><td>{}</td><td>{}:{}</td><td class=\"tight\">{}/{}</td><td class=\"{}\">{} {}</td><td>{}</td></tr>",
-            Text(&row.name),
-            Text(&row.repository),
-            Text(&row.tag),
+            HtmlText(&row.name),
+            HtmlText(&row.repository),
+            HtmlText(&row.tag),
             row.ready_pods,
             row.desired_pods,
             Tone::of_status(row.status).class(),
             row.status.as_str(),
-            Text(&row.status_message),
+            HtmlText(&row.status_message),
             row.restarts
         )?;
     }
@@ -425,7 +425,7 @@ fn inventory(out: &mut String, rows: &[InventoryRow], without_drift: Option<&str
     let tone = if drifted == 0 { Tone::Good } else { Tone::Bad };
     writeln!(out, "<p class=\"{}\">{} objects, {drifted} drifted or missing</p>", tone.class(), rows.len())?;
     if let Some(why) = without_drift {
-        writeln!(out, "<p class=\"soft\">Only missing objects are told as drift: {}</p>", Text(why))?;
+        writeln!(out, "<p class=\"soft\">Only missing objects are told as drift: {}</p>", HtmlText(why))?;
     }
     let (unusual, usual): (Vec<&InventoryRow>, Vec<&InventoryRow>) =
         rows.iter().partition(|row| !matches!(row.drift, Drift::None) || row.status != Status::Current);
@@ -453,12 +453,12 @@ fn inventory_table(out: &mut String, rows: &[&InventoryRow]) -> fmt::Result {
         writeln!(
             out,
             "<tr><td>{}</td><td class=\"tight {}\">{}</td><td class=\"tight {}\">{}</td><td>{}</td></tr>",
-            Text(&row.reference().to_string()),
+            HtmlText(&row.reference().to_string()),
             Tone::of_status(row.status).class(),
             row.status.as_str(),
             tone.class(),
-            Text(&drift),
-            Text(&row.fields.join(", "))
+            HtmlText(&drift),
+            HtmlText(&row.fields.join(", "))
         )?;
     }
     out.push_str("</table></div>\n");
@@ -479,9 +479,9 @@ fn tree(out: &mut String, node: &TreeNode, is_root: bool) -> fmt::Result {
     let message = if node.message.is_empty() {
         String::new()
     } else {
-        format!(" <span class=\"soft\">{}</span>", Text(&node.message))
+        format!(" <span class=\"soft\">{}</span>", HtmlText(&node.message))
     };
-    let label = format!("{}{state}{message}", Text(&node.label));
+    let label = format!("{}{state}{message}", HtmlText(&node.label));
     if node.children.is_empty() {
         return writeln!(out, "<li>{label}</li>");
     }
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn a_text_of_others_is_text_wherever_it_stands() {
         let hostile = "</title><script>alert('1')</script>\" onload=\"x\u{1b}[31m\u{202e}&amp;";
-        let shown = Text(hostile).to_string();
+        let shown = HtmlText(hostile).to_string();
         assert_eq!(
             shown,
             "&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x[31m&amp;amp;"

@@ -43,7 +43,7 @@ pub struct FormatText(String);
 impl<'de> Deserialize<'de> for FormatText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let parse = |text: &str| text.parse::<Format>().map(|_| FormatText(text.to_owned())).map_err(|e| e.to_string());
-        deserializer.deserialize_str(Text("an output format", parse))
+        deserializer.deserialize_str(TextVisitor("an output format", parse))
     }
 }
 
@@ -68,15 +68,15 @@ impl FromStr for Glob {
 
 impl<'de> Deserialize<'de> for Glob {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Text("a pattern of contexts", str::parse::<Glob>))
+        deserializer.deserialize_str(TextVisitor("a pattern of contexts", str::parse::<Glob>))
     }
 }
 
 /// A visitor with the expected form and the parser of a text, so that an invalid text is refused while its position is
 /// known.
-struct Text<F>(&'static str, F);
+struct TextVisitor<F>(&'static str, F);
 
-impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for Text<F> {
+impl<T, F: Fn(&str) -> Result<T, String>> Visitor<'_> for TextVisitor<F> {
     type Value = T;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

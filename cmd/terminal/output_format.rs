@@ -15,7 +15,7 @@ use crate::output::kubectl_name;
 use crate::output::listing::{Cell, Column, Item, Listing};
 use crate::output::table::{Heading, TableStyle, TableWriter, clean, terminal_width};
 use crate::terminal::jsonpath;
-use crate::terminal::jsonpath::Template;
+use crate::terminal::jsonpath::PathTemplate;
 use crate::terminal::{CliError, Shell, environment};
 
 pub const OUTPUT: &str = "Output options";
@@ -29,16 +29,16 @@ pub enum Format {
     Json,
     Yaml,
     Name,
-    JsonPath(Template),
+    JsonPath(PathTemplate),
     /// Headings and their paths.
-    CustomColumns(Vec<(String, Template)>),
+    CustomColumns(Vec<(String, PathTemplate)>),
 }
 
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path = |text: &str| Template::parse(text).map_err(|e| e.to_string());
+        let path = |text: &str| PathTemplate::parse(text).map_err(|e| e.to_string());
         if let Some(template) = text.strip_prefix("jsonpath=") {
             return Ok(Format::JsonPath(path(template)?));
         }
@@ -192,7 +192,7 @@ impl OutputArgs {
     pub fn sort(&self, listing: &mut Listing) -> Result<(), CliError> {
         let Some(key) = &self.sort_by else { return Ok(()) };
         if self.sort_by_path().is_some() {
-            let template = Template::parse(&jsonpath::as_template(key))
+            let template = PathTemplate::parse(&jsonpath::as_template(key))
                 .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
             if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
                 return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
@@ -427,7 +427,7 @@ pub fn print_list(
     Ok(count)
 }
 
-fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) -> String {
+fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, PathTemplate)], listing: &Listing) -> String {
     let style =
         TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
     let mut table = TableWriter::new(columns.iter().map(|(header, _)| Heading::new(header)).collect(), style);
@@ -435,7 +435,7 @@ fn custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template
         .items
         .iter()
         .map(|item| {
-            let cell = |template: &Template| Cell::text(jsonpath::join(&template.values(&item.value), ","));
+            let cell = |template: &PathTemplate| Cell::text(jsonpath::join(&template.values(&item.value), ","));
             columns.iter().map(|(_, template)| cell(template)).collect()
         })
         .collect();

@@ -38,26 +38,26 @@ pub struct ProgressArgs {
 
 /// State of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum LineState {
     Waiting,
     Done,
     Failed,
 }
 
-impl State {
+impl LineState {
     fn word(self) -> &'static str {
         match self {
-            State::Waiting => "waiting",
-            State::Done => "done",
-            State::Failed => "failed",
+            LineState::Waiting => "waiting",
+            LineState::Done => "done",
+            LineState::Failed => "failed",
         }
     }
 
     fn symbol(self) -> &'static str {
         match self {
-            State::Waiting => "◎",
-            State::Done => "✔",
-            State::Failed => "✗",
+            LineState::Waiting => "◎",
+            LineState::Done => "✔",
+            LineState::Failed => "✗",
         }
     }
 }
@@ -65,13 +65,13 @@ impl State {
 /// Lines of progress; dropping it removes live lines from the terminal.
 pub struct Progress {
     renderer: Renderer,
-    lines: HashMap<String, Line>,
+    lines: HashMap<String, ProgressLine>,
     /// Whether whole values are printed as JSON instead of lines.
     raw: bool,
 }
 
-struct Line {
-    state: State,
+struct ProgressLine {
+    state: LineState,
     text: String,
     since: Instant,
     bar: Option<ProgressBar>,
@@ -126,12 +126,12 @@ impl Progress {
     /// Shows that a line failed, if no error follows directly.
     pub fn fail(&mut self, key: &str, text: &str) {
         if !matches!(self.renderer, Renderer::Plain) {
-            self.set(key, State::Failed, text);
+            self.set(key, LineState::Failed, text);
         }
     }
 
     /// Sets the state of a line; does nothing if neither state nor text changed.
-    pub fn set(&mut self, key: &str, state: State, text: &str) {
+    pub fn set(&mut self, key: &str, state: LineState, text: &str) {
         let text = one_line(text);
         let known = self.lines.get(key);
         if known.is_some_and(|l| l.state == state && l.text == text) {
@@ -152,7 +152,7 @@ impl Progress {
                 });
                 bar.set_style(style(state));
                 bar.set_message(shown(&text));
-                if state != State::Waiting {
+                if state != LineState::Waiting {
                     bar.abandon();
                 }
                 Some(bar)
@@ -172,7 +172,7 @@ impl Progress {
             }
             Renderer::Silent => None,
         };
-        self.lines.insert(key.to_owned(), Line { state, text, since, bar });
+        self.lines.insert(key.to_owned(), ProgressLine { state, text, since, bar });
     }
 
     /// Whether there are no lines yet.
@@ -197,7 +197,7 @@ impl Progress {
     /// Changes the text of a live line for a step too small for its own line.
     pub fn redraw(&mut self, key: &str, text: &str) {
         if matches!(self.renderer, Renderer::Live(..)) {
-            self.set(key, State::Waiting, text);
+            self.set(key, LineState::Waiting, text);
         }
     }
 
@@ -255,10 +255,12 @@ impl Drop for Progress {
     }
 }
 
-fn style(state: State) -> ProgressStyle {
+fn style(state: LineState) -> ProgressStyle {
     let template = match state {
-        State::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
-        State::Done | State::Failed => format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", shown(state.symbol())),
+        LineState::Waiting => "{spinner} {prefix} {elapsed:>4} {wide_msg}".to_owned(),
+        LineState::Done | LineState::Failed => {
+            format!("{} {{prefix}} {{elapsed:>4}} {{wide_msg}}", shown(state.symbol()))
+        }
     };
     // The templates are the constants above; the plain one is a valid fallback.
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_spinner());

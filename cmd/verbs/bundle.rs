@@ -8,7 +8,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::format::{json, tarball};
 use flux_operator::inspect::bundle::{Bundle, redact};
 use flux_operator::inspect::checks::{CheckOptions, check};
-use flux_operator::inspect::read::bundle::{Limits, gather, of_dump};
+use flux_operator::inspect::read::bundle::{BundleLimits, gather, of_dump};
 use flux_operator::inspect::status::status;
 use flux_operator::inspect::why::overview;
 use flux_operator::k8s::fields;
@@ -20,7 +20,7 @@ use crate::output::next_step::{command, sentence};
 use crate::output::objects;
 use crate::session::Session;
 use crate::session::read_source::{instance_type, read_whole_dump};
-use crate::terminal::progress::{Progress, ProgressArgs, State};
+use crate::terminal::progress::{LineState, Progress, ProgressArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Write all that explains the installation to one archive, without secrets
@@ -125,7 +125,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
             let version = session.bounded("read the server's version", session.cluster.server_version()).await;
             version?;
             let mut progress = Progress::new(shell, args.progress.progress);
-            let limits = Limits { until: session.deadline.instant(), log_lines: args.log_lines };
+            let limits = BundleLimits { until: session.deadline.instant(), log_lines: args.log_lines };
             let gathered = gather(&session.cluster, limits, |what, done, of| {
                 progress.redraw("bundle", &format!("{done} of {of}: {what}"));
             })
@@ -136,7 +136,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<Vec<u8>, CliError>
             }
             progress.set(
                 "bundle",
-                State::Done,
+                LineState::Done,
                 &format!("{}, {} logs", objects(gathered.objects.len()), gathered.logs.len()),
             );
             progress.clear();

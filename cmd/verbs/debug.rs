@@ -4,7 +4,7 @@ use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
-    Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
+    Resolved, ValueSource, ValuesLookup, sources_of_values, sources_of_variables, values, variables,
 };
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
@@ -131,17 +131,22 @@ fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
 }
 
 /// Reads a ConfigMap or Secret with values.
-async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &ValueSource) -> Result<Found, CliError> {
+async fn read(
+    shell: &Shell,
+    source: &Source<'_>,
+    object: &Value,
+    wanted: &ValueSource,
+) -> Result<ValuesLookup, CliError> {
     let resource = if wanted.kind == "Secret" { SECRET } else { CONFIG_MAP };
     let namespace = fields::namespace(object);
     match source {
         Source::Dump(snapshot, _) => {
-            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(Found::Missing, Found::in_dump))
+            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(ValuesLookup::Missing, ValuesLookup::in_dump))
         }
         Source::Cluster(session) => {
             match within(shell, session.cluster.get(&resource, namespace, &wanted.name)).await? {
-                Ok(object) => Ok(Found::Object(object)),
-                Err(error) if error.is_not_found() => Ok(Found::Missing),
+                Ok(object) => Ok(ValuesLookup::Object(object)),
+                Err(error) if error.is_not_found() => Ok(ValuesLookup::Missing),
                 Err(error) => Err(cli_error(&error)),
             }
         }
@@ -155,7 +160,7 @@ fn with_origins(told: &Resolved) -> String {
         // The name of a variable is a single key, with any characters.
         told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
     };
-    let line = |origin: &flux_operator::inspect::debug::Origin| {
+    let line = |origin: &flux_operator::inspect::debug::ValueOrigin| {
         format!("{}\n", clean(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
     };
     told.origins.iter().map(line).collect()
@@ -200,8 +205,10 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_beside_its_origin() {
-        let origin =
-            |path: &str, from: &str| flux_operator::inspect::debug::Origin { path: path.into(), from: from.into() };
+        let origin = |path: &str, from: &str| flux_operator::inspect::debug::ValueOrigin {
+            path: path.into(),
+            from: from.into(),
+        };
         let told = Resolved {
             unknown: vec![],
             values: json!({"image": {"tag": "v1"}, "a.b": "x"}),

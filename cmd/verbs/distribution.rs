@@ -17,7 +17,7 @@ use crate::output::listing::{Row, listing};
 use crate::session::registries::{SourceArgs, registry_error};
 use crate::terminal::output_format as output;
 use crate::terminal::output_format::{Filter, Format, OutputArgs};
-use crate::terminal::progress::{Progress, State};
+use crate::terminal::progress::{LineState, Progress};
 use crate::terminal::{CliError, Exit, Shell, environment};
 
 mod check_mirror;
@@ -182,7 +182,7 @@ impl MirrorImage {
     /// Copies the image, with a line of progress.
     async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<Copied, CliError> {
         let lines = || progress.lock().unwrap_or_else(PoisonError::into_inner);
-        lines().set(&self.component, State::Waiting, "copying");
+        lines().set(&self.component, LineState::Waiting, "copying");
         // These requests matter only if the progress is visible.
         let is_live = lines().is_live();
         let total = match is_live {
@@ -205,11 +205,11 @@ impl MirrorImage {
                 } else {
                     format!("copied, {:.1} MiB sent", copied.bytes as f64 / f64::from(1 << 20))
                 };
-                lines().set(&self.component, State::Done, &text);
+                lines().set(&self.component, LineState::Done, &text);
                 Ok(copied)
             }
             Err(error) => {
-                lines().set(&self.component, State::Failed, &error.reason.to_string());
+                lines().set(&self.component, LineState::Failed, &error.reason.to_string());
                 Err(registry_error(&error).hint("run it again: what was copied stays"))
             }
         }

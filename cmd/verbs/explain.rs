@@ -47,12 +47,12 @@ pub struct Args {
     #[arg(long)]
     pub recursive: bool,
     /// Format of the output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    pub output: Format,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExplainFormat {
     Text,
     Json,
     Yaml,
@@ -89,9 +89,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliError> {
     match args.output {
-        Format::Text => Ok(field_text(view, width, args.recursive)),
-        Format::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
-        Format::Json => ObjectFormat::Json.text(view, "the explanation"),
+        ExplainFormat::Text => Ok(field_text(view, width, args.recursive)),
+        ExplainFormat::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
+        ExplainFormat::Json => ObjectFormat::Json.text(view, "the explanation"),
     }
 }
 

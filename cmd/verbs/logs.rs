@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
-use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
+use flux_operator::inspect::read::logs::{LogEntry, LogSelection, follow, of_dump, read, sources_now};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub struct Args {
     pub tail: Option<usize>,
     /// Minimum severity of lines
     #[arg(long, value_enum, value_name = "LEVEL", ignore_case = true)]
-    pub level: Option<Level>,
+    pub level: Option<LineLevel>,
     /// Only lines of this controller, with or without -controller, repeatable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub controller: Vec<String>,
@@ -61,20 +61,20 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Level {
+pub enum LineLevel {
     Error,
     Info,
     Debug,
     Trace,
 }
 
-impl Level {
+impl LineLevel {
     fn severity(self) -> Severity {
         match self {
-            Level::Error => Severity::Error,
-            Level::Info => Severity::Info,
-            Level::Debug => Severity::Debug,
-            Level::Trace => Severity::Trace,
+            LineLevel::Error => Severity::Error,
+            LineLevel::Info => Severity::Info,
+            LineLevel::Debug => Severity::Debug,
+            LineLevel::Trace => Severity::Trace,
         }
     }
 }
@@ -109,9 +109,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let unseen =
             named.iter().zip(&objects).map(|((kind, name), object)| (*kind, *name, lines_about(object))).collect();
         let since = args.since.and_then(|since| since.before(source.now()));
-        let filter = LogFilter { objects, least: args.level.map(Level::severity) };
-        let wanted = Wanted { filter, since, tail: args.tail };
-        let mut printer = Printer { shell, format: args.output, block: String::new(), unseen };
+        let filter = LogFilter { objects, least: args.level.map(LineLevel::severity) };
+        let wanted = LogSelection { filter, since, tail: args.tail };
+        let mut printer = LogPrinter { shell, format: args.output, block: String::new(), unseen };
         match &source {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
@@ -196,7 +196,7 @@ fn nobody(args: &Args, place: &str) -> CliError {
 }
 
 /// Prints lines in blocks.
-struct Printer<'a> {
+struct LogPrinter<'a> {
     shell: &'a Shell,
     format: LogFormat,
     block: String,
@@ -209,8 +209,8 @@ type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 /// Ends following because nobody reads the output.
 struct OutputLost;
 
-impl Printer<'_> {
-    fn add(&mut self, entry: &Entry) {
+impl LogPrinter<'_> {
+    fn add(&mut self, entry: &LogEntry) {
         self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),
@@ -229,7 +229,7 @@ impl Printer<'_> {
 }
 
 /// Formats the controller's own JSON; a line that is not JSON becomes the message of one.
-fn as_json(entry: &Entry) -> String {
+fn as_json(entry: &LogEntry) -> String {
     let is_json = entry.text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&entry.text).is_ok();
     if is_json {
         return entry.text.clone();
@@ -239,7 +239,7 @@ fn as_json(entry: &Entry) -> String {
 }
 
 /// Formats `2026-01-01T00:00:00.000Z error helm-controller HelmRelease/apps/web: what happened key=value`.
-fn as_text(entry: &Entry, color: bool) -> String {
+fn as_text(entry: &LogEntry, color: bool) -> String {
     let line = LogLine::parse(&entry.text, entry.at);
     let at = line.at.map_or_else(|| "-".to_owned(), |at| format!("{at:.3}"));
     let level = line.severity.map_or("-", Severity::as_str);
@@ -272,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    fn entry(text: &str) -> Entry {
+    fn entry(text: &str) -> LogEntry {
         let word = |word: &str| word.to_owned();
         let source = LogSource {
             controller: word("source-controller"),
@@ -281,7 +281,7 @@ mod tests {
             container: word("manager"),
             is_restarted: false,
         };
-        Entry { at: "2026-01-01T00:00:01.25Z".parse().ok(), source: Arc::new(source), text: text.to_owned() }
+        LogEntry { at: "2026-01-01T00:00:01.25Z".parse().ok(), source: Arc::new(source), text: text.to_owned() }
     }
 
     #[test]

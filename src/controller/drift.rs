@@ -97,7 +97,7 @@ impl Calm {
 }
 
 /// A kind in one namespace, or cluster-wide for cluster-scoped kinds.
-type Place = (ResourceType, Option<String>);
+type DriftScope = (ResourceType, Option<String>);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     // Nothing is followed yet. After a restart because of a panic, the existing objects are followed at once.
@@ -137,7 +137,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
 
 /// The last seen state of an object.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct SeenObject {
     version: String,
     /// Our entry of the managed fields: its time, and a digest of its fields.
     own: Option<(String, u64)>,
@@ -145,7 +145,7 @@ struct Known {
     others: BTreeMap<(String, String), String>,
 }
 
-impl Known {
+impl SeenObject {
     fn of(object: &Value) -> Self {
         let own = takeover::own_entry(object);
         let digest = |entry: &Value| {
@@ -156,7 +156,7 @@ impl Known {
         let others = managed_fields::entries(object).iter().filter(|entry| {
             fields::text(entry, "/subresource").is_empty() && own.is_none_or(|own| !std::ptr::eq(own, *entry))
         });
-        Known {
+        SeenObject {
             version: fields::text(object, "/metadata/resourceVersion").to_owned(),
             own: own.map(|own| (fields::text(own, "/time").to_owned(), digest(own))),
             others: others.map(|entry| (writer(entry), fields::text(entry, "/time").to_owned())).collect(),
@@ -177,9 +177,9 @@ struct ForeignChange {
 }
 
 /// Detects a foreign change, as opposed to normal work of other controllers.
-fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
-    let after = Known::of(object);
-    let written_at = |known: &Known| known.own.as_ref().map(|(time, _)| time.clone());
+fn foreign_change(kind: &str, before: &SeenObject, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
+    let after = SeenObject::of(object);
+    let written_at = |known: &SeenObject| known.own.as_ref().map(|(time, _)| time.clone());
     // We wrote in between, so fields that others lost or gained are our doing.
     if after.own.is_some() && written_at(&after) != written_at(before) {
         return None;
@@ -234,11 +234,11 @@ struct Watch<'a> {
     shared: &'a Shared,
     wires: &'a Wires,
     /// The followed places, and whether their list was received.
-    places: HashMap<Place, (AbortHandle, bool)>,
+    places: HashMap<DriftScope, (AbortHandle, bool)>,
     /// The last inventory, and whether all of its kinds are served.
     inventory: BTreeSet<ObjectId>,
     knows_all_kinds: bool,
-    known: BTreeMap<ObjectId, Known>,
+    known: BTreeMap<ObjectId, SeenObject>,
     /// Deleted objects that have not been judged yet.
     gone: BTreeSet<ObjectId>,
     /// Time when all changes of the last run have been received; `None` during a run.
@@ -270,7 +270,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Follows exactly the objects in the current inventory.
-    async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
+    async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(DriftScope, Change)>) {
         let inventory = look.inventory();
         // Every status update arrives here, but few change the inventory.
         if inventory == self.inventory && self.knows_all_kinds {
@@ -287,7 +287,7 @@ impl<'a> Watch<'a> {
             let namespace = id.namespace().map(str::to_owned);
             wanted.insert((resource.path(namespace.as_deref(), None), namespace.clone()), (resource, namespace));
         }
-        let wanted: Vec<Place> = wanted.into_values().collect();
+        let wanted: Vec<DriftScope> = wanted.into_values().collect();
         self.places.retain(|place, (task, _)| {
             let stays = wanted.contains(place);
             if !stays {
@@ -328,7 +328,7 @@ impl<'a> Watch<'a> {
         self.shared.calm.follows_all(follows_all);
     }
 
-    async fn take(&mut self, place: Place, change: Change, look: &Look) {
+    async fn take(&mut self, place: DriftScope, change: Change, look: &Look) {
         // A follower that was stopped may have sent a message before.
         let Some((_, listed)) = self.places.get_mut(&place) else { return };
         match change {
@@ -352,14 +352,14 @@ impl<'a> Watch<'a> {
     }
 
     /// Returns the identity of an object of which only metadata is known.
-    fn id_of(&self, (resource, _): &Place, object: &Value) -> ObjectId {
+    fn id_of(&self, (resource, _): &DriftScope, object: &Value) -> ObjectId {
         ObjectId::new(&resource.group, &resource.kind, fields::namespace(object), fields::name(object))
             .at(&resource.version)
     }
 
-    async fn see(&mut self, place: &Place, object: Value, look: &Look) {
+    async fn see(&mut self, place: &DriftScope, object: Value, look: &Look) {
         let id = self.id_of(place, &object);
-        let now = Known::of(&object);
+        let now = SeenObject::of(&object);
         let before = self.known.insert(id.clone(), now.clone());
         let managers = &self.shared.options.extra_managers;
         let change = match before {
@@ -474,7 +474,7 @@ mod tests {
     }
 
     fn changed(before: Vec<Value>, after: Vec<Value>) -> Option<ForeignChange> {
-        foreign_change("Deployment", &Known::of(&object(before)), &object(after), &[])
+        foreign_change("Deployment", &SeenObject::of(&object(before)), &object(after), &[])
     }
 
     #[tokio::test(start_paused = true)]

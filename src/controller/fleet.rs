@@ -56,13 +56,13 @@ struct Objects {
     /// The version in which the kind is read; empty until its first list is complete.
     api_version: String,
     /// By `namespace/name`.
-    kept: HashMap<Box<str>, Kept>,
+    kept: HashMap<Box<str>, ObjectSummary>,
     /// Number of the last list: objects that it did not contain are deleted.
     list: u32,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct ObjectSummary {
     list: u32,
     is_suspended: bool,
     is_failing: bool,
@@ -97,11 +97,11 @@ fn metric_of(kind: &str) -> Option<&'static Metric> {
     }
 }
 
-impl Kept {
+impl ObjectSummary {
     fn of(kind: &'static FluxKind, object: &FluxObject, list: u32) -> Self {
         let mut row = report::empty_stats(kind);
         report::count(&mut row, kind, object);
-        Kept {
+        ObjectSummary {
             list,
             is_suspended: row.suspended > 0,
             is_failing: row.failing > 0,
@@ -187,7 +187,7 @@ impl Fleet {
     pub(super) fn set(&self, kind: &'static FluxKind, object: &FluxObject) {
         let mut kinds = self.kinds();
         let objects = kinds.entry(kind.kind).or_default();
-        objects.kept.insert(key(object), Kept::of(kind, object, objects.list));
+        objects.kept.insert(key(object), ObjectSummary::of(kind, object, objects.list));
         self.changed();
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::next_step::NextStep;
 use super::read::snapshot::Snapshot;
-use super::upgrade::{self, Argument, Target};
+use super::upgrade::{self, Argument, UpgradeTarget};
 use super::{components, operator, trace, version};
 use crate::api::crd;
 use crate::api::kinds::{self, CRD, DEPLOYMENT, FluxKind, INSTANCE};
@@ -141,7 +141,7 @@ pub struct CheckOptions<'a> {
     pub client: &'a str,
     pub now: Timestamp,
     /// The version of Flux that somebody wants to go to; None leaves that out.
-    pub to: Option<&'a Target>,
+    pub to: Option<&'a UpgradeTarget>,
     /// What the instance could be built from next; None leaves that out.
     pub distribution: Option<&'a Distribution>,
 }
@@ -197,7 +197,7 @@ fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distr
 const NAMED: usize = 3;
 
 /// What a newer version of Flux makes of the cluster.
-fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> Group {
+fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &UpgradeTarget) -> Group {
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));

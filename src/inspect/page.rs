@@ -156,7 +156,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     snapshot.want_schemas();
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
-    let filter = events::Filter::default();
+    let filter = events::EventFilter::default();
     let mut told: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
     let older_events = told.len().saturating_sub(MAX_EVENTS);
     told.drain(..older_events);

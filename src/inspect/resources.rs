@@ -18,7 +18,7 @@ use crate::k8s::fields;
 pub struct FluxObject {
     pub metadata: Metadata,
     pub spec: Spec,
-    pub status: Status,
+    pub status: ReportedStatus,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -57,9 +57,9 @@ pub struct Spec {
     #[serde(deserialize_with = "lenient")]
     pub image: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub source_ref: Option<Reference>,
+    pub source_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
-    pub chart_ref: Option<Reference>,
+    pub chart_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
     pub chart: Option<Chart>,
     #[serde(deserialize_with = "lenient")]
@@ -75,22 +75,22 @@ pub struct Spec {
     #[serde(deserialize_with = "lenient")]
     pub channel: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub provider_ref: Option<Reference>,
+    pub provider_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
     pub event_severity: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub image_repository_ref: Option<Reference>,
+    pub image_repository_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
-    pub sources: Option<Vec<Reference>>,
+    pub sources: Option<Vec<SourceReference>>,
     #[serde(deserialize_with = "lenient")]
     pub inputs: Option<Vec<IgnoredAny>>,
     #[serde(deserialize_with = "lenient")]
-    pub inputs_from: Option<Vec<Reference>>,
+    pub inputs_from: Option<Vec<SourceReference>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Reference {
+pub struct SourceReference {
     pub kind: String,
     pub name: String,
     pub namespace: Option<String>,
@@ -110,7 +110,7 @@ pub struct ChartTemplate {
     #[serde(deserialize_with = "lenient")]
     pub chart: String,
     #[serde(deserialize_with = "lenient")]
-    pub source_ref: Option<Reference>,
+    pub source_ref: Option<SourceReference>,
 }
 
 /// `spec.ref` of a source. The first field that is set counts: digest, commit, name, semver, tag, branch.
@@ -140,19 +140,19 @@ impl Checkout {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Status {
+pub struct ReportedStatus {
     #[serde(deserialize_with = "lenient")]
     pub conditions: Option<Vec<StatusCondition>>,
     #[serde(deserialize_with = "lenient")]
     pub artifact: Option<Artifact>,
     #[serde(deserialize_with = "lenient")]
-    pub inventory: Option<Inventory>,
+    pub inventory: Option<InventorySize>,
     #[serde(deserialize_with = "lenient")]
     pub last_applied_revision: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub last_attempted_revision: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub history: Option<Vec<Release>>,
+    pub history: Option<Vec<ReleaseEntry>>,
     #[serde(deserialize_with = "lenient")]
     pub latest_ref: Option<Image>,
     #[serde(deserialize_with = "lenient")]
@@ -203,14 +203,14 @@ pub struct Artifact {
 /// Only the number of entries matters here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Inventory {
+pub struct InventorySize {
     pub entries: Vec<IgnoredAny>,
 }
 
 /// An entry of a HelmRelease's history.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Release {
+pub struct ReleaseEntry {
     #[serde(deserialize_with = "lenient")]
     pub chart_name: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -315,7 +315,7 @@ impl FluxObject {
         spec.url.clone().or_else(bucket).or_else(|| spec.image.clone()).or_else(|| self.source_object())
     }
 
-    fn source_reference(&self) -> Option<&Reference> {
+    fn source_reference(&self) -> Option<&SourceReference> {
         let spec = &self.spec;
         let template = || match spec.chart.as_ref()? {
             Chart::Template { spec } => spec.source_ref.as_ref(),

@@ -26,7 +26,7 @@ mod substitution;
 /// Something that the newer version rejects or treats differently.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct UpgradeFinding {
     /// The file; empty for a cluster.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -42,13 +42,13 @@ pub struct Finding {
 
 /// The version of Flux for an upgrade.
 #[derive(Debug)]
-pub struct Target {
+pub struct UpgradeTarget {
     pub version: FluxVersion,
     /// The served API versions, by group and kind.
     served: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
-impl Target {
+impl UpgradeTarget {
     /// Reads the definitions of a version.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Target {
             let versions = definition.versions.iter().map(|version| version.name.clone());
             served.insert((definition.group.clone(), definition.kind.clone()), versions.collect());
         }
-        Ok(Target { version, served })
+        Ok(UpgradeTarget { version, served })
     }
 
     /// Returns the version of a manifest if the target no longer serves it.
@@ -200,13 +200,13 @@ pub fn substitutes(kustomization: &Value) -> bool {
 }
 
 /// Returns the effects of a version on manifests, by file and line.
-pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<Finding> {
+pub fn files_for(target: &UpgradeTarget, index: &ManifestIndex) -> Vec<UpgradeFinding> {
     let mut found = vec![];
     for file in index.files.values() {
         for document in &file.documents {
             let object = ObjectId::of(&document.object).to_string();
             let mut add = |line: Option<u64>, breaks: bool, message: String| {
-                found.push(Finding { path: file.shown.clone(), line, object: object.clone(), breaks, message });
+                found.push(UpgradeFinding { path: file.shown.clone(), line, object: object.clone(), breaks, message });
             };
             for (breaks, message) in target.object_changes(&document.object) {
                 add(Some(document.line), breaks, message);
@@ -232,10 +232,10 @@ pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn target(version: &str) -> Target {
+    fn target(version: &str) -> UpgradeTarget {
         let distribution = Distribution::embedded();
         let version = distribution.versions().iter().find(|known| known.name == version).cloned().unwrap();
-        Target::of(&distribution, version).unwrap()
+        UpgradeTarget::of(&distribution, version).unwrap()
     }
 
     fn file<'a>(path: &'a str, text: &'a str) -> (&'a str, &'a str) {
@@ -243,10 +243,10 @@ mod tests {
     }
 
     /// Formats `path:line: object: message`, with `!` for findings that break.
-    fn told(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
+    fn told(target: &UpgradeTarget, files: &[(&str, &str)]) -> Vec<String> {
         let mut index = ManifestIndex::default();
         files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
-        let line = |one: &Finding| {
+        let line = |one: &UpgradeFinding| {
             let mark = if one.breaks { "!" } else { "" };
             format!("{mark}{}:{}: {}: {}", one.path, one.line.unwrap_or(0), one.object, one.message)
         };

@@ -18,7 +18,7 @@ use super::ownership;
 use super::plan::{self, Plan, PlannedInstance};
 use super::progress::{Progress, Stage, Update};
 use super::status::instance_id;
-use crate::api::manifest::Manifest;
+use crate::api::manifest::InstanceManifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER};
 use crate::api::{CheckedInstance, FluxInstance, InventoryEntry};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
@@ -76,7 +76,7 @@ pub async fn plan_kept(
 /// As [`plan()`]; a missing instance is not an error.
 pub async fn plan_for(
     cluster: &Cluster,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
@@ -143,7 +143,7 @@ pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileErr
 /// before it.
 pub(super) async fn as_it_would_be_stored(
     cluster: &Cluster,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     force_conflicts: bool,
 ) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
     let id = instance_id(&manifest.instance);

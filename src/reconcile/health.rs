@@ -43,7 +43,7 @@ pub enum Goal {
     Gone,
 }
 
-type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, ClusterError>)>>;
+type WatchWakeups = SelectAll<BoxStream<'static, (ObjectId, Result<Change, ClusterError>)>>;
 
 /// Waits until all objects are healthy, or all are deleted. Objects that have reached the goal are not watched;
 /// `live_objects` is kept up to date.
@@ -59,10 +59,10 @@ pub async fn wait(
     hear: Hear,
 ) -> Result<Waited, ClusterError> {
     let RunContext { cluster, interrupts, progress, .. } = context;
-    let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
+    let mut wait = HealthWait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
         let key = id.clone();
-        let state = State { id: id.clone(), health: health(live_objects.get(&key)), reported: None };
+        let state = ObjectProgress { id: id.clone(), health: health(live_objects.get(&key)), reported: None };
         wait.states.insert(key, state);
     }
     if let Some(end) = wait.report_states(live_objects, progress) {
@@ -113,41 +113,42 @@ fn health(live: Option<&Value>) -> Health {
     }
 }
 
-struct State {
+struct ObjectProgress {
     id: ObjectId,
     health: Health,
     reported: Option<(Status, String)>,
 }
 
-struct Wait {
+struct HealthWait {
     goal: Goal,
-    states: BTreeMap<ObjectId, State>,
+    states: BTreeMap<ObjectId, ObjectProgress>,
     pods: BTreeMap<String, Value>,
 }
 
-impl Wait {
-    fn is_reached(&self, state: &State) -> bool {
+impl HealthWait {
+    fn is_reached(&self, state: &ObjectProgress) -> bool {
         match self.goal {
             Goal::Healthy => state.health.is_current(),
             Goal::Gone => state.health.status == Status::NotFound,
         }
     }
 
-    fn waited_for(&self) -> impl Iterator<Item = &State> {
+    fn waited_for(&self) -> impl Iterator<Item = &ObjectProgress> {
         self.states.values().filter(|state| !self.is_reached(state))
     }
 
     /// Returns the definitions whose objects the API server failed to delete. It retries by itself only after a minute,
     /// and gives up on kinds that it just began to serve ("storage is (re)initializing").
     fn given_up<'a>(&'a self, live_objects: &'a LiveObjects) -> impl Iterator<Item = &'a ObjectId> {
-        let gave_up = |state: &&State| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
+        let gave_up =
+            |state: &&ObjectProgress| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
 
     /// Starts a watch per kind and namespace of objects that have not reached the goal, and one of the pods behind
     /// Deployments.
-    async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<Changes, ClusterError> {
+    async fn follow(&self, cluster: &Cluster, live_objects: &LiveObjects) -> Result<WatchWakeups, ClusterError> {
         let mut groups: BTreeMap<(&str, &str, &str), Vec<&ObjectId>> = BTreeMap::new();
         let mut pod_namespaces = BTreeSet::new();
         for state in self.waited_for() {
@@ -292,7 +293,7 @@ fn deletion_failure(live: &Value) -> Option<&str> {
 }
 
 /// Describes an object that has not reached the goal: the reason of its pods takes precedence over its own status.
-fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
+fn detail(state: &ObjectProgress, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
     let from_pods =
         live.filter(|_| state.id.kind == "Deployment").and_then(|live| pod_trouble::trouble(live, pods.values()));
     match from_pods {

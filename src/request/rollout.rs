@@ -26,7 +26,7 @@ pub struct ComponentState {
 pub struct Rollout {
     deployments: Follower,
     pods: Follower,
-    known: Known,
+    known: ComponentStates,
 }
 
 impl Rollout {
@@ -38,7 +38,7 @@ impl Rollout {
             deployments: follow(kinds::DEPLOYMENT, part_of_flux),
             // Pods lack this label, so pods of other Deployments are ignored later.
             pods: follow(kinds::POD, ListOptions::default()),
-            known: Known::default(),
+            known: ComponentStates::default(),
         }
     }
 
@@ -63,13 +63,13 @@ impl Rollout {
 }
 
 #[derive(Default)]
-struct Known {
+struct ComponentStates {
     deployments: BTreeMap<String, Value>,
     pods: BTreeMap<String, Value>,
     told: BTreeMap<String, ComponentState>,
 }
 
-impl Known {
+impl ComponentStates {
     fn news(&mut self) -> Vec<ComponentState> {
         let mut news = vec![];
         for (name, deployment) in &self.deployments {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_controller_is_told_from_its_first_trouble_to_its_recovery_and_once_per_change() {
-        let mut known = Known::default();
+        let mut known = ComponentStates::default();
         apply(&mut known.deployments, Change::All(vec![deployment(1)]));
         assert_eq!(known.news(), [], "an object that was ready from the start is not reported");
         apply(&mut known.deployments, Change::Set(deployment(0)));

@@ -225,10 +225,13 @@ impl Wait {
         let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
         let objects = stream::unfold(objects, |mut objects| async move {
             let seen = objects.try_next().await;
-            Some((Seen::Object(Box::new(seen)), objects))
+            Some((ReportedState::Object(Box::new(seen)), objects))
         });
         let events =
-            stream::unfold(events, |mut events| async move { Some((Seen::Event(events.next().await), events)) });
+            stream::unfold(
+                events,
+                |mut events| async move { Some((ReportedState::Event(events.next().await), events)) },
+            );
         let both = stream::select(objects, events);
         pin_mut!(both);
         let mut last = LastSeen::default();
@@ -238,7 +241,7 @@ impl Wait {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
             match next {
-                Seen::Object(seen) => match *seen {
+                ReportedState::Object(seen) => match *seen {
                     Ok(change) => {
                         let object = object_of(change);
                         last.trouble = None;
@@ -273,7 +276,7 @@ impl Wait {
                         last.trouble = Some(text);
                     }
                 },
-                Seen::Event(RecordedEvent { view, new }) => {
+                ReportedState::Event(RecordedEvent { view, new }) => {
                     if new {
                         report(WaitEvent::Event(view.clone()));
                     }
@@ -329,7 +332,7 @@ impl Events {
     }
 }
 
-enum Seen {
+enum ReportedState {
     Object(Box<Result<Change, ClusterError>>),
     Event(RecordedEvent),
 }

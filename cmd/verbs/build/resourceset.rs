@@ -53,8 +53,8 @@ pub struct Args {
     #[arg(value_hint = clap::ValueHint::FilePath, long, value_name = "FILE")]
     pub inputs_from_provider: Option<PathBuf>,
     /// Output: objects or their names
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
-    pub output: ObjectFormat,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ResourceSetOutput::Yaml)]
+    pub output: ResourceSetOutput,
     /// Print the template and the input set that made each object
     #[arg(long)]
     pub explain: bool,
@@ -64,7 +64,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ObjectFormat {
+pub enum ResourceSetOutput {
     Yaml,
     Json,
     Name,
@@ -163,8 +163,8 @@ fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliErro
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
     if args.explain {
         return match args.output {
-            ObjectFormat::Json => as_json(&explanation(built)),
-            ObjectFormat::Yaml | ObjectFormat::Name => {
+            ResourceSetOutput::Json => as_json(&explanation(built)),
+            ResourceSetOutput::Yaml | ResourceSetOutput::Name => {
                 let rows = built.objects.iter().map(|object| {
                     let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
                     [
@@ -180,11 +180,11 @@ fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliErro
     }
     let objects = || built.objects.iter().map(|built| &built.object);
     match args.output {
-        ObjectFormat::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
-        ObjectFormat::Json => {
+        ResourceSetOutput::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
+        ResourceSetOutput::Json => {
             as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": objects().collect::<Vec<_>>() }))
         }
-        ObjectFormat::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
+        ResourceSetOutput::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
     }
 }
 

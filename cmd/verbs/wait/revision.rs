@@ -8,7 +8,7 @@ use flux_operator::cluster::watch::{Change, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::revision::{
-    Member, Progress as Standing, Revision, RevisionRollout, RevisionScope, Stage, rollout,
+    Member, RevisionProgress, RevisionQuery, RevisionRollout, RevisionScope, RevisionStage, rollout,
 };
 use flux_operator::inspect::why::why;
 use flux_operator::k8s::{ObjectId, fields};
@@ -24,7 +24,7 @@ use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Source};
 use crate::session::watch::Burst;
 use crate::terminal::output_format::{Format, ViewArgs, structured};
-use crate::terminal::progress::{Progress, ProgressArgs, ProgressMode, State};
+use crate::terminal::progress::{LineState, Progress, ProgressArgs, ProgressMode};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Wait until a revision is fetched, applied and healthy everywhere
@@ -81,7 +81,7 @@ struct Receipt {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StageReceipt {
-    stage: Stage,
+    stage: RevisionStage,
     objects: usize,
     /// Since the start of the wait.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let objects = named.iter().map(|(kind, name)| named_in(&source, kind, namespace.as_deref(), name)).collect();
         let scope = RevisionScope { namespace: namespace.clone().filter(|_| !args.all_namespaces), objects };
         let mut wait = Wait {
-            revision: Revision::new(&args.revision),
+            revision: RevisionQuery::new(&args.revision),
             scope,
             objects: BTreeMap::new(),
             fetched: BTreeSet::new(),
@@ -163,7 +163,7 @@ async fn wait_in(
 ) -> Result<(RevisionRollout, String), CliError> {
     session.shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
     let mut progress = Progress::new(session.shell, mode);
-    progress.set("revision", State::Waiting, "waiting for it to be everywhere");
+    progress.set("revision", LineState::Waiting, "waiting for it to be everywhere");
     let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
     progress.clear();
     match ended {
@@ -173,7 +173,7 @@ async fn wait_in(
 }
 
 struct Wait {
-    revision: Revision,
+    revision: RevisionQuery,
     scope: RevisionScope,
     objects: BTreeMap<ObjectId, Value>,
     /// Sources that have had the revision: a newer one does not undo it.
@@ -183,7 +183,7 @@ struct Wait {
     started: Instant,
 }
 
-type Changes = BoxStream<'static, (&'static str, Result<Change, ClusterError>)>;
+type RevisionSignals = BoxStream<'static, (&'static str, Result<Change, ClusterError>)>;
 
 impl Wait {
     fn look(&self) -> RevisionRollout {
@@ -248,13 +248,13 @@ impl Wait {
         let now = self.started.elapsed();
         for member in &found.members {
             let state = match member.progress {
-                Standing::Waiting => State::Waiting,
-                Standing::Done => State::Done,
-                Standing::Failed => State::Failed,
+                RevisionProgress::Waiting => LineState::Waiting,
+                RevisionProgress::Done => LineState::Done,
+                RevisionProgress::Failed => LineState::Failed,
             };
-            if member.progress == Standing::Done {
+            if member.progress == RevisionProgress::Done {
                 self.done.entry(member.object.clone()).or_insert(now);
-                if member.stage == Stage::Fetched {
+                if member.stage == RevisionStage::Fetched {
                     self.fetched.insert(member.object.clone());
                 }
             }
@@ -262,16 +262,16 @@ impl Wait {
         }
         if found.members.is_empty() {
             let says = format!("no source has fetched {} yet", self.revision.as_str());
-            progress.set("sources", State::Waiting, &says);
+            progress.set("sources", LineState::Waiting, &says);
         } else if !self.fetched.is_empty() {
-            progress.set("sources", State::Done, &format!("{} is fetched", self.revision.as_str()));
+            progress.set("sources", LineState::Done, &format!("{} is fetched", self.revision.as_str()));
         }
     }
 
     fn receipt(&self, found: &RevisionRollout, has_waited: bool) -> Receipt {
         let seconds = |time: Duration| has_waited.then(|| (time.as_secs_f64() * 1000.0).round() / 1000.0);
         let at = |member: &Member| self.done.get(&member.object).copied().unwrap_or_default();
-        let stages = [Stage::Fetched, Stage::Applied].into_iter().filter_map(|stage| {
+        let stages = [RevisionStage::Fetched, RevisionStage::Applied].into_iter().filter_map(|stage| {
             let members: Vec<&Member> = found.members.iter().filter(|member| member.stage == stage).collect();
             let last = members.iter().max_by_key(|member| at(member))?;
             Some(StageReceipt { stage, objects: members.len(), seconds: seconds(at(last)), last: last.object.clone() })
@@ -290,7 +290,7 @@ impl Wait {
 }
 
 /// Streams the objects of every kind in a rollout, and their changes.
-fn changes(session: &Session<'_>) -> Changes {
+fn changes(session: &Session<'_>) -> RevisionSignals {
     let streams = KINDS.into_iter().filter_map(|name| {
         let kind: ResourceType = kinds::find(name)?.resource_type();
         // A source may be in another namespace than the objects that apply it.
@@ -318,7 +318,7 @@ async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
 /// Returns the late and failed objects, each with its cause if available.
 async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
     let revision = wait.revision.as_str();
-    let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != Standing::Done).collect();
+    let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != RevisionProgress::Done).collect();
     let (what, who) = match found.members.is_empty() {
         true => ("no source has fetched it".to_owned(), found.candidates.iter().collect::<Vec<_>>()),
         false => (format!("{} of {} objects do not have it", late.len(), found.members.len()), late),
@@ -358,8 +358,8 @@ fn text(receipt: &Receipt) -> String {
     let mut text = format!("{} is everywhere{}\n", receipt.revision, after("after", receipt.seconds));
     for StageReceipt { stage, objects, seconds, last } in &receipt.stages {
         let done = match stage {
-            Stage::Fetched => "fetched",
-            Stage::Applied => "applied",
+            RevisionStage::Fetched => "fetched",
+            RevisionStage::Applied => "applied",
         };
         let last = seconds.map(|_| format!(", last by {last}")).unwrap_or_default();
         text.push_str(&format!("  {done} by {objects}{}{last}\n", after("in", *seconds)));

@@ -37,7 +37,7 @@ const REOPEN: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 
 /// A line of a container.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct LogEntry {
     pub at: Option<Timestamp>,
     pub source: Arc<LogSource>,
     /// Without its time and line end.
@@ -46,7 +46,7 @@ pub struct Entry {
 
 /// The requested part of the logs.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct LogSelection {
     pub filter: LogFilter,
     pub since: Option<Timestamp>,
     /// Only the last selected lines.
@@ -55,15 +55,21 @@ pub struct Wanted {
 
 /// Splits incoming data into lines.
 #[derive(Default)]
-struct Lines {
+struct LineSplitter {
     unread: Vec<u8>,
     /// The last time; a line without a time was written with the line before it.
     last: Option<Timestamp>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Returns the complete selected lines; with `all` also an incomplete last one.
-    fn take(&mut self, source: &Arc<LogSource>, filter: &LogFilter, after: Option<Timestamp>, all: bool) -> Vec<Entry> {
+    fn take(
+        &mut self,
+        source: &Arc<LogSource>,
+        filter: &LogFilter,
+        after: Option<Timestamp>,
+        all: bool,
+    ) -> Vec<LogEntry> {
         let end = match self.unread.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => at + 1,
             None if all || self.unread.len() > LONGEST_LINE => self.unread.len(),
@@ -80,7 +86,7 @@ impl Lines {
                 continue;
             }
             if !text.trim().is_empty() && filter.lets(text) {
-                entries.push(Entry { at: self.last, source: source.clone(), text: text.to_owned() });
+                entries.push(LogEntry { at: self.last, source: source.clone(), text: text.to_owned() });
             }
         }
         drop(text);
@@ -98,8 +104,8 @@ impl Lines {
 pub async fn read<E>(
     cluster: &Cluster,
     sources: Vec<LogSource>,
-    wanted: &Wanted,
-    mut on_entry: impl FnMut(Entry) -> Result<(), E>,
+    wanted: &LogSelection,
+    mut on_entry: impl FnMut(LogEntry) -> Result<(), E>,
 ) -> Result<Vec<ClusterError>, E> {
     let mut tasks = JoinSet::new();
     let mut queues = vec![];
@@ -108,7 +114,7 @@ pub async fn read<E>(
         queues.push(Queue { receiver, head: VecDeque::new() });
         tasks.spawn(read_one(cluster.clone(), Arc::new(source), wanted.clone(), sender));
     }
-    let mut kept: VecDeque<Entry> = VecDeque::new();
+    let mut kept: VecDeque<LogEntry> = VecDeque::new();
     while let Some(entry) = next(&mut queues).await {
         match wanted.tail {
             Some(count) => {
@@ -132,12 +138,12 @@ pub async fn read<E>(
 }
 
 struct Queue {
-    receiver: mpsc::Receiver<Vec<Entry>>,
-    head: VecDeque<Entry>,
+    receiver: mpsc::Receiver<Vec<LogEntry>>,
+    head: VecDeque<LogEntry>,
 }
 
 /// Returns the oldest line. Each log is in order, so it is among their first lines.
-async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
+async fn next(queues: &mut Vec<Queue>) -> Option<LogEntry> {
     let mut at = 0;
     while let Some(queue) = queues.get_mut(at) {
         if queue.head.is_empty() {
@@ -161,8 +167,8 @@ async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
 async fn read_one(
     cluster: Cluster,
     source: Arc<LogSource>,
-    wanted: Wanted,
-    sender: mpsc::Sender<Vec<Entry>>,
+    wanted: LogSelection,
+    sender: mpsc::Sender<Vec<LogEntry>>,
 ) -> Result<(), ClusterError> {
     let is_unfiltered = wanted.filter.objects.is_empty() && wanted.filter.least.is_none();
     let tail = wanted.tail.filter(|_| is_unfiltered).map(|lines| lines as u64);
@@ -176,7 +182,7 @@ async fn read_one(
             Err(_) if previous => continue,
             Err(error) => return Err(error),
         };
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         loop {
             let ended = stream.read(&mut lines.unread).await? == 0;
             let entries = lines.take(&source, &wanted.filter, None, ended);
@@ -204,7 +210,7 @@ pub async fn follow<E>(
     filter: &LogFilter,
     (last, since): (HashMap<String, Timestamp>, Timestamp),
     mut known: Vec<LogSource>,
-    mut on_entries: impl FnMut(Vec<Entry>) -> Result<(), E>,
+    mut on_entries: impl FnMut(Vec<LogEntry>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (sender, mut receiver) = mpsc::channel(64);
     // Dropping this future stops them.
@@ -226,7 +232,7 @@ pub async fn follow<E>(
             }
         });
     }
-    let mut pending: Vec<Entry> = vec![];
+    let mut pending: Vec<LogEntry> = vec![];
     let mut due = Instant::now();
     loop {
         for source in known.drain(..) {
@@ -284,7 +290,7 @@ async fn follow_one(
     filter: &LogFilter,
     mut last: Option<Timestamp>,
     since: Timestamp,
-    sender: &mpsc::Sender<Vec<Entry>>,
+    sender: &mpsc::Sender<Vec<LogEntry>>,
 ) {
     let shared = Arc::new(source.clone());
     let mut pauses = Backoff::new(REOPEN.0, REOPEN.1);
@@ -292,7 +298,7 @@ async fn follow_one(
         let options = LogOptions { follow: true, since: Some(last.unwrap_or(since)), ..LogOptions::default() };
         match cluster.log_stream(&source.namespace, &source.pod, &source.container, &options).await {
             Ok(mut stream) => {
-                let mut lines = Lines { unread: vec![], last };
+                let mut lines = LineSplitter { unread: vec![], last };
                 let after = last;
                 // A log that is cut off is reopened from its last line.
                 while let Ok(length) = stream.read(&mut lines.unread).await {
@@ -319,7 +325,7 @@ async fn follow_one(
 
 /// Returns the lines of a dump in order of time. Controllers write the time into each line; a line without one was
 /// written with the line before it.
-pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> Vec<Entry> {
+pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &LogSelection) -> Vec<LogEntry> {
     let mut entries = vec![];
     for source in sources(snapshot, controllers) {
         let shared = Arc::new(source.clone());
@@ -331,7 +337,7 @@ pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> 
                 last = at.or_else(|| moment_within(text)).or(last);
                 let is_late = wanted.since.is_none_or(|since| last.is_none_or(|last| last >= since));
                 if is_late && !text.trim().is_empty() && wanted.filter.lets(text) {
-                    entries.push(Entry { at: last, source: shared.clone(), text: text.to_owned() });
+                    entries.push(LogEntry { at: last, source: shared.clone(), text: text.to_owned() });
                 }
             }
         }
@@ -356,9 +362,9 @@ mod tests {
         })
     }
 
-    fn entry(pod: &str, second: u32) -> Entry {
+    fn entry(pod: &str, second: u32) -> LogEntry {
         let at = format!("2026-01-01T00:00:{second:02}Z").parse().ok();
-        Entry { at, source: source(pod), text: format!("{pod}{second}") }
+        LogEntry { at, source: source(pod), text: format!("{pod}{second}") }
     }
 
     #[tokio::test]
@@ -383,7 +389,7 @@ mod tests {
         let text = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z zwö\npanic\n2026-01-01T00:00:03Z end";
         let filter = LogFilter::default();
         for cut in 0..=text.len() {
-            let (mut lines, mut taken) = (Lines::default(), vec![]);
+            let (mut lines, mut taken) = (LineSplitter::default(), vec![]);
             let (before, after) = text.as_bytes().split_at(cut);
             lines.unread.extend_from_slice(before);
             taken.extend(lines.take(&source("a"), &filter, None, false));
@@ -398,7 +404,7 @@ mod tests {
     #[test]
     fn what_was_shown_is_not_shown_again() {
         let text = b"2026-01-01T00:00:01.1Z a\n2026-01-01T00:00:01.2Z b\nmore of b\n2026-01-01T00:00:01.3Z c\n";
-        let mut lines = Lines { unread: text.to_vec(), last: None };
+        let mut lines = LineSplitter { unread: text.to_vec(), last: None };
         let after = "2026-01-01T00:00:01.2Z".parse().ok();
         let taken = lines.take(&source("a"), &LogFilter::default(), after, true);
         assert_eq!(taken.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["c"]);
