@@ -51,7 +51,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 
 /// Sets a condition, keeping its `lastTransitionTime` when the status stays.
 ///
-/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message of more than [`MAX_MESSAGE`]
+/// The list is kept in the order Stalled, Reconciling, Ready, then others. A message of more than `MAX_MESSAGE`
 /// characters is cut and ends in `...`.
 pub fn set(
     conditions: &mut Vec<Condition>,

@@ -5,7 +5,7 @@
 //!
 //! * `ring` knows neither P-521 nor RSA keys with the exponent 3, so the cryptography is that of AWS-LC;
 //! * a certificate of the bundle that cannot be parsed costs that certificate, not the bundle;
-//! * a server's own certificate in the bundle vouches for that server ([`verifier`]);
+//! * a server's own certificate in the bundle vouches for that server (`verifier`);
 //! * a client certificate may be of X.509 version 1, which MicroK8s and `openssl x509 -req` make: it is only shown, and the server
 //!   judges it.
 
