@@ -4,11 +4,11 @@ pub mod complete;
 pub mod instance;
 pub mod list;
 
-use flux_operator::format::nearest::nearest;
 use std::str::FromStr;
 
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
+use flux_operator::format::nearest::nearest;
 use flux_operator::format::{json, yaml};
 use flux_operator::request::SuspendNote;
 use jiff::civil::{DateTime, Time};

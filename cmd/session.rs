@@ -8,13 +8,13 @@ pub mod rehearsal;
 pub mod target;
 pub mod watch;
 
-use flux_operator::format::nearest::nearest;
 use std::time::Duration;
 
 use flux_operator::api::kinds::{FluxKind, NAMESPACE, ResourceType};
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{self, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
+use flux_operator::format::nearest::nearest;
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage};
 use serde_json::Value;

@@ -282,21 +282,22 @@ impl SourceArgs {
     /// The artifact an instance was built from last, where it is cached; a read opens no connection for it.
     pub async fn open_cached(&self, artifact: &str, digest: &str) -> Option<Distribution> {
         let (reference, digest) = (artifact.parse::<Reference>().ok()?, digest.parse().ok()?);
-        let cache = environment::cache_folder()
-            .map(|folder| folder.join("artifacts"))
-            .map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
-        let fetcher = Fetcher { registries: None, cache, memory: None, key: None };
+        let fetcher = Fetcher { registries: None, cache: artifact_cache(), memory: None, key: None };
         fetcher.fetch(&Source::Artifact(reference.at(digest))).await.ok()
     }
 
     pub async fn fetcher(&self, shell: &Shell) -> Result<Fetcher, CliError> {
         let key = read_key(self.verify_key.as_deref(), shell).await?;
         let registries = if self.offline { None } else { Some(self.registry.open(shell).await?) };
-        let cache =
-            if self.no_cache { None } else { environment::cache_folder().map(|folder| folder.join("artifacts")) };
-        let cache = cache.map(|folder| ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES });
+        let cache = if self.no_cache { None } else { artifact_cache() };
         Ok(Fetcher { registries, cache, memory: None, key })
     }
+}
+
+/// The cache of pulled artifacts; `None` where the user has no folder for caches.
+fn artifact_cache() -> Option<ArtifactCache> {
+    let folder = environment::cache_folder()?.join("artifacts");
+    Some(ArtifactCache { folder, max_bytes: DEFAULT_CACHE_BYTES })
 }
 
 /// The public key in a file, where one is named.

@@ -15,7 +15,7 @@ use flux_operator::oci::{
 
 use crate::output::listing::{Row, listing};
 use crate::session::registries::{SourceArgs, registry_error};
-use crate::terminal::output_format as output;
+use crate::terminal::output_format;
 use crate::terminal::output_format::{Filter, Format, OutputArgs};
 use crate::terminal::progress::{Progress, State};
 use crate::terminal::{CliError, Exit, Shell, environment};
@@ -270,16 +270,16 @@ impl ImageArgs {
 struct ListArgs {
     /// Format: table, wide, json, yaml, name, jsonpath=TEMPLATE or
     /// custom-columns=HEADING:PATH,…
-    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output::OUTPUT, add = ArgValueCandidates::new(output::formats))]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", env = environment::OUTPUT, hide_env = true, hide_default_value = true, help_heading = output_format::OUTPUT, add = ArgValueCandidates::new(output_format::formats))]
     output: Format,
     /// Leave the heading out
-    #[arg(long, alias = "no-header", help_heading = output::OUTPUT)]
+    #[arg(long, alias = "no-header", help_heading = output_format::OUTPUT)]
     no_headers: bool,
     /// Sort by a column, or by a JSONPath such as .tag
-    #[arg(long, value_name = "COLUMN", help_heading = output::OUTPUT)]
+    #[arg(long, value_name = "COLUMN", help_heading = output_format::OUTPUT)]
     sort_by: Option<String>,
     /// Keep rows whose column has (=) or has not (!=) a value, repeatable
-    #[arg(long, value_name = "COLUMN=VALUE", help_heading = output::OUTPUT)]
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = output_format::OUTPUT)]
     filter: Vec<Filter>,
 }
 
@@ -294,7 +294,7 @@ impl ListArgs {
             label_columns: Vec::new(),
             show_labels: false,
         };
-        output::print_list(shell, &args, listing(rows), false, false)?;
+        output_format::print_list(shell, &args, listing(rows), false, false)?;
         Ok(Exit::Done)
     }
 }

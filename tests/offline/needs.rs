@@ -45,7 +45,7 @@ pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     None
 }
 
-/// What builds the program for Windows and runs it here: the compiler MinGW, Wine, and the standard library of the target.
+/// The Wine that runs the program for Windows, if MinGW, which builds it, is installed as well.
 pub fn wine() -> Option<PathBuf> {
     let folders = ["/usr/lib/wine/wine64", "/usr/bin/wine64", "/usr/local/bin/wine64"];
     let wine = folders.iter().map(PathBuf::from).find(|file| file.is_file());

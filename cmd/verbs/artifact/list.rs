@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::parse_reference;
 use crate::output::listing::{Cell, Column, Row, listing};
 use crate::session::registries::{READ_LIMIT, RegistryArgs, answer_of, registry_error};
-use crate::terminal::output_format as output;
+use crate::terminal::output_format;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -80,6 +80,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         });
         futures::stream::iter(views).buffered(AT_ONCE).try_collect().await
     }))?;
-    output::print_list(shell, &args.output, listing(&rows), false, false)?;
+    output_format::print_list(shell, &args.output, listing(&rows), false, false)?;
     Ok(Exit::Done)
 }

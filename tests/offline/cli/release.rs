@@ -144,7 +144,7 @@ fn manifests_of_package_managers_name_the_archives_of_every_system_with_their_ch
         assert_eq!(names_it(&formula), !target.contains("windows"), "{formula}");
     }
 
-    // What krew does: unpack the archive, take the files that the manifest names, and run the program as a plugin.
+    // As krew does: unpack the archive, take the files that the manifest names, and run the program as a plugin.
     let linux =
         platforms.iter().find(|one| one["uri"].as_str().is_some_and(|uri| uri.contains(TARGET))).expect("Linux");
     let archive = archives.join(format!("flux-operator-{}-{TARGET}.tar.gz", env!("CARGO_PKG_VERSION")));
