@@ -31,12 +31,15 @@ fn merged(all: &[(&str, &Kubeconfig)]) -> Value {
 }
 
 async fn clusters_are_read_together_and_planned_each_for_itself(cluster: TestCluster) {
+    // Other tests have instances of their own in the shared cluster.
+    let first = cluster.fresh(Options::api_server_only()).await;
+    let here = first.admin("fleet").expect("an admin");
     let other = cluster.fresh(Options::api_server_only()).await;
     let admin = other.admin("fleet").expect("an admin");
     let folder = cluster.folder().join(format!("{}-fleet", cluster.namespace()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = |name: &str| folder.join(name).display().to_string();
-    let config = merged(&[("one", cluster.kubeconfig()), ("two", &admin), ("again", &admin)]);
+    let config = merged(&[("one", &here), ("two", &admin), ("again", &admin)]);
     std::fs::write(file("kubeconfig"), config.to_string()).expect("written");
     std::fs::write(file("flux.json"), instance(&cluster, json!({})).to_string()).expect("written");
     let run = async |line: String| -> Run {

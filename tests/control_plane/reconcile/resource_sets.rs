@@ -448,7 +448,7 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run("resume rset/web --wait=false").await.exits(0);
     run("suspend rsip/prs").await.exits(0);
     run("resume rsip/prs --wait=false").await.exits(0);
-    let preview = run("delete resource rset/web --dry-run").await.exits(0);
+    let preview = run("delete resource rset/web --dry-run --yes").await.exits(0);
     let says = format!("{}{}", preview.stdout, preview.stderr);
     assert!(says.contains("2 objects") && says.contains("ConfigMap"), "{says}");
     assert!(sets.world.get(API, SET, APPS, "web").await.is_some());
