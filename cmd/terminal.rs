@@ -33,6 +33,7 @@ pub mod standard_output;
 pub mod usage;
 
 use crate::output::as_started::as_started;
+use crate::output::table::terminal_width;
 use collected::CollectedOutput;
 
 use ascii::in_ascii;
@@ -355,7 +356,9 @@ impl Shell {
         }
         if self.said.load(Ordering::Relaxed) == said {
             let whom = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            self.status(&format!("◎ waiting for {whom} to {attempted} …"));
+            let line = format!("◎ waiting for {whom} to {attempted} …");
+            let fits = line.chars().count() <= terminal_width();
+            self.status(&if fits { line } else { format!("◎ waiting for {whom}\n  to {attempted} …") });
         }
         answer.await
     }

@@ -1,5 +1,6 @@
 //! The first screen of a change of version: from which to which, images, restarts, and what stands in the way.
 
+use flux_operator::api::kinds::CRD;
 use flux_operator::api::{ComponentImage, FluxInstance, FluxInstanceSpec};
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::checks::{Verdict, upgrade_group};
@@ -13,6 +14,9 @@ use crate::flows::run_in_process::plan_counts;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::CliError;
+
+/// Limit for the changed objects that are named.
+const NAMED: usize = 20;
 
 /// Reads of [`problems`].
 pub const FINDS_PROBLEMS: &[Right] =
@@ -36,9 +40,15 @@ pub fn lines(instance: &FluxInstance, spec: &FluxInstanceSpec, plan: &Plan) -> V
     for removed in &plan.removed_versions {
         lines.push(format!("no longer served: {} {}", removed.definition, removed.versions.join(", ")));
     }
-    let created = plan.objects.iter().filter(|object| object.step == Step::Create);
-    lines.extend(created.map(|object| format!("+ {}", object.object)));
-    lines.extend(plan.pruned().into_iter().map(|object| format!("- {object}")));
+    let changed = plan.objects.iter().filter_map(|object| match object.step {
+        Step::Create => Some(format!("+ {}", object.object)),
+        // Definitions change in every version, mostly in their texts.
+        Step::Configure if object.object.kind != CRD.kind => Some(format!("~ {}", object.object)),
+        _ => None,
+    });
+    let changed: Vec<String> = changed.chain(plan.pruned().into_iter().map(|object| format!("- {object}"))).collect();
+    lines.extend(changed.iter().take(NAMED).cloned());
+    lines.extend(changed.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));
     lines.push(plan_counts(plan));
     lines
 }

@@ -212,7 +212,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
     ask(&admin, "wait instance --for=delete")
         .await
         .exits(7)
-        .stderr_has("the operator of namespace default looks after that namespace alone");
+        .stderr_has("the operator in namespace default reconciles instances of that namespace only");
 }
 
 async fn a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited(cluster: TestCluster) {

@@ -61,7 +61,7 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
     world.wait_for_ready().await;
     let has_sync = |report: &Value| report["spec"]["sync"].is_object();
     // Kinds that are listed later are reported at once, not at the next interval.
-    let all = |report: &Value| report["spec"]["reconcilers"].as_array().is_some_and(|kinds| kinds.len() == 12);
+    let all = |report: &Value| report["spec"]["reconcilers"].as_array().is_some_and(|kinds| kinds.len() == 14);
     let report = world.report("the sync and all kinds", |report| has_sync(report) && all(report)).await;
     let sync = &report["spec"]["sync"];
     assert_eq!((&sync["id"], &sync["path"]), (&json!("kustomization/flux-system"), &json!("clusters/a")));
@@ -72,6 +72,8 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
         kinds,
         [
             "FluxInstance",
+            "ResourceSet",
+            "ResourceSetInputProvider",
             "HelmRelease",
             "Kustomization",
             "Receiver",
@@ -84,7 +86,7 @@ async fn a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interv
             "HelmRepository",
             "OCIRepository"
         ],
-        "by API version and kind; ResourceSets are not installed here"
+        "by API version and kind"
     );
 
     // The metric follows the object; the report waits until somebody asks or its time has come.

@@ -196,8 +196,8 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
             let found = said[field].as_str().unwrap_or(verdict);
             if run.code != code || found != verdict {
                 wrong.push(format!(
-                    "{name}: {words:?} ends with {} and says {found}, not {code} and {verdict}",
-                    run.code
+                    "{name}: {words:?} ends with {} and says {found}, not {code} and {verdict}: {}",
+                    run.code, run.stdout
                 ));
             }
             if ["status", "why"].contains(&words[0]) {
