@@ -40,7 +40,7 @@ async fn an_object_changes_its_kustomization_and_is_never_pruned(cluster: TestCl
     assert!(inventory(&cluster, "old").await.contains(&entry));
 
     // A plan changes nothing.
-    let plan = run(&cluster, "migrate owner ks/old --to ks/new --object cm/moves --dry-run").await.exits(0);
+    let plan = run(&cluster, "migrate owner ks/old --to ks/new --object cm/moves --dry-run --yes").await.exits(0);
     plan.stdout_has(&format!("Kustomization/{namespace}/old is suspended"))
         .stdout_has("labels of Kustomization/")
         .stdout_has("1 object to leave the inventory");

@@ -37,12 +37,12 @@ async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster:
         ("GitRepository", "app", "True", "stored artifact for revision"),
         ("GitRepository", "absent", "False", "repository not found"),
         ("GitRepository", "unreachable", "False", "connection refused"),
-        ("GitRepository", "paused", "Suspended", ""),
+        ("GitRepository", "paused", "Unknown", "(suspended)"),
         ("Kustomization", "app", "True", "Applied revision: "),
         ("Kustomization", "broken", "False", "MalformedYAMLError"),
         ("Kustomization", "dependent", "False", "dependency '"),
         ("Kustomization", "misplaced", "False", "kustomization path not found"),
-        ("Kustomization", "paused", "Suspended", ""),
+        ("Kustomization", "paused", "Unknown", "(suspended)"),
     ] {
         let row = table.row(kind, name);
         let words: Vec<_> = row.split_whitespace().collect();

@@ -77,7 +77,7 @@ async fn a_suspended_object_stands_still_until_it_is_resumed(cluster: TestCluste
     world.ready_app(&cluster).await;
     run(&cluster, "suspend resource ks/app").await.exits(0);
     let rows = run(&cluster, "get resources ks").await.exits(0);
-    assert!(rows.row("Kustomization", "app").contains("Suspended"), "{}", rows.stdout);
+    assert!(rows.row("Kustomization", "app").contains("(suspended)"), "{}", rows.stdout);
     world.push("two");
     run(&cluster, "reconcile resource gitrepo/app").await.exits(0).stdout_has(&world.revision());
     // Its controller records the request of a suspended object and does nothing else.

@@ -172,6 +172,25 @@ fn codes(verdict: &str) -> [i32; 5] {
     }
 }
 
+/// Adds what the API server's deadline for a rollout makes a ready Deployment report.
+fn rolled_out(mut object: Value) -> Value {
+    let is_available = |one: &Value| one["type"] == "Available" && one["status"] == "True";
+    let is_ready = object["status"]["readyReplicas"].as_u64().is_some_and(|ready| ready > 0);
+    if object["kind"] != "Deployment" || !is_ready {
+        return object;
+    }
+    let conditions = &mut object["status"]["conditions"];
+    if conditions.is_null() {
+        *conditions = json!([]);
+    }
+    let conditions = conditions.as_array_mut().expect("conditions");
+    if !conditions.iter().any(is_available) {
+        conditions.push(json!({"type": "Available", "status": "True"}));
+    }
+    conditions.push(json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}));
+    object
+}
+
 async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
     let own = cluster.fresh(Options::api_server_only()).await;
     let client = own.client().clone();
@@ -229,7 +248,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         let shared = ["CustomResourceDefinition", "Node", "Namespace"];
         let all: Vec<Value> =
             objects.into_iter().filter(|one| !shared.contains(&one["kind"].as_str().unwrap_or_default())).collect();
-        let all: Vec<Value> = all.into_iter().map(complete).collect();
+        let all: Vec<Value> = all.into_iter().map(complete).map(rolled_out).collect();
         for one in &all {
             wrong.extend(put(&client, one).await.err().map(|error| format!("{name}: {error}")));
         }
@@ -266,7 +285,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         .flatten()
         .filter(|one| one["kind"] != "CustomResourceDefinition" && one["kind"] != "HelmRelease")
     {
-        wrong.extend(put(&client, &complete(one)).await.err());
+        wrong.extend(put(&client, &rolled_out(complete(one))).await.err());
     }
     let releases = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "helmreleases.helm.toolkit.fluxcd.io"}});
