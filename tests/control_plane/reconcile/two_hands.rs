@@ -446,7 +446,7 @@ async fn a_watch_that_fails_in_a_stage_is_told_in_the_status(cluster: TestCluste
     let of_the_wait = move |uri: &str| {
         uri.contains("customresourcedefinitions?") && lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0
     };
-    proxy.add_rule(FaultRule::every(Fault::Answer { status: 403, retry_after: None }).uri(of_the_wait));
+    proxy.add_rule(FaultRule::every(Fault::Answer { status: 400, retry_after: None }).uri(of_the_wait));
     let outcome = world.run_with(&through, &world.options).await.unwrap();
     assert!(matches!(outcome.failure, Some(Failure::Call(_))), "{}", outcome.message);
     let status = world.read_instance().await.status.unwrap();
