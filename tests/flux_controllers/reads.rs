@@ -74,8 +74,8 @@ async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster:
         ["running", "failing", "suspended", "waiting"].map(|key| row[key].as_i64().unwrap_or(-1))
     };
     assert_eq!(count("GitRepository"), [3, 2, 1, 0], "{stats:#}");
-    // An object that waits for a dependency has not failed.
-    assert_eq!(count("Kustomization"), [4, 2, 1, 1], "{stats:#}");
+    // An object that waits for a failing one fails with it, as in `why`.
+    assert_eq!(count("Kustomization"), [4, 3, 1, 0], "{stats:#}");
     let table = run(&cluster, &format!("stats -n {}", cluster.namespace())).await.exits(0);
     let row = table.stdout.lines().find(|l| l.contains("GitRepository")).expect("a row").to_owned();
     assert!(row.contains(" B "), "artifacts take up storage: {row}");
