@@ -9,6 +9,9 @@ use flux_operator::inspect::upgrade;
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::plan::Step;
 
+use flux_operator::k8s::fields;
+use serde_json::Value;
+
 use crate::flows::rights::{FLUX, Right, always, when};
 use crate::flows::run_in_process::plan_counts;
 use crate::session::Session;
@@ -18,7 +21,7 @@ use crate::terminal::CliError;
 /// Limit for the changed objects that are named.
 const NAMED: usize = 20;
 
-/// Reads of [`problems`].
+/// Reads of [`warn_of_problems`].
 pub const FINDS_PROBLEMS: &[Right] =
     &[always("list", "customresourcedefinitions deployments"), when("its kind is defined", "list", FLUX)];
 
@@ -75,12 +78,35 @@ pub struct VersionProblem {
     pub text: String,
 }
 
+/// Warns of everything that stands in the way of the plan, or is lost by it; returns the problems of the version.
+///
+/// # Errors
+/// The cluster cannot be read.
+pub async fn warn_of_problems(
+    session: &Session<'_>,
+    live: &Value,
+    plan: &Plan,
+) -> Result<Vec<VersionProblem>, CliError> {
+    let shell = session.shell;
+    let problems = problems(session, fields::namespace(live).unwrap_or_default(), plan).await?;
+    for problem in &problems {
+        shell.warn(&problem.text);
+    }
+    for (definition, lost) in plan.lost_custom_resources() {
+        shell.warn(&format!("{definition} takes {lost} with it"));
+    }
+    if let Some(owner) = fields::label(live, "kustomize.toolkit.fluxcd.io/name") {
+        shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));
+    }
+    Ok(problems)
+}
+
 /// Looks for objects, definitions and arguments that the version of the plan rejects or treats differently; nothing is
 /// known about versions that are not embedded.
 ///
 /// # Errors
 /// The cluster cannot be read.
-pub async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result<Vec<VersionProblem>, CliError> {
+async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result<Vec<VersionProblem>, CliError> {
     let distribution = Distribution::embedded();
     let Some(version) = distribution.versions().into_iter().find(|version| version.name == plan.version) else {
         return Ok(vec![]);

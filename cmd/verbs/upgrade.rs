@@ -3,7 +3,6 @@
 use flux_operator::api::FluxInstanceSpec;
 use flux_operator::build::check_downgrade;
 use flux_operator::distribution::Distribution;
-use flux_operator::k8s::fields;
 use flux_operator::reconcile::NewSpec;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,7 +15,7 @@ use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
 };
-use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
+use crate::flows::version_change::{FINDS_PROBLEMS, lines, warn_of_problems};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::target::Target;
@@ -166,16 +165,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         };
         shell.print_in_colour(&plan_view::diffs(&plan, &style)?);
     }
-    let problems = problems(session, &target.namespace, &plan).await?;
-    for problem in &problems {
-        shell.warn(&problem.text);
-    }
-    for (definition, lost) in plan.lost_custom_resources() {
-        shell.warn(&format!("{definition} takes {lost} with it"));
-    }
-    if let Some(owner) = fields::label(&live, "kustomize.toolkit.fluxcd.io/name") {
-        shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));
-    }
+    let problems = warn_of_problems(session, &live, &plan).await?;
     if instance.spec == spec && !plan.has_changes() {
         shell.status(&format!("{place} has this version already"));
         return Ok(None);

@@ -2,7 +2,6 @@
 
 use flux_operator::api::FluxInstance;
 use flux_operator::build::check_downgrade;
-use flux_operator::k8s::fields;
 use flux_operator::reconcile::{KeptBuild, NewSpec, kept_builds};
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
 };
-use crate::flows::version_change::{FINDS_PROBLEMS, lines, problems};
+use crate::flows::version_change::{FINDS_PROBLEMS, lines, warn_of_problems};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
@@ -115,15 +114,7 @@ async fn prepare(
     for line in lines(&instance, &build.spec, &plan) {
         shell.status(&line);
     }
-    for problem in problems(session, &target.namespace, &plan).await? {
-        shell.warn(&problem.text);
-    }
-    for (definition, lost) in plan.lost_custom_resources() {
-        shell.warn(&format!("{definition} takes {lost} with it"));
-    }
-    if let Some(owner) = fields::label(&live, "kustomize.toolkit.fluxcd.io/name") {
-        shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));
-    }
+    warn_of_problems(session, &live, &plan).await?;
     if instance.spec == build.spec && !plan.has_changes() {
         return Ok(None);
     }
