@@ -427,7 +427,7 @@ impl Redactor {
             return count + self.members(value, depth);
         }
         if key == "template" && value.get("spec").is_none() && value.get("data").is_some_and(Value::is_object) {
-            // What an ExternalSecret makes a Secret of.
+            // The sources from which an ExternalSecret makes a Secret.
             count += self.data(value, Some("Secret"));
         }
         count += self.pair(key, value);

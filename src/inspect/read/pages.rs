@@ -90,7 +90,7 @@ impl Listable for FluxObject {
     }
 }
 
-/// Whole objects are shown, and nobody shows managed fields.
+/// A whole object, without managed fields, which no view shows.
 impl Listable for Value {
     const MANAGERS: bool = false;
     fn of(object: Value) -> Self {

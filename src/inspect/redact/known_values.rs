@@ -20,7 +20,7 @@ const LONGEST_WORD: usize = 12;
 /// Number of beginnings that are compared inside masked text: a repetitive value begins at every byte.
 const INSIDE: usize = 16;
 
-/// What stays plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3, §3.2.1 and §3.3, as Go writes
+/// The characters that stay plain in addresses: in queries, and besides that in users and in paths (RFC 3986 §2.3, §3.2.1 and §3.3, as Go writes
 /// them).
 const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const IN_USER: &AsciiSet = &IN_QUERY.remove(b'$').remove(b'&').remove(b'+').remove(b',').remove(b';').remove(b'=');

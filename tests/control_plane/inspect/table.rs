@@ -172,22 +172,13 @@ fn codes(verdict: &str) -> [i32; 5] {
     }
 }
 
-/// Adds what the API server's deadline for a rollout makes a ready Deployment report.
+/// Adds the condition that a ready Deployment reports because the API server sets a deadline for its rollout.
 fn rolled_out(mut object: Value) -> Value {
-    let is_available = |one: &Value| one["type"] == "Available" && one["status"] == "True";
     let is_ready = object["status"]["readyReplicas"].as_u64().is_some_and(|ready| ready > 0);
-    if object["kind"] != "Deployment" || !is_ready {
-        return object;
+    if object["kind"] == "Deployment" && is_ready {
+        let conditions = object["status"]["conditions"].as_array_mut().expect("conditions");
+        conditions.push(json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}));
     }
-    let conditions = &mut object["status"]["conditions"];
-    if conditions.is_null() {
-        *conditions = json!([]);
-    }
-    let conditions = conditions.as_array_mut().expect("conditions");
-    if !conditions.iter().any(is_available) {
-        conditions.push(json!({"type": "Available", "status": "True"}));
-    }
-    conditions.push(json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}));
     object
 }
 
