@@ -1,5 +1,5 @@
 //! Completion of live names: instances, secrets, kinds, objects, namespaces. Without an answer in 300 ms there are no
-//! candidates.
+//! candidates, unless the line itself says with `--request-timeout` how long to wait.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub use answer::{is_offered, shells};
 pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 /// The words by which a Cobra program asks for completions, with and without descriptions.
 pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
-/// Limit for a user at a prompt.
+/// Limit for a user at a prompt, where the line says no other.
 const LIMIT: Duration = Duration::from_millis(300);
 /// flux's two-word names for kinds.
 const TWO_WORDS: [(&str, &[&str]); 3] = [
@@ -46,8 +46,10 @@ const TWO_WORDS: [(&str, &[&str]); 3] = [
 ];
 /// Prefix of internal flags that completion must hide; it cannot be typed.
 const UNTYPABLE: char = '\0';
-/// Flags of the completed line that select cluster and namespace.
-const FLAGS: [&str; 6] = ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server"];
+/// Flags of the completed line that select cluster and namespace, and say how long its answer may take.
+const FLAGS: [&str; 7] =
+    ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server", REQUEST_TIMEOUT];
+const REQUEST_TIMEOUT: &str = "--request-timeout";
 
 /// Adds completion of names to the command tree: contexts, namespaces, and words that the grammar lets a line omit.
 pub fn with_names(tree: Command) -> Command {
@@ -311,7 +313,7 @@ fn whole_words(line: &[String]) -> &[String] {
     line.split_last().map_or(&[], |(_, whole)| whole)
 }
 
-/// Returns the flags that select a cluster in an incomplete line.
+/// Returns those of [`FLAGS`] that an incomplete line has, with the program's name first.
 fn cluster_flags(line: &[String]) -> Vec<String> {
     let mut found = vec!["flux-operator".to_owned(), "--quiet".to_owned()];
     let mut words = line.iter();
@@ -334,14 +336,17 @@ struct Flags {
 }
 
 fn names(resource: &ResourceType) -> Vec<String> {
-    let Ok(flags) = Flags::try_parse_from(cluster_flags(&words_of_line())) else { return vec![] };
+    let line = cluster_flags(&words_of_line());
+    let Ok(flags) = Flags::try_parse_from(&line) else { return vec![] };
+    let says_limit = line.iter().any(|word| word.starts_with(REQUEST_TIMEOUT));
+    let limit = if says_limit { flags.global.request_timeout.0 } else { LIMIT };
     let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");
     let look = async {
         let session = Session::open(&shell).await.ok()?;
         let namespace = session.namespace();
         session.cluster.names(resource, Some(&namespace)).await.ok()
     };
-    shell.block_on(async { tokio::time::timeout(LIMIT, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
+    shell.block_on(async { tokio::time::timeout(limit, look).await.ok().flatten() }).ok().flatten().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use crate::terminal::{CliError, Exit, Shell};
 /// Print the completion script for a shell
 ///
 /// The script asks the binary itself for candidates, so it stays right when the
-/// binary is upgraded.
+/// binary is upgraded. Names come from the cluster if it answers in 300 ms; a
+/// line with --request-timeout waits for that long.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # bash, for this session\n  \
