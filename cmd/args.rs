@@ -17,8 +17,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use serde::Serialize;
 
-use crate::session::read_source::{Named as Words, named};
-use crate::session::target::{Named, Wanted};
+use crate::session::read_source::{KindsOrObjects, named};
+use crate::session::target::{KindAndName, ObjectSelection};
 use crate::terminal::CliError;
 
 /// `--dry-run=client|server`.
@@ -156,12 +156,12 @@ impl ResourceArgs {
     /// # Errors
     /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside
     /// `--all`.
-    pub fn resolve(&self) -> Result<Wanted, CliError> {
+    pub fn resolve(&self) -> Result<ObjectSelection, CliError> {
         if !self.all && self.selector.is_none() {
             if self.all_namespaces {
                 return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
             }
-            return self.named().map(Wanted::Objects);
+            return self.named().map(ObjectSelection::Objects);
         }
         let words = self.resources.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
         let mut kinds: Vec<&'static FluxKind> = vec![];
@@ -180,22 +180,22 @@ impl ResourceArgs {
         if let Some(selector) = &self.selector {
             crate::args::list::selector(Some(selector))?;
         }
-        Ok(Wanted::Kinds { kinds, selector: self.selector.clone(), all_namespaces: self.all_namespaces })
+        Ok(ObjectSelection::Kinds { kinds, selector: self.selector.clone(), all_namespaces: self.all_namespaces })
     }
 
-    fn named(&self) -> Result<Vec<Named>, CliError> {
-        let mut all: Vec<Named> = vec![];
+    fn named(&self) -> Result<Vec<KindAndName>, CliError> {
+        let mut all: Vec<KindAndName> = vec![];
         match named(&self.resources)? {
-            Words::Kinds(words) => {
+            KindsOrObjects::Kinds(words) => {
                 let kinds = words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.kind).collect();
                 let plural = kinds.first().map_or("KIND", |kind| kind.plural);
                 return Err(CliError::usage(format!("no name is given for the kind {}", names.join(", ")))
                     .hint(format!("write {plural}/NAME, or add --all")));
             }
-            Words::Objects(objects) => {
+            KindsOrObjects::Objects(objects) => {
                 for (word, name) in objects {
-                    let named = Named { kind: kind(word)?, name: name.to_owned() };
+                    let named = KindAndName { kind: kind(word)?, name: name.to_owned() };
                     if !all.contains(&named) {
                         all.push(named);
                     }
@@ -333,7 +333,7 @@ mod tests {
     fn resolve(words: &[&str]) -> Result<Vec<String>, CliError> {
         let args =
             ResourceArgs { resources: words.iter().map(|w| (*w).to_owned()).collect(), ..ResourceArgs::default() };
-        let Wanted::Objects(named) = args.resolve()? else { panic!("objects are named") };
+        let ObjectSelection::Objects(named) = args.resolve()? else { panic!("objects are named") };
         Ok(named.iter().map(|n| format!("{}/{}", n.kind.kind, n.name)).collect())
     }
 
@@ -396,7 +396,7 @@ mod tests {
             selector: selector.map(str::to_owned),
             all_namespaces: true,
         };
-        let kinds = |wanted: Wanted| wanted.kinds().iter().map(|kind| kind.kind).collect::<Vec<_>>();
+        let kinds = |wanted: ObjectSelection| wanted.kinds().iter().map(|kind| kind.kind).collect::<Vec<_>>();
         assert_eq!(kinds(args(&["ks,hr", "ks"], None).resolve().unwrap()), ["Kustomization", "HelmRelease"]);
         assert_eq!(kinds(args(&["gitrepo"], Some("team=a")).resolve().unwrap()), ["GitRepository"]);
         for wrong in [args(&["ks/a"], None), args(&["ks", "a"], None), args(&["ks"], Some("a in b"))] {

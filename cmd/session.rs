@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::output::next_step::Whereto;
 use crate::session::connect::{cli_error, connect};
 use crate::session::health::{is_without_flux, not_installed};
-use crate::session::target::{Named, Target, Wanted, instance_kind, resource_set_kind};
+use crate::session::target::{KindAndName, ObjectSelection, Target, instance_kind, resource_set_kind};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Default deadline of a command; `--timeout` overrides it.
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
     /// Not found, when there is none; those of the lists.
     pub async fn targets_that(
         &self,
-        wanted: Wanted,
+        wanted: ObjectSelection,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
         let options = ListOptions { without_managers: true, ..ListOptions::default() };
@@ -172,22 +172,22 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Not found, when there is none; those of the lists.
-    pub async fn targets(&self, wanted: Wanted) -> Result<Vec<Target>, CliError> {
+    pub async fn targets(&self, wanted: ObjectSelection) -> Result<Vec<Target>, CliError> {
         self.targets_of(wanted, names_only(), |_, _| true).await
     }
 
     async fn targets_of(
         &self,
-        wanted: Wanted,
+        wanted: ObjectSelection,
         options: ListOptions,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
         let (kinds, selector, all_namespaces) = match wanted {
-            Wanted::Objects(named) => {
-                let target = |n: Named| Target { kind: n.kind, namespace: self.namespace(), name: n.name };
+            ObjectSelection::Objects(named) => {
+                let target = |n: KindAndName| Target { kind: n.kind, namespace: self.namespace(), name: n.name };
                 return Ok(named.into_iter().map(target).collect());
             }
-            Wanted::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
+            ObjectSelection::Kinds { kinds, selector, all_namespaces } => (kinds, selector, all_namespaces),
         };
         let mut targets = vec![];
         for kind in &kinds {

@@ -492,12 +492,12 @@ impl Shell {
     /// A shell for these flags.
     pub fn of_flags(flags: &[&str]) -> Shell {
         #[derive(clap::Parser)]
-        struct Flags {
+        struct ColorFlags {
             #[command(flatten)]
             global: GlobalArgs,
         }
         let line = ["flux-operator"].iter().chain(flags);
-        let Flags { global } = <Flags as clap::Parser>::try_parse_from(line).expect("known flags");
+        let ColorFlags { global } = <ColorFlags as clap::Parser>::try_parse_from(line).expect("known flags");
         Shell::new(&global, Config::default(), false, "test")
     }
 }

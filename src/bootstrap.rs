@@ -10,7 +10,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use crate::api::manifest::{self, InstanceManifest, ManifestError, NamespaceChoice};
 use crate::api::{CheckedInstance, FluxInstance, KustomizePatch, KustomizeSpec, takeover};
 use crate::build::{BuildOptions, build};
 use crate::cluster::{Cluster, ClusterError};
@@ -31,7 +31,7 @@ pub use changes::{Accepted, UnexpressedDifference};
 /// The proposed instance for an installation, and the changes of applying it.
 #[derive(Debug)]
 pub struct Proposal {
-    pub manifest: Manifest,
+    pub manifest: InstanceManifest,
     /// The plan of applying the instance.
     pub plan: Plan,
     /// Changes that do not affect Flux, by kind and number of objects.
@@ -143,7 +143,7 @@ fn predicted(live: &Value, desired: &Value) -> Value {
 }
 
 /// Returns the instance as a user would write it, without default values.
-fn manifest_of(instance: &FluxInstance) -> Result<Manifest, BootstrapError> {
+fn manifest_of(instance: &FluxInstance) -> Result<InstanceManifest, BootstrapError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Written<'a> {

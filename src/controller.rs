@@ -47,7 +47,7 @@ mod telemetry;
 
 pub use schedule::RetryDelays;
 pub use server::{Endpoints, Served};
-use telemetry::Controller;
+use telemetry::ControllerKind;
 pub use telemetry::{StateDump, Telemetry};
 
 /// Limit for a stopped run to write its status before it is dropped.
@@ -134,7 +134,7 @@ struct Shared {
 #[derive(Clone)]
 struct Wires {
     /// Requests for a full run of the instance, with the reason.
-    run: mpsc::Sender<RunRequest>,
+    run: mpsc::Sender<QueuedRun>,
     /// Signals that the report is out of date.
     report: Arc<Notify>,
     /// The current instance.
@@ -143,7 +143,7 @@ struct Wires {
 
 /// A run of an object although nobody wrote on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct RunRequest {
+struct QueuedRun {
     object: ObjectId,
     /// Why: a sentence that reads on after "because".
     why: String,
@@ -229,11 +229,11 @@ async fn lead(
     let mut parts = JoinSet::new();
     let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
     let providers = move || input_providers::run(on.clone(), with.clone(), by.clone(), end.clone());
-    let providers = supervised(shared.clone(), Controller::InputProvider, providers);
+    let providers = supervised(shared.clone(), ControllerKind::InputProvider, providers);
     let instance = instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone());
     let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
     let sets = move || resource_set::run(on.clone(), with.clone(), by.clone(), end.clone());
-    let sets = supervised(shared.clone(), Controller::ResourceSet, sets);
+    let sets = supervised(shared.clone(), ControllerKind::ResourceSet, sets);
     // All loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
     let loops = async {
         tokio::join!(instance, providers, sets);
@@ -241,16 +241,16 @@ async fn lead(
     parts.spawn(named("the loops of instance, ResourceSets and input providers", loops));
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
-    parts.spawn(named("the artifact loop", supervised(shared.clone(), Controller::Artifact, artifact)));
+    parts.spawn(named("the artifact loop", supervised(shared.clone(), ControllerKind::Artifact, artifact)));
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let report = move || report::run(on.clone(), with.clone(), by.clone());
-    parts.spawn(named("the report loop", supervised(shared.clone(), Controller::Report, report)));
+    parts.spawn(named("the report loop", supervised(shared.clone(), ControllerKind::Report, report)));
     let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
     let fleet = move || fleet::run(on.clone(), with.clone(), by.clone());
-    parts.spawn(named("the resource watch", supervised(shared.clone(), Controller::Report, fleet)));
+    parts.spawn(named("the resource watch", supervised(shared.clone(), ControllerKind::Report, fleet)));
     let with = shared.clone();
     let drift = move || drift::run(cluster.clone(), with.clone(), wires.clone());
-    parts.spawn(named("the drift watch", supervised(shared.clone(), Controller::Drift, drift)));
+    parts.spawn(named("the drift watch", supervised(shared.clone(), ControllerKind::Drift, drift)));
     let lost = async {
         match lease {
             Some(lease) => lease.lost().await,
@@ -272,7 +272,11 @@ async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static s
 }
 
 /// Restarts a part after a panic, so that a bug in one part ends neither the process nor the others.
-async fn supervised<F: Future<Output = ()>>(shared: Arc<Shared>, controller: Controller, mut part: impl FnMut() -> F) {
+async fn supervised<F: Future<Output = ()>>(
+    shared: Arc<Shared>,
+    controller: ControllerKind,
+    mut part: impl FnMut() -> F,
+) {
     let mut pauses = Backoff::new(shared.options.retry.shortest, shared.options.retry.longest);
     loop {
         // A panic drops the part's own state; the shared state consists of counters and channels.
@@ -326,7 +330,7 @@ mod tests {
                 assert!(number > 3, "a bug of ours");
             }
         };
-        supervised(shared.clone(), Controller::Report, part).await;
+        supervised(shared.clone(), ControllerKind::Report, part).await;
         assert_eq!(begun, 4);
         let counted = "controller_runtime_reconcile_panics_total{controller=\"fluxreport\"} 3";
         assert!(shared.telemetry.metrics().contains(counted));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::distribution::{Distribution, DistributionError};
-use crate::format::tarball::Limits;
+use crate::format::tarball::ArchiveLimits;
 use crate::oci::{
     self, Digest, ImageLocation, Layout, Manifest, OciError, PublicKey, Reason, Reference, ReferenceError, Registries,
 };
@@ -308,7 +308,7 @@ async fn from_layout(source: &Source, layout: Layout, name: &str) -> Result<Dist
 
 async fn unpack(origin: &str, place: &ImageLocation, digest: &Digest) -> Result<Distribution, FetchReason> {
     let manifest = oci::artifact_manifest(place, &digest.to_string()).await?;
-    let files = oci::artifact_files(place, &manifest, &Limits::DISTRIBUTION).await?;
+    let files = oci::artifact_files(place, &manifest, &ArchiveLimits::DISTRIBUTION).await?;
     Ok(Distribution::from_files(origin, files)?.with_digest(digest.to_string()))
 }
 
@@ -353,7 +353,7 @@ impl ArtifactCache {
         };
         let local = ImageLocation::Layout(Layout::create(&self.folder).map_err(unusable)?);
         // A mirror may contain more than is read here, and a registry may claim any size.
-        oci::copy_artifact(remote, &digest.to_string(), &local, Limits::DISTRIBUTION.compressed_bytes).await?;
+        oci::copy_artifact(remote, &digest.to_string(), &local, ArchiveLimits::DISTRIBUTION.compressed_bytes).await?;
         Ok(local)
     }
 

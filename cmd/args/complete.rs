@@ -203,7 +203,7 @@ pub fn controllers() -> ArgValueCandidates {
 /// Names of the kubeconfig's contexts.
 fn contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
+        let flags = ClusterFlags::try_parse_from(cluster_flags(&words_of_line()));
         matching(current, flags.map(|flags| crate::session::connect::contexts(&flags.global)).unwrap_or_default())
     })
 }
@@ -213,7 +213,7 @@ fn patterns_of_contexts() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let text = current.to_string_lossy();
         let before = text.rfind([',', '!']).map_or("", |at| &text[..=at]);
-        let flags = Flags::try_parse_from(cluster_flags(&words_of_line()));
+        let flags = ClusterFlags::try_parse_from(cluster_flags(&words_of_line()));
         let mut names = flags.map(|flags| crate::session::connect::contexts(&flags.global)).unwrap_or_default();
         names.extend(Config::read().unwrap_or_default().context_groups.into_keys());
         matching(current, names.into_iter().map(|name| format!("{before}{name}")).collect())
@@ -330,14 +330,14 @@ fn cluster_flags(line: &[String]) -> Vec<String> {
 }
 
 #[derive(Parser)]
-struct Flags {
+struct ClusterFlags {
     #[command(flatten)]
     global: GlobalArgs,
 }
 
 fn names(resource: &ResourceType) -> Vec<String> {
     let line = cluster_flags(&words_of_line());
-    let Ok(flags) = Flags::try_parse_from(&line) else { return vec![] };
+    let Ok(flags) = ClusterFlags::try_parse_from(&line) else { return vec![] };
     let says_limit = line.iter().any(|word| word.starts_with(REQUEST_TIMEOUT));
     let limit = if says_limit { flags.global.request_timeout.0 } else { LIMIT };
     let shell = Shell::new(&flags.global, Config::read().unwrap_or_default(), false, "completion");

@@ -2,7 +2,7 @@
 
 use clap::ArgAction;
 use clap::builder::PossibleValuesParser;
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::{
     self, CLUSTER_SIZES, CLUSTER_TYPES, CheckedInstance, ClusterSpec, Component, DistributionSpec, FluxInstance,
     FluxInstanceSpec, SHARD_STORAGES, SYNC_KINDS, SYNC_PROVIDERS, ShardingSpec, StorageSpec, SyncSpec, Variant,
@@ -129,11 +129,11 @@ impl InstanceArgs {
     ///
     /// # Errors
     /// As [`InstanceArgs::instance`].
-    pub fn manifest(&self, name: &str, namespace: &str) -> Result<Manifest, CliError> {
+    pub fn manifest(&self, name: &str, namespace: &str) -> Result<InstanceManifest, CliError> {
         let (written, instance) = self.checked(name, namespace)?;
         let written = serde_json::to_value(&written)
             .map_err(|error| CliError::failed("cannot write the FluxInstance").caused_by(&error))?;
-        Ok(Manifest { instance, written, warnings: vec![] })
+        Ok(InstanceManifest { instance, written, warnings: vec![] })
     }
 
     fn checked(&self, name: &str, namespace: &str) -> Result<(FluxInstance, CheckedInstance), CliError> {

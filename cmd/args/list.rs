@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::output::listing::{Cell, Item, Listing};
 use crate::session::read_source::{Source, within};
-use crate::session::watch::Changes;
+use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{ListPrinter, OutputArgs, print_list};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -123,7 +123,7 @@ async fn watch_list<F>(
 where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {
-    let mut changes = Changes::of(source, &show.kinds, show.namespace.as_deref())?;
+    let mut changes = WatchWakeups::of(source, &show.kinds, show.namespace.as_deref())?;
     shell.interruption().looks_on();
     let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
     let mut appended: Option<ListPrinter<'_>> = None;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::views::FleetView;
 use crate::args::ObjectFormat;
 use crate::cli::Command;
-use crate::session::read_source::{Named, named};
+use crate::session::read_source::{KindsOrObjects, named};
 use crate::terminal::output_format::Format;
 use crate::terminal::{CliError, is_stdin};
 use crate::verbs::logs::LogFormat;
-use crate::verbs::plan::instance::Output as PlanFormat;
+use crate::verbs::plan::instance::PlanOutput;
 use crate::verbs::{check, export, get, plan, report, tree, wait, why};
 
 /// How the answers of clusters are joined where a person reads them.
@@ -44,7 +44,7 @@ enum FormatSlot<'a> {
     Plain(&'a mut Format),
     Object(&'a mut ObjectFormat),
     Log(&'a mut LogFormat),
-    Plan(&'a mut PlanFormat),
+    Plan(&'a mut PlanOutput),
     /// The command has one form only.
     Fixed,
 }
@@ -103,10 +103,10 @@ impl FleetRead {
         let format = match slot {
             FormatSlot::Plain(format) => format.clone(),
             FormatSlot::Object(ObjectFormat::Json) | FormatSlot::Log(LogFormat::Json) => Format::Json,
-            FormatSlot::Object(ObjectFormat::Yaml) | FormatSlot::Plan(PlanFormat::Yaml) => Format::Yaml,
-            FormatSlot::Plan(PlanFormat::Json) => Format::Json,
-            FormatSlot::Plan(PlanFormat::Wide) => Format::Wide,
-            FormatSlot::Plan(PlanFormat::Table) | FormatSlot::Log(LogFormat::Text) | FormatSlot::Fixed => Format::Table,
+            FormatSlot::Object(ObjectFormat::Yaml) | FormatSlot::Plan(PlanOutput::Yaml) => Format::Yaml,
+            FormatSlot::Plan(PlanOutput::Json) => Format::Json,
+            FormatSlot::Plan(PlanOutput::Wide) => Format::Wide,
+            FormatSlot::Plan(PlanOutput::Table) | FormatSlot::Log(LogFormat::Text) | FormatSlot::Fixed => Format::Table,
         };
         Ok(FleetRead { shape, format, headers, file, overwrite, folder })
     }
@@ -139,7 +139,7 @@ impl FleetRead {
             Some(FormatSlot::Plain(format)) => *format = Format::Json,
             Some(FormatSlot::Object(format)) => *format = ObjectFormat::Json,
             Some(FormatSlot::Log(format)) => *format = LogFormat::Json,
-            Some(FormatSlot::Plan(format)) => *format = PlanFormat::Json,
+            Some(FormatSlot::Plan(format)) => *format = PlanOutput::Json,
             Some(FormatSlot::Fixed) | None => {}
         }
     }
@@ -158,7 +158,7 @@ fn shape(command: &Command) -> FleetShape {
         Command::Version(args) if !args.client => FleetShape::View(FleetView::Versions),
         Command::Check(check::Args { short: false, .. }) => FleetShape::View(FleetView::Checks),
         Command::Why(why::Args { command: None, resource, .. }) => match named(resource) {
-            Ok(Named::Kinds(_)) => FleetShape::View(FleetView::Causes),
+            Ok(KindsOrObjects::Kinds(_)) => FleetShape::View(FleetView::Causes),
             _ => FleetShape::Printed,
         },
         Command::Report(_) => FleetShape::Page,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::FluxInstance;
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::{self, RunOptions, UninstallOptions, Uninstalled, uninstall};
@@ -73,7 +73,7 @@ pub struct ApplyHere<'a> {
 /// As [`reconcile_here`].
 pub async fn apply_instance(
     session: &Session<'_>,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     work: &ApplyHere<'_>,
 ) -> Result<Exit, CliError> {
     let target = Target::of_instance(&manifest.instance);

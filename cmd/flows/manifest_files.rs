@@ -12,7 +12,7 @@ use std::sync::Arc;
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::yaml;
-use flux_operator::inspect::upgrade::{Finding, ManifestIndex, Target};
+use flux_operator::inspect::upgrade::{ManifestIndex, Target, UpgradeFinding};
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub struct FileMigration {
     pub files: Vec<FileChanges>,
     /// Other changes of the version, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Finding>,
+    pub changes: Vec<UpgradeFinding>,
     #[serde(skip_serializing_if = "PassedOver::is_empty")]
     pub passed_over: PassedOver,
 }
@@ -160,7 +160,7 @@ pub fn target(word: &str) -> Result<Target, CliError> {
 
 /// Formats a line for each change.
 pub fn change_lines(migration: &FileMigration) -> Vec<String> {
-    let line = |change: &Finding| {
+    let line = |change: &UpgradeFinding| {
         let line = change.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("{}{line}: {}: {}", change.path, change.object, change.message)
     };
@@ -375,8 +375,13 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_check_counts_what_was_printed() {
-        let finding =
-            |breaks| Finding { path: "a".into(), line: None, object: String::new(), breaks, message: String::new() };
+        let finding = |breaks| UpgradeFinding {
+            path: "a".into(),
+            line: None,
+            object: String::new(),
+            breaks,
+            message: String::new(),
+        };
         let mut migration = FileMigration { flux: "v2.9.4".into(), ..FileMigration::default() };
         assert_eq!(migration.verdict(), "every Flux object is written as Flux v2.9.4 stores it");
         migration.changes = vec![finding(true), finding(false), finding(true)];

@@ -15,8 +15,8 @@ use flux_operator::k8s::rbac::{Permission, RBAC_GROUP};
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::operator::{OperatorParams, manifests, rights_of_run};
 
-use crate::session::read_source::{Named, named};
-use crate::session::target::{Wanted, instance_kind, resource_set_kind};
+use crate::session::read_source::{KindsOrObjects, named};
+use crate::session::target::{ObjectSelection, instance_kind, resource_set_kind};
 use crate::terminal::CliError;
 
 /// A row: verbs on resources, both separated by spaces, as in `get list` and `deployments pods/log`.
@@ -208,15 +208,15 @@ impl Rights {
     }
 
     /// Rows about the objects of a command line; those that are named by their kind only are listed first.
-    pub fn wanted(&mut self, wanted: &Wanted, rows: &[Right]) {
+    pub fn wanted(&mut self, wanted: &ObjectSelection, rows: &[Right]) {
         match wanted {
-            Wanted::Objects(objects) => {
+            ObjectSelection::Objects(objects) => {
                 for object in objects {
                     let namespace = self.flux_namespace();
                     self.of_kind(&object.kind.resource_type(), Some(&namespace), &[&object.name], rows);
                 }
             }
-            Wanted::Kinds { kinds, all_namespaces, .. } => {
+            ObjectSelection::Kinds { kinds, all_namespaces, .. } => {
                 for kind in kinds {
                     let namespace = (!all_namespaces).then(|| self.flux_namespace());
                     self.of_kind(&kind.resource_type(), namespace.as_deref(), &[], &[always("list", KIND)]);
@@ -360,8 +360,10 @@ impl Rights {
 /// Those of the words.
 pub fn read_words(rights: &mut Rights, words: &[String]) -> Result<(), CliError> {
     match named(words)? {
-        Named::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),
-        Named::Objects(objects) => objects.into_iter().try_for_each(|(kind, name)| rights.reads(kind, &[name])),
+        KindsOrObjects::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),
+        KindsOrObjects::Objects(objects) => {
+            objects.into_iter().try_for_each(|(kind, name)| rights.reads(kind, &[name]))
+        }
     }
 }
 
@@ -394,8 +396,9 @@ mod tests {
     fn rows_are_about_the_objects_of_the_line() {
         let mut rights = Rights::new(Some("apps".into()));
         let kind = kinds::find("ks").unwrap();
-        let named = crate::session::target::Named { kind, name: "web".into() };
-        rights.wanted(&Wanted::Objects(vec![named]), &[always("patch", KIND), when("it waits", "watch", KIND)]);
+        let named = crate::session::target::KindAndName { kind, name: "web".into() };
+        rights
+            .wanted(&ObjectSelection::Objects(vec![named]), &[always("patch", KIND), when("it waits", "watch", KIND)]);
         assert_eq!(
             shown(rights),
             [
@@ -404,7 +407,7 @@ mod tests {
             ]
         );
         let mut rights = Rights::new(None);
-        let all = Wanted::Kinds { kinds: vec![kind], selector: None, all_namespaces: true };
+        let all = ObjectSelection::Kinds { kinds: vec![kind], selector: None, all_namespaces: true };
         rights.wanted(&all, &[always("patch", "KIND/status")]);
         assert_eq!(
             shown(rights),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::cluster::lease::{self, LeaseError};
 use flux_operator::distribution::Distribution;
@@ -401,7 +401,7 @@ fn losses(pruned: &[ObjectId], downgrade: Option<&(String, String)>) -> Vec<Stri
 /// 1 when the user declines, and as `plan` when the losses are unknown: nothing was stored.
 pub async fn agree_to_store(
     session: &Session<'_>,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     args: &DistributionArgs,
     confirmation: &ConfirmArgs,
     mode: ProgressMode,
@@ -438,7 +438,7 @@ pub async fn agree_to_store(
 ///
 /// # Errors
 /// The manifest would be a second instance, which a run in this process refuses as well; any failure of the requests.
-pub async fn read_unless_second(session: &Session<'_>, manifest: &Manifest) -> Result<Option<Value>, CliError> {
+pub async fn read_unless_second(session: &Session<'_>, manifest: &InstanceManifest) -> Result<Option<Value>, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let attempted = format!("apply {}", session.place(&target.reference()));
     let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
@@ -517,7 +517,7 @@ pub async fn uninstall_here(
 pub async fn plan(
     session: &Session<'_>,
     target: &Target,
-    manifest: Option<&Manifest>,
+    manifest: Option<&InstanceManifest>,
     args: &DistributionArgs,
     mode: ProgressMode,
 ) -> Result<Plan, CliError> {
@@ -755,11 +755,11 @@ pub struct Listener {
     progress: Mutex<Progress>,
     key: String,
     place: String,
-    state: Mutex<Seen>,
+    state: Mutex<RunState>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RunState {
     stage: Option<Stage>,
     of: usize,
     done: usize,
@@ -903,7 +903,7 @@ fn short(object: &str) -> &str {
     }
 }
 
-fn stage_text(seen: &Seen) -> String {
+fn stage_text(seen: &RunState) -> String {
     let stage = seen.stage.map_or("", Stage::message);
     match (seen.done, seen.of) {
         (0, 0) => stage.to_owned(),
@@ -929,7 +929,7 @@ mod tests {
 
     #[test]
     fn a_health_check_has_no_count_that_never_rises() {
-        let seen = |stage, done, of| Seen { stage: Some(stage), done, of, ..Seen::default() };
+        let seen = |stage, done, of| RunState { stage: Some(stage), done, of, ..RunState::default() };
         assert_eq!(stage_text(&seen(Stage::Health, 0, 32)), "Running health checks of 32 objects");
         assert!(stage_text(&seen(Stage::Prune, 3, 32)).ends_with(" (3 of 32)"));
     }

@@ -28,7 +28,7 @@ use crate::terminal::{CliError, Config};
 /// The JSON form of a list of rows.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is asked for")]
-struct List<T> {
+struct RowList<T> {
     /// Name of the list.
     kind: String,
     items: Vec<T>,
@@ -42,12 +42,12 @@ fn schema<T: JsonSchema>() -> Schema {
 /// Returns every schema with its file name.
 pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let schemas = [
-        ("components", schema::<List<ComponentRow>>()),
-        ("history", schema::<List<HistoryRow>>()),
-        ("inventory", schema::<List<InventoryRow>>()),
-        ("suspended", schema::<List<SuspendedRow>>()),
-        ("stats", schema::<List<StatsRow>>()),
-        ("what-changed", schema::<List<ChangeRow>>()),
+        ("components", schema::<RowList<ComponentRow>>()),
+        ("history", schema::<RowList<HistoryRow>>()),
+        ("inventory", schema::<RowList<InventoryRow>>()),
+        ("suspended", schema::<RowList<SuspendedRow>>()),
+        ("stats", schema::<RowList<StatsRow>>()),
+        ("what-changed", schema::<RowList<ChangeRow>>()),
         ("tree", schema::<TreeNode>()),
         ("trace", schema::<Trace>()),
         ("version", schema::<VersionView>()),

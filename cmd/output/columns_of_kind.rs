@@ -1,7 +1,7 @@
 //! Additional columns for lists of one kind, following the printer columns of its definition.
 
 use flux_operator::api::kinds::FluxKind;
-use flux_operator::inspect::resources::{Chart, FluxObject, Reference, ResourceRow};
+use flux_operator::inspect::resources::{Chart, FluxObject, ResourceRow, SourceReference};
 
 use crate::output::listing::{Cell, Column, Row};
 use crate::output::table::short_revision;
@@ -217,11 +217,11 @@ pub fn row_of_kind(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow,
     (row, cells)
 }
 
-fn name(reference: Option<&Reference>) -> String {
+fn name(reference: Option<&SourceReference>) -> String {
     reference.map(|r| r.name.clone()).unwrap_or_default()
 }
 
-fn list(references: Option<&[Reference]>) -> String {
+fn list(references: Option<&[SourceReference]>) -> String {
     let each = references.unwrap_or_default().iter().map(|r| format!("{}/{}", r.kind, r.name));
     each.collect::<Vec<_>>().join(",")
 }

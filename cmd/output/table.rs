@@ -58,7 +58,7 @@ impl From<&Column> for Heading {
 pub struct TableWriter {
     style: TableStyle,
     headings: Vec<Heading>,
-    layout: Option<Layout>,
+    layout: Option<TableLayout>,
     /// Width of each column so far.
     widths: Vec<usize>,
     started: bool,
@@ -66,7 +66,7 @@ pub struct TableWriter {
 
 /// The layout that fits the terminal.
 #[derive(Clone, Debug)]
-struct Layout {
+struct TableLayout {
     /// Indices of the columns shown side by side.
     shown: Vec<usize>,
     gap: usize,
@@ -80,7 +80,7 @@ struct Layout {
     names: Option<(usize, usize)>,
 }
 
-impl Layout {
+impl TableLayout {
     /// Returns the number of shown columns, including those below the row.
     fn columns(&self) -> usize {
         self.shown.len() + if self.below { self.messages.len() } else { 0 }
@@ -181,11 +181,11 @@ impl TableWriter {
     }
 
     /// Chooses the layout for the first page.
-    fn choose(&self, rows: &[Vec<Cell>], texts: &[Vec<String>]) -> Layout {
+    fn choose(&self, rows: &[Vec<Cell>], texts: &[Vec<String>]) -> TableLayout {
         let columns = 0..self.headings.len();
         let messages = columns.clone().filter(|i| has(rows, *i, |c| matches!(c, Cell::Message(_)))).collect();
         let kinds = columns.clone().filter(|i| has(rows, *i, |c| matches!(c, Cell::Kind(_)))).collect();
-        let all = Layout {
+        let all = TableLayout {
             shown: columns.collect(),
             gap: GAP,
             short_revisions: false,
@@ -203,7 +203,7 @@ impl TableWriter {
         if total(&whole, &all.shown, GAP) <= width {
             return all;
         }
-        let all = Layout { short_revisions: true, ..all };
+        let all = TableLayout { short_revisions: true, ..all };
         let usual = self.fitted(rows, &short, width, all.clone());
         // A few long names must not take the columns of all others.
         let names = self
@@ -215,12 +215,12 @@ impl TableWriter {
         if long == 0 || 2 * long > rows.len() {
             return usual;
         }
-        let with_lines_of_names = self.fitted(rows, &short, width, Layout { names, ..all });
+        let with_lines_of_names = self.fitted(rows, &short, width, TableLayout { names, ..all });
         if with_lines_of_names.columns() > usual.columns() { with_lines_of_names } else { usual }
     }
 
     /// Chooses the columns that fit side by side.
-    fn fitted(&self, rows: &[Vec<Cell>], texts: &[Vec<String>], width: usize, all: Layout) -> Layout {
+    fn fitted(&self, rows: &[Vec<Cell>], texts: &[Vec<String>], width: usize, all: TableLayout) -> TableLayout {
         let short = self.page_widths(texts);
         // Minimum of a column: a message can be wrapped, a kind shortened.
         let message = message_share(width, all.messages.len());
@@ -234,7 +234,7 @@ impl TableWriter {
             .collect();
         for gap in [GAP, NARROW_GAP] {
             if total(&needed, &all.shown, gap) <= width {
-                return Layout { gap, ..all };
+                return TableLayout { gap, ..all };
             }
         }
         let gap = NARROW_GAP;
@@ -264,11 +264,11 @@ impl TableWriter {
             }
         }
         shown.sort_unstable();
-        Layout { shown, gap, below, ..all }
+        TableLayout { shown, gap, below, ..all }
     }
 
     /// Gives kinds the width that the others leave.
-    fn fit_kinds(&self, layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
+    fn fit_kinds(&self, layout: &TableLayout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
         let message = message_share(width, layout.messages.len());
         for index in layout.kinds.iter().filter(|index| layout.shown.contains(index)) {
             let needed = |other: &usize| {
@@ -293,7 +293,7 @@ impl TableWriter {
 
     fn draw(
         &self,
-        layout: &Layout,
+        layout: &TableLayout,
         with_headers: bool,
         texts: &[Vec<String>],
         long_names: &[Option<String>],
@@ -394,7 +394,7 @@ fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
 }
 
 /// Wraps messages to the width that the others leave.
-fn fit_messages(layout: &Layout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
+fn fit_messages(layout: &TableLayout, width: usize, widths: &mut [usize], texts: &mut [Vec<String>]) {
     let shown: Vec<usize> = layout.messages.iter().copied().filter(|i| layout.shown.contains(i)).collect();
     let others = layout.shown.iter().filter(|index| !shown.contains(index)).filter_map(|index| widths.get(*index));
     let taken = others.sum::<usize>() + layout.gap * layout.shown.len().saturating_sub(1);

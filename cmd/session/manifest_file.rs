@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
 
-use flux_operator::api::manifest::{self, Manifest, ManifestError, NamespaceChoice};
+use flux_operator::api::manifest::{self, InstanceManifest, ManifestError, NamespaceChoice};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
 use flux_operator::oci::download;
@@ -27,7 +27,7 @@ pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
 }
 
 /// Reads the only FluxInstance of a file, or of standard input for `-`. Its warnings go to stderr.
-pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<Manifest, CliError> {
+pub async fn read_instance(filename: &Path, shell: &Shell) -> Result<InstanceManifest, CliError> {
     read_instance_for(filename, None, shell).await
 }
 
@@ -36,7 +36,7 @@ pub async fn read_instance_for(
     filename: &Path,
     context_namespace: Option<&str>,
     shell: &Shell,
-) -> Result<Manifest, CliError> {
+) -> Result<InstanceManifest, CliError> {
     let text = read_text(filename, INSTANCE, shell).await?;
     instance_of(&text, &name_of_input(filename), context_namespace, shell)
 }
@@ -46,7 +46,7 @@ pub async fn read_instance_at(
     source: &Path,
     context_namespace: Option<&str>,
     shell: &Shell,
-) -> Result<Manifest, CliError> {
+) -> Result<InstanceManifest, CliError> {
     let Some(source) = address(source) else { return read_instance_for(source, context_namespace, shell).await };
     if source.starts_with("http://") {
         shell.warn(&format!("{source} is read without TLS: anybody on the way can change it"));
@@ -87,7 +87,12 @@ fn address(source: &Path) -> Option<&str> {
     source.to_str().filter(|source| source.starts_with("https://") || source.starts_with("http://"))
 }
 
-fn instance_of(text: &str, what: &str, context_namespace: Option<&str>, shell: &Shell) -> Result<Manifest, CliError> {
+fn instance_of(
+    text: &str,
+    what: &str,
+    context_namespace: Option<&str>,
+    shell: &Shell,
+) -> Result<InstanceManifest, CliError> {
     let mut namespace = NamespaceChoice { explicit: shell.global().namespace.clone(), ..NamespaceChoice::default() };
     // The manifest's namespace takes precedence over the configured one.
     let usual = shell.global().usual_namespace.as_deref();

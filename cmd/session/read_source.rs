@@ -491,7 +491,7 @@ async fn read_dump_with(
 
 /// The meaning of the words after a verb.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Named<'a> {
+pub enum KindsOrObjects<'a> {
     /// Every object of these kinds.
     Kinds(Vec<&'a str>),
     /// Objects by kind and name, without duplicates.
@@ -502,7 +502,7 @@ pub enum Named<'a> {
 ///
 /// # Errors
 /// Usage.
-pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
+pub fn named(words: &[String]) -> Result<KindsOrObjects<'_>, CliError> {
     let is_one_object = |word: &String| word.contains('/');
     let (kinds, names) = match words.split_first() {
         Some((first, names)) if !is_one_object(first) => {
@@ -511,7 +511,7 @@ pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
         _ => (vec![], words),
     };
     if names.is_empty() {
-        return Ok(Named::Kinds(kinds));
+        return Ok(KindsOrObjects::Kinds(kinds));
     }
     if let Some(mixed) = names.iter().find(|name| is_one_object(name) && !kinds.is_empty()) {
         return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
@@ -526,7 +526,7 @@ pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
     }
     let mut seen = HashSet::new();
     objects.retain(|object| seen.insert(*object));
-    Ok(Named::Objects(objects))
+    Ok(KindsOrObjects::Objects(objects))
 }
 
 /// Parses `KIND NAME…` or `KIND/NAME…`.
@@ -535,8 +535,8 @@ pub fn named(words: &[String]) -> Result<Named<'_>, CliError> {
 /// Usage, also for a kind without a name.
 pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
     match named(words)? {
-        Named::Objects(objects) => Ok(objects),
-        Named::Kinds(_) => kind_and_name(words).map(|object| vec![object]),
+        KindsOrObjects::Objects(objects) => Ok(objects),
+        KindsOrObjects::Kinds(_) => kind_and_name(words).map(|object| vec![object]),
     }
 }
 
@@ -660,8 +660,8 @@ mod tests {
         let read = |text: &str| {
             let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
             named(&words).map(|named| match named {
-                Named::Kinds(kinds) => kinds.join(" "),
-                Named::Objects(objects) => {
+                KindsOrObjects::Kinds(kinds) => kinds.join(" "),
+                KindsOrObjects::Objects(objects) => {
                     objects.iter().map(|(kind, name)| format!("{kind}/{name}")).collect::<Vec<_>>().join(" ")
                 }
             })

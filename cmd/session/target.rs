@@ -8,15 +8,15 @@ use serde_json::Value;
 
 /// An object given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct KindAndName {
     pub kind: &'static FluxKind,
     pub name: String,
 }
 
 /// The user's selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    Objects(Vec<Named>),
+pub enum ObjectSelection {
+    Objects(Vec<KindAndName>),
     /// All existing objects.
     Kinds {
         kinds: Vec<&'static FluxKind>,
@@ -25,11 +25,11 @@ pub enum Wanted {
     },
 }
 
-impl Wanted {
+impl ObjectSelection {
     pub fn kinds(&self) -> Vec<&'static FluxKind> {
         match self {
-            Wanted::Objects(named) => named.iter().map(|one| one.kind).collect(),
-            Wanted::Kinds { kinds, .. } => kinds.clone(),
+            ObjectSelection::Objects(named) => named.iter().map(|one| one.kind).collect(),
+            ObjectSelection::Kinds { kinds, .. } => kinds.clone(),
         }
     }
 }

@@ -33,13 +33,13 @@ impl Burst {
 }
 
 /// Resolves each time an object of the watched kinds changes.
-pub struct Changes {
+pub struct WatchWakeups {
     changes: BoxStream<'static, Result<(), ClusterError>>,
     /// Number of kinds that may be watched, as far as known.
     watched: usize,
 }
 
-impl Changes {
+impl WatchWakeups {
     /// Watches kinds in a namespace, or in all.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Changes {
             .filter_map(std::future::ready)
             .boxed()
         });
-        Ok(Changes { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
+        Ok(WatchWakeups { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
     /// Waits for the next change and those that follow immediately; `false` when `--timeout` has passed, or nobody
@@ -116,7 +116,7 @@ mod tests {
             tokio::time::sleep(SETTLE / 2).await;
             Some((Ok(()), ()))
         });
-        let mut changes = Changes { changes: often.boxed(), watched: 1 };
+        let mut changes = WatchWakeups { changes: often.boxed(), watched: 1 };
         for _ in 0..3 {
             let shown = tokio::time::timeout(Duration::from_secs(2), changes.next(&shell)).await;
             shown.expect("within two seconds").unwrap();

@@ -22,9 +22,9 @@ impl Default for Interruption {
 }
 
 /// Delays interrupts while it exists, between two writes that belong together.
-pub struct Held<'a>(&'a Interruption);
+pub struct InterruptGuard<'a>(&'a Interruption);
 
-impl Drop for Held<'_> {
+impl Drop for InterruptGuard<'_> {
     fn drop(&mut self) {
         self.0.held.send_replace(false);
     }
@@ -62,9 +62,9 @@ impl Interruption {
     }
 
     /// Delays interrupts until the result is dropped. Keep it short and limited.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> InterruptGuard<'_> {
         self.held.send_replace(true);
-        Held(self)
+        InterruptGuard(self)
     }
 
     /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer delayed.

@@ -18,55 +18,55 @@ pub enum TemplateError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PathPart {
     Text(String),
     Path(String),
-    Range(String, Vec<Part>),
+    Range(String, Vec<PathPart>),
 }
 
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub struct PathTemplate(Vec<PathPart>);
 
 /// Adds braces to a bare path (`.metadata.name`), which `--sort-by` and custom columns allow.
 pub fn as_template(path: &str) -> String {
     if path.starts_with('{') { path.to_owned() } else { format!("{{{path}}}") }
 }
 
-impl Template {
+impl PathTemplate {
     /// Parses text with `{paths}`, `{"literals"}` and `{range path}…{end}`.
     ///
     /// # Errors
     /// Unbalanced braces or ranges, or an invalid path.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        let mut open: Vec<(String, Vec<Part>)> = Vec::new();
+        let mut open: Vec<(String, Vec<PathPart>)> = Vec::new();
         let mut parts = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
             let Some(start) = rest.find('{') else {
-                parts.push(Part::Text(rest.to_owned()));
+                parts.push(PathPart::Text(rest.to_owned()));
                 break;
             };
             let (before, inside) = rest.split_at(start);
             if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
+                parts.push(PathPart::Text(before.to_owned()));
             }
             let end = closing(inside).ok_or(TemplateError::Unclosed)?;
             let expression = inside.get(1..end).unwrap_or_default().trim();
             rest = inside.get(end + 1..).unwrap_or_default();
             if let Some(literal) = literal(expression) {
-                parts.push(Part::Text(literal));
+                parts.push(PathPart::Text(literal));
             } else if expression == "end" {
                 let (path, outer) = open.pop().ok_or(TemplateError::Range)?;
                 let body = std::mem::replace(&mut parts, outer);
-                parts.push(Part::Range(path, body));
+                parts.push(PathPart::Range(path, body));
             } else if let Some(path) = expression.strip_prefix("range ") {
                 open.push((standard_path(path)?, std::mem::take(&mut parts)));
             } else {
-                parts.push(Part::Path(standard_path(expression)?));
+                parts.push(PathPart::Path(standard_path(expression)?));
             }
         }
-        if open.is_empty() { Ok(Template(parts)) } else { Err(TemplateError::Range) }
+        if open.is_empty() { Ok(PathTemplate(parts)) } else { Err(TemplateError::Range) }
     }
 
     /// Renders a value; several results of a path are separated by blanks.
@@ -81,19 +81,19 @@ impl Template {
         self.0
             .iter()
             .flat_map(|part| match part {
-                Part::Path(path) | Part::Range(path, _) => select(path, value),
-                Part::Text(_) => vec![],
+                PathPart::Path(path) | PathPart::Range(path, _) => select(path, value),
+                PathPart::Text(_) => vec![],
             })
             .collect()
     }
 }
 
-fn render(parts: &[Part], value: &Value, text: &mut String) {
+fn render(parts: &[PathPart], value: &Value, text: &mut String) {
     for part in parts {
         match part {
-            Part::Text(literal) => text.push_str(literal),
-            Part::Path(path) => text.push_str(&join(&select(path, value), " ")),
-            Part::Range(path, body) => select(path, value).into_iter().for_each(|item| render(body, item, text)),
+            PathPart::Text(literal) => text.push_str(literal),
+            PathPart::Path(path) => text.push_str(&join(&select(path, value), " ")),
+            PathPart::Range(path, body) => select(path, value).into_iter().for_each(|item| render(body, item, text)),
         }
     }
 }
@@ -201,7 +201,7 @@ mod tests {
             {"metadata": {"name": "a", "labels": {"app.kubernetes.io/name": "x"}}, "n": 1,
                 "status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Healthy", "status": "False"}]}},
             {"metadata": {"name": "b"}, "n": 2}]});
-        Template::parse(template).unwrap().render(&value)
+        PathTemplate::parse(template).unwrap().render(&value)
     }
 
     #[test]
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn broken_templates_are_refused() {
-        assert_eq!(Template::parse("{.a"), Err(TemplateError::Unclosed));
-        assert_eq!(Template::parse("{range .a}"), Err(TemplateError::Range));
-        assert_eq!(Template::parse("{end}"), Err(TemplateError::Range));
-        assert_eq!(Template::parse("{.a[}"), Err(TemplateError::Path(".a[".into())));
+        assert_eq!(PathTemplate::parse("{.a"), Err(TemplateError::Unclosed));
+        assert_eq!(PathTemplate::parse("{range .a}"), Err(TemplateError::Range));
+        assert_eq!(PathTemplate::parse("{end}"), Err(TemplateError::Range));
+        assert_eq!(PathTemplate::parse("{.a[}"), Err(TemplateError::Path(".a[".into())));
     }
 }

@@ -120,7 +120,7 @@ where
         mut writer: Writer<'_>,
         event: &tracing::Event<'_>,
     ) -> std::fmt::Result {
-        let mut own = Fields::default();
+        let mut own = EventFields::default();
         event.record(&mut own);
         let mut line = Map::new();
         line.insert("level".into(), event.metadata().level().as_str().to_lowercase().replace("warn", "warning").into());
@@ -143,9 +143,9 @@ where
 }
 
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         self.0.insert(field.name().to_owned(), format!("{value:?}").into());
     }

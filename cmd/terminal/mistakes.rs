@@ -81,7 +81,7 @@ pub fn verb_of(word: &str) -> Option<&'static str> {
 pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
     let refused = refused(error)?;
     let tree = &commands();
-    let line = Line { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
+    let line = TypedLine { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
     let hint = line
         .file(&refused, error.kind(), tree)
         .or_else(|| line.log_flags(&refused))
@@ -133,13 +133,13 @@ fn meant(lines: &[String]) -> String {
 }
 
 /// A line of words.
-struct Line {
+struct TypedLine {
     words: Vec<String>,
     /// The position of its first word that is no flag.
     verb: usize,
 }
 
-impl Line {
+impl TypedLine {
     fn verb(&self) -> &str {
         self.words.get(self.verb).map_or("", String::as_str)
     }
@@ -232,7 +232,7 @@ impl Line {
         let said = words.get(self.verb..)?;
         let command = said.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
         command.get_arguments().find(|argument| argument.get_long() == ours.strip_prefix("--"))?;
-        Some(Line { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
+        Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
     /// `plan --diff`: a flag of FluxInstances where neither the noun nor a file says so.

@@ -15,7 +15,7 @@ use crate::output::kubectl_name;
 use crate::output::listing::{Cell, Column, Item, Listing};
 use crate::output::table::{Heading, TableStyle, TableWriter, terminal_width};
 use crate::terminal::jsonpath;
-use crate::terminal::jsonpath::Template;
+use crate::terminal::jsonpath::PathTemplate;
 use crate::terminal::{CliError, Shell, environment};
 use flux_operator::format::harmless::on_one_line;
 
@@ -33,16 +33,16 @@ pub enum Format {
     JsonLines,
     Yaml,
     Name,
-    JsonPath(Template),
+    JsonPath(PathTemplate),
     /// Headings and their paths.
-    CustomColumns(Vec<(String, Template)>),
+    CustomColumns(Vec<(String, PathTemplate)>),
 }
 
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path = |text: &str| Template::parse(text).map_err(|e| e.to_string());
+        let path = |text: &str| PathTemplate::parse(text).map_err(|e| e.to_string());
         if let Some(template) = text.strip_prefix("jsonpath=") {
             return Ok(Format::JsonPath(path(template)?));
         }
@@ -105,7 +105,7 @@ pub struct OutputArgs {
     pub sort_by: Option<String>,
     /// Keep rows whose column has (=) or has not (!=) a value, repeatable
     #[arg(long, value_name = "COLUMN=VALUE", help_heading = OUTPUT)]
-    pub filter: Vec<Filter>,
+    pub filter: Vec<ColumnFilter>,
     /// Keep rows of this readiness, repeatable
     #[arg(long, value_enum, value_name = "STATUS", ignore_case = true, help_heading = OUTPUT)]
     pub ready_status: Vec<ReadyStatus>,
@@ -139,17 +139,17 @@ impl ReadyStatus {
 
 /// `COLUMN=VALUE` or `COLUMN!=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct ColumnFilter {
     column: String,
     value: String,
     negated: bool,
 }
 
-impl FromStr for Filter {
+impl FromStr for ColumnFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = |column: &str, value: &str, negated| Filter {
+        let parsed = |column: &str, value: &str, negated| ColumnFilter {
             column: column.trim().into(),
             value: value.trim().into(),
             negated,
@@ -202,7 +202,7 @@ impl OutputArgs {
     pub fn sort(&self, listing: &mut Listing) -> Result<(), CliError> {
         let Some(key) = &self.sort_by else { return Ok(()) };
         if self.sort_by_path().is_some() {
-            let template = Template::parse(&jsonpath::as_template(key))
+            let template = PathTemplate::parse(&jsonpath::as_template(key))
                 .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
             if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
                 return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
@@ -440,13 +440,13 @@ pub fn print_list(
     Ok(count)
 }
 
-fn print_custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Template)], listing: &Listing) {
+fn print_custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, PathTemplate)], listing: &Listing) {
     let headings: Vec<Heading> = columns.iter().map(|(header, _)| Heading::new(header)).collect();
     let rows: Vec<Vec<Cell>> = listing
         .items
         .iter()
         .map(|item| {
-            let cell = |template: &Template| Cell::text(jsonpath::join(&template.values(&item.value), ","));
+            let cell = |template: &PathTemplate| Cell::text(jsonpath::join(&template.values(&item.value), ","));
             columns.iter().map(|(_, template)| cell(template)).collect()
         })
         .collect();
@@ -536,10 +536,10 @@ mod tests {
 
     #[test]
     fn filters_are_equal_or_unequal() {
-        let filter: Filter = "READY!=True".parse().unwrap();
+        let filter: ColumnFilter = "READY!=True".parse().unwrap();
         assert_eq!((filter.column.as_str(), filter.value.as_str(), filter.negated), ("READY", "True", true));
-        assert!(!"message=a!=b".parse::<Filter>().is_ok_and(|f| f.column == "message" && f.negated));
-        assert!("READY".parse::<Filter>().is_err());
-        assert!("=x".parse::<Filter>().is_err());
+        assert!(!"message=a!=b".parse::<ColumnFilter>().is_ok_and(|f| f.column == "message" && f.negated));
+        assert!("READY".parse::<ColumnFilter>().is_err());
+        assert!("=x".parse::<ColumnFilter>().is_err());
     }
 }

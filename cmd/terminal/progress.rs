@@ -65,12 +65,12 @@ impl State {
 /// Lines of progress; dropping it removes live lines from the terminal.
 pub struct Progress {
     renderer: Renderer,
-    lines: HashMap<String, Line>,
+    lines: HashMap<String, ProgressLine>,
     /// Whether whole values are printed as JSON instead of lines.
     raw: bool,
 }
 
-struct Line {
+struct ProgressLine {
     state: State,
     text: String,
     since: Instant,
@@ -176,7 +176,7 @@ impl Progress {
             }
             Renderer::Silent => None,
         };
-        self.lines.insert(key.to_owned(), Line { state, text, since, bar });
+        self.lines.insert(key.to_owned(), ProgressLine { state, text, since, bar });
     }
 
     /// Whether there are no lines yet.

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use flux_operator::fetch::{FetchReason, Source};
 use flux_operator::format::ignore::IgnoreRules;
 use flux_operator::format::output_folder::write_below;
-use flux_operator::format::tarball::{self, Files, Limits};
+use flux_operator::format::tarball::{self, ArchiveLimits, Files};
 use flux_operator::oci::{self, Digest, ImageLocation, Layout, OciError, Reference};
 
 use crate::session::registries::{NOTHING_TO_VERIFY, READ_LIMIT, RegistryArgs, in_time, read_key, registry_error};
@@ -127,7 +127,7 @@ impl PullArgs {
                 }
             };
             let manifest = oci::artifact_manifest(&place, &digest.to_string()).await.map_err(failed)?;
-            let files = oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.map_err(failed)?;
+            let files = oci::artifact_files(&place, &manifest, &ArchiveLimits::ARTIFACT).await.map_err(failed)?;
             Ok((digest, files))
         })
         .await

@@ -11,7 +11,7 @@ use flux_operator::format::{json, tarball};
 use flux_operator::inspect::bundle::{Bundle, redact};
 use flux_operator::inspect::checks::{CheckOptions, check};
 use flux_operator::inspect::health::HealthVerdict;
-use flux_operator::inspect::read::bundle::{Limits, gather, of_dump};
+use flux_operator::inspect::read::bundle::{BundleLimits, gather, of_dump};
 use flux_operator::inspect::status::{StatusOptions, status};
 use flux_operator::inspect::why::{is_installed, overview};
 use flux_operator::k8s::fields;
@@ -176,7 +176,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), C
             version?;
             let place = session.cluster.endpoint.place();
             let mut progress = Progress::new(shell, args.progress.progress);
-            let limits = Limits { until: session.deadline.instant(), log_lines: args.log_lines };
+            let limits = BundleLimits { until: session.deadline.instant(), log_lines: args.log_lines };
             let gathered = gather(&session.cluster, limits, |what, done, of| {
                 progress.redraw("bundle", &format!("{done} of {of}: {what}"));
             })

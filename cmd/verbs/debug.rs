@@ -5,7 +5,7 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
 use flux_operator::inspect::debug::{
-    Found, Resolved, ValueSource, sources_of_values, sources_of_variables, values, variables,
+    Resolved, SourceLookup, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
 use flux_operator::inspect::resource_set::InputSetRow;
 use flux_operator::k8s::fields;
@@ -163,17 +163,22 @@ fn show(shell: &Shell, text: &str, nothing: &str) -> Result<Exit, CliError> {
 }
 
 /// Reads a ConfigMap or Secret with values.
-async fn read(shell: &Shell, source: &Source<'_>, object: &Value, wanted: &ValueSource) -> Result<Found, CliError> {
+async fn read(
+    shell: &Shell,
+    source: &Source<'_>,
+    object: &Value,
+    wanted: &ValueSource,
+) -> Result<SourceLookup, CliError> {
     let resource = if wanted.kind == "Secret" { SECRET } else { CONFIG_MAP };
     let namespace = fields::namespace(object);
     match source {
         Source::Dump(snapshot, _) => {
-            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(Found::Missing, Found::in_dump))
+            Ok(snapshot.get(&resource, namespace, &wanted.name).map_or(SourceLookup::Missing, SourceLookup::in_dump))
         }
         Source::Cluster(session) => {
             match within(shell, session.cluster.get(&resource, namespace, &wanted.name)).await? {
-                Ok(object) => Ok(Found::Object(object)),
-                Err(error) if error.is_not_found() => Ok(Found::Missing),
+                Ok(object) => Ok(SourceLookup::Object(object)),
+                Err(error) if error.is_not_found() => Ok(SourceLookup::Missing),
                 Err(error) => Err(cli_error(&error)),
             }
         }
@@ -200,7 +205,7 @@ fn with_origins(told: &Resolved) -> String {
         // The name of a variable is a single key, with any characters.
         told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
     };
-    let line = |origin: &flux_operator::inspect::debug::Origin| {
+    let line = |origin: &flux_operator::inspect::debug::ValueOrigin| {
         format!("{}\n", on_one_line(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
     };
     told.origins.iter().map(line).collect()
@@ -245,8 +250,10 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_beside_its_origin() {
-        let origin =
-            |path: &str, from: &str| flux_operator::inspect::debug::Origin { path: path.into(), from: from.into() };
+        let origin = |path: &str, from: &str| flux_operator::inspect::debug::ValueOrigin {
+            path: path.into(),
+            from: from.into(),
+        };
         let told = Resolved {
             unknown: vec![],
             values: json!({"image": {"tag": "v1"}, "a.b": "x"}),

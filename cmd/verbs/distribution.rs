@@ -16,7 +16,7 @@ use flux_operator::oci::{
 use crate::output::listing::{Row, listing};
 use crate::session::registries::{SourceArgs, registry_error};
 use crate::terminal::output_format;
-use crate::terminal::output_format::{Filter, Format, OutputArgs};
+use crate::terminal::output_format::{ColumnFilter, Format, OutputArgs};
 use crate::terminal::progress::{Progress, State};
 use crate::terminal::{CliError, Exit, Shell, environment};
 
@@ -280,7 +280,7 @@ struct ListArgs {
     sort_by: Option<String>,
     /// Keep rows whose column has (=) or has not (!=) a value, repeatable
     #[arg(long, value_name = "COLUMN=VALUE", help_heading = output_format::OUTPUT)]
-    filter: Vec<Filter>,
+    filter: Vec<ColumnFilter>,
 }
 
 impl ListArgs {

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use flux_operator::api::kinds::{self, EVENT};
-use flux_operator::inspect::events::{self, EventRow, Filter};
+use flux_operator::inspect::events::{self, EventFilter, EventRow};
 use flux_operator::k8s::{ObjectId, ResourceType};
 
 use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::args::{When, unknown_kind};
 use crate::flows::rights::{Rights, read_words};
 use crate::output::listing::{Listing, Row, item};
-use crate::session::read_source::{FromArgs, Lacking, Named, Source, named};
+use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, named};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -63,8 +63,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let words: Vec<String> = args.resource.iter().chain(&args.for_resource).cloned().collect();
     let kind = |word: &str| kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word));
     let (kinds, objects) = match named(&words)? {
-        Named::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
-        Named::Objects(objects) => {
+        KindsOrObjects::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
+        KindsOrObjects::Objects(objects) => {
             let objects: Result<Vec<_>, CliError> =
                 objects.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
             (vec![], objects?)
@@ -90,7 +90,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let lacking = RefCell::new(Lacking::of(objects.len()));
         let exit = show_list(shell, &source, options, async || {
             let since = args.since.and_then(|since| since.before(source.now()));
-            let mut filter = Filter { types: args.types.clone(), since, ..Filter::default() };
+            let mut filter = EventFilter { types: args.types.clone(), since, ..EventFilter::default() };
             filter.kinds = kinds.iter().map(|kind| kind.kind.to_string()).collect();
             let mut now = Lacking::of(objects.len());
             for (kind, name) in &objects {
@@ -127,7 +127,7 @@ async fn related(
     kind: &ResourceType,
     namespace: Option<&str>,
     name: &str,
-    filter: &Filter,
+    filter: &EventFilter,
 ) -> Result<Vec<ObjectId>, CliError> {
     let missing = match source.object(shell, kind, namespace, name).await {
         Ok(object) => return Ok(events::related(&object)),
@@ -135,7 +135,7 @@ async fn related(
         Err(error) => return Err(error),
     };
     let gone = vec![ObjectId::new(&kind.group, &kind.kind, namespace, name)];
-    let left = Filter { objects: gone.clone(), ..filter.clone() };
+    let left = EventFilter { objects: gone.clone(), ..filter.clone() };
     match source.view(shell, |snapshot| events::rows(snapshot, namespace, &left).len()).await?.value {
         0 => Err(missing),
         _ => Ok(gone),

@@ -57,12 +57,12 @@ pub struct Args {
     #[arg(long)]
     pub recursive: bool,
     /// Format of the output
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    pub output: Format,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExplainFormat {
     Text,
     Json,
     Yaml,
@@ -111,9 +111,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// The answer about a cause or a refusal, or a list of them; `None` where the word is not one.
 fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
     let format = match args.output {
-        Format::Text => None,
-        Format::Yaml => Some(ObjectFormat::Yaml),
-        Format::Json => Some(ObjectFormat::Json),
+        ExplainFormat::Text => None,
+        ExplainFormat::Yaml => Some(ObjectFormat::Yaml),
+        ExplainFormat::Json => Some(ObjectFormat::Json),
     };
     let list = [(CAUSES_WORD, CAUSES), (REFUSALS_WORD, REFUSALS)];
     let list = list.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(&args.field));
@@ -166,9 +166,9 @@ fn cause_text(text: &CauseText, width: usize) -> String {
 
 fn render(view: &FieldView, width: usize, args: &Args) -> Result<String, CliError> {
     match args.output {
-        Format::Text => Ok(field_text(view, width, args.recursive)),
-        Format::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
-        Format::Json => ObjectFormat::Json.text(view, "the explanation"),
+        ExplainFormat::Text => Ok(field_text(view, width, args.recursive)),
+        ExplainFormat::Yaml => ObjectFormat::Yaml.text(view, "the explanation"),
+        ExplainFormat::Json => ObjectFormat::Json.text(view, "the explanation"),
     }
 }
 

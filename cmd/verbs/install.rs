@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, INSTANCE_NAME, OPERATOR_NAME};
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{
@@ -259,7 +259,7 @@ async fn wanted(
     namespace: &str,
     context_namespace: Option<&str>,
     shell: &Shell,
-) -> Result<Option<Manifest>, CliError> {
+) -> Result<Option<InstanceManifest>, CliError> {
     match &args.filename {
         Some(file) => read_instance_at(file, context_namespace, shell).await.map(Some),
         None if args.describes_instance() => args.described.manifest(INSTANCE_NAME, namespace).map(Some),
@@ -267,7 +267,7 @@ async fn wanted(
     }
 }
 
-fn namespace_of(manifest: &Manifest) -> String {
+fn namespace_of(manifest: &InstanceManifest) -> String {
     Target::of_instance(&manifest.instance).namespace
 }
 
@@ -310,7 +310,7 @@ async fn apply_secrets(session: &Session<'_>, secrets: &[Value]) -> Result<(), C
 async fn apply_instance(
     session: &Session<'_>,
     args: &Args,
-    wanted: Manifest,
+    wanted: InstanceManifest,
     secrets: Vec<Value>,
 ) -> Result<Exit, CliError> {
     apply_secrets(session, &secrets).await?;

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
-use flux_operator::inspect::read::logs::{Entry, Wanted, follow, of_dump, read, sources_now};
+use flux_operator::inspect::read::logs::{Entry, LogSelection, follow, of_dump, read, sources_now};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ pub struct Args {
     pub tail: Option<usize>,
     /// Minimum severity of lines
     #[arg(long, value_enum, value_name = "LEVEL", ignore_case = true)]
-    pub level: Option<Level>,
+    pub level: Option<LineLevel>,
     /// Only lines of this controller, with or without -controller, repeatable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub controller: Vec<String>,
@@ -63,20 +63,20 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Level {
+pub enum LineLevel {
     Error,
     Info,
     Debug,
     Trace,
 }
 
-impl Level {
+impl LineLevel {
     fn severity(self) -> Severity {
         match self {
-            Level::Error => Severity::Error,
-            Level::Info => Severity::Info,
-            Level::Debug => Severity::Debug,
-            Level::Trace => Severity::Trace,
+            LineLevel::Error => Severity::Error,
+            LineLevel::Info => Severity::Info,
+            LineLevel::Debug => Severity::Debug,
+            LineLevel::Trace => Severity::Trace,
         }
     }
 }
@@ -132,9 +132,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let unseen =
             named.iter().zip(&objects).map(|((kind, name), object)| (*kind, *name, lines_about(object))).collect();
         let since = args.since.and_then(|since| since.before(source.now()));
-        let filter = LogFilter { objects, least: args.level.map(Level::severity) };
-        let wanted = Wanted { filter, since, tail: args.tail };
-        let mut printer = Printer { shell, format: args.output, block: String::new(), lines: 0, unseen };
+        let filter = LogFilter { objects, least: args.level.map(LineLevel::severity) };
+        let wanted = LogSelection { filter, since, tail: args.tail };
+        let mut printer = LogPrinter { shell, format: args.output, block: String::new(), lines: 0, unseen };
         match &source {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
@@ -245,7 +245,7 @@ fn unreadable(problems: &[ClusterError], place: &str) -> CliError {
 }
 
 /// Prints lines in blocks.
-struct Printer<'a> {
+struct LogPrinter<'a> {
     shell: &'a Shell,
     format: LogFormat,
     block: String,
@@ -259,7 +259,7 @@ type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 /// Ends following because nobody reads the output.
 struct OutputLost;
 
-impl Printer<'_> {
+impl LogPrinter<'_> {
     fn add(&mut self, entry: &Entry) {
         self.lines += 1;
         self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));

@@ -50,15 +50,15 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Format of the output
-    #[arg(id = "format", short = 'o', long = "output", value_enum, value_name = "FORMAT", default_value_t = Format::Yaml)]
-    pub output: Format,
+    #[arg(id = "format", short = 'o', long = "output", value_enum, value_name = "FORMAT", default_value_t = RightsFormat::Yaml)]
+    pub output: RightsFormat,
     /// The command line, without the program's name
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum RightsFormat {
     Yaml,
     Json,
     Name,
@@ -82,7 +82,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let name = args.name.clone().unwrap_or_else(|| format!("flux-operator-{}", words.join("-")));
     let notes = notes(&rows);
     let permissions: BTreeSet<Permission> = rows.into_keys().collect();
-    if !notes.is_empty() && args.output != Format::Yaml {
+    if !notes.is_empty() && args.output != RightsFormat::Yaml {
         shell.status("some rights are used only under a condition: -o yaml names it");
     }
     shell.print(&text(&roles(&permissions, &name, subject.as_ref()), &notes, args.output)?);
@@ -165,18 +165,18 @@ fn without_program(mut command: &[String]) -> &[String] {
     command
 }
 
-fn text(roles: &[Value], notes: &str, format: Format) -> Result<String, CliError> {
+fn text(roles: &[Value], notes: &str, format: RightsFormat) -> Result<String, CliError> {
     let unwritable = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot write the roles").caused_by(e);
     match format {
-        Format::Yaml => {
+        RightsFormat::Yaml => {
             let documents = yaml::document_stream(roles).map_err(|e| unwritable(&e))?;
             Ok(format!("{notes}{documents}"))
         }
-        Format::Json => {
+        RightsFormat::Json => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": roles});
             flux_operator::format::json::to_string(&list).map_err(|e| unwritable(&e))
         }
-        Format::Name => Ok(roles.iter().map(|role| format!("{}\n", name_of(role))).collect()),
+        RightsFormat::Name => Ok(roles.iter().map(|role| format!("{}\n", name_of(role))).collect()),
     }
 }
 

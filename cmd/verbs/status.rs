@@ -25,7 +25,7 @@ use crate::output::screen::Screen;
 use crate::output::table::{short_revision, terminal_width};
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, Viewed, within};
-use crate::session::watch::Changes;
+use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -90,7 +90,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Ok(exit(&view));
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
-        let mut changes = Changes::of(&source, &kinds, None)?;
+        let mut changes = WatchWakeups::of(&source, &kinds, None)?;
         shell.interruption().looks_on();
         let mut shown: Option<String> = None;
         loop {

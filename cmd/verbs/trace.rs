@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::list::{hint_at_namespace, place};
 use crate::flows::rights::{FLUX, Right, Rights, read_words, when};
-use crate::session::read_source::{FromArgs, Lacking, Named, Source, named, within};
+use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, named, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -53,20 +53,20 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = named(&args.resource)?;
     let mut lacking = Lacking::of(match &wanted {
-        Named::Kinds(_) => 0,
-        Named::Objects(objects) => objects.len(),
+        KindsOrObjects::Kinds(_) => 0,
+        KindsOrObjects::Objects(objects) => objects.len(),
     });
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let mut traces = within(shell, async {
             let mut objects = vec![];
             match &wanted {
-                Named::Kinds(kinds) => {
+                KindsOrObjects::Kinds(kinds) => {
                     for kind in kinds {
                         objects.extend(all_of(shell, &source, kind).await?);
                     }
                 }
-                Named::Objects(named) => {
+                KindsOrObjects::Objects(named) => {
                     for (kind, name) in named {
                         objects.extend(lacking.found(source.named_object(shell, kind, name).await)?);
                     }
@@ -76,7 +76,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
         })
         .await??;
-        if let Named::Objects(named) = &wanted {
+        if let KindsOrObjects::Objects(named) = &wanted {
             let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
             match others.first() {
                 Some(one) if named.len() == 1 => return Err(unmanaged(one)),
@@ -85,7 +85,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             traces = managed;
         }
         let whole = match traces.as_slice() {
-            [one] if matches!(&wanted, Named::Objects(named) if named.len() == 1) => {
+            [one] if matches!(&wanted, KindsOrObjects::Objects(named) if named.len() == 1) => {
                 structured(one, &args.view.output)?
             }
             all => structured(&json!({"items": all}), &args.view.output)?,

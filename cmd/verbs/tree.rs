@@ -13,8 +13,8 @@ use crate::flows::rights::{
 };
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
-use crate::session::read_source::{FromArgs, Lacking, Named, Source, instance_type, named, within};
-use crate::session::watch::Changes;
+use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, instance_type, named, within};
+use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -22,14 +22,14 @@ use crate::terminal::{CliError, Exit, Shell};
 #[derive(Subcommand, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
-    Instance(InstanceArgs),
+    Instance(InstanceTreeArgs),
     #[command(visible_alias = "ks")]
     Kustomization(NamedArgs),
     #[command(visible_alias = "hr")]
     Helmrelease(NamedArgs),
     #[command(visible_alias = "rset")]
     Resourceset(NamedArgs),
-    Resource(ResourceArgs),
+    Resource(ResourceTreeArgs),
 }
 
 /// Show an instance: stages, objects, pods, and what the sync brought
@@ -39,7 +39,7 @@ pub enum Command {
     flux-operator tree instance\n\n  \
     # Only Flux's own kinds and the controllers, redrawn at every change\n  \
     flux-operator tree instance --compact -w")]
-pub struct InstanceArgs {
+pub struct InstanceTreeArgs {
     /// Name of the instance
     #[arg(default_value = "flux", add = crate::args::complete::instances())]
     pub name: String,
@@ -71,7 +71,7 @@ pub struct NamedArgs {
     flux-operator -n apps tree ks/podinfo hr/podinfo\n\n  \
     # Every ResourceSet of a namespace\n  \
     flux-operator -n apps tree resource rset")]
-pub struct ResourceArgs {
+pub struct ResourceTreeArgs {
     /// KIND/NAME…, KIND NAME…, or KIND for all of them
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
@@ -134,8 +134,8 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
         Command::Resourceset(args) => (one("ResourceSet", &args.name)?, &args.tree),
         Command::Resource(args) => {
             let wanted: Result<_, CliError> = match named(&args.resource)? {
-                Named::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
-                Named::Objects(objects) => {
+                KindsOrObjects::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
+                KindsOrObjects::Objects(objects) => {
                     objects.into_iter().map(|(word, name)| Ok((of(word)?, Some(name.to_owned())))).collect()
                 }
             };
@@ -158,7 +158,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
             let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
             let namespace =
                 namespace.filter(|one| wanted.iter().all(|(r, _)| source.namespace_of(r).as_ref() == Some(one)));
-            Some(Changes::of(&source, &kinds, namespace.as_deref())?)
+            Some(WatchWakeups::of(&source, &kinds, namespace.as_deref())?)
         }
         false => None,
     };

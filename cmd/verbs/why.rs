@@ -6,7 +6,7 @@ use flux_operator::api::kinds;
 use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
 };
-use crate::session::read_source::{FromArgs, Named, named, named_objects};
+use crate::session::read_source::{FromArgs, KindsOrObjects, named, named_objects};
 use crate::terminal::output_format::ViewArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -94,16 +94,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     match &args.command {
         Some(Command::Instance(args)) => instance::run(args, shell),
         None => match named(&args.resource)? {
-            Named::Objects(objects) => object::run(args, &objects, shell),
-            Named::Kinds(words) => match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
-                ([], _) => all::run(args, None, shell),
-                ([_], Some(kind)) => all::run(args, Some(kind), shell),
-                ([_], None) => object::run(args, &named_objects(&args.resource)?, shell),
-                _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
-                    "run `flux-operator why {}` first, or `flux-operator why` for all",
-                    words.first().copied().unwrap_or_default()
-                ))),
-            },
+            KindsOrObjects::Objects(objects) => object::run(args, &objects, shell),
+            KindsOrObjects::Kinds(words) => {
+                match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
+                    ([], _) => all::run(args, None, shell),
+                    ([_], Some(kind)) => all::run(args, Some(kind), shell),
+                    ([_], None) => object::run(args, &named_objects(&args.resource)?, shell),
+                    _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
+                        "run `flux-operator why {}` first, or `flux-operator why` for all",
+                        words.first().copied().unwrap_or_default()
+                    ))),
+                }
+            }
         },
     }
 }

@@ -1,18 +1,18 @@
 //! An archive is read within its limits or refused; what is read is written and read again unchanged.
 #![no_main]
 
-use flux_operator::format::tarball::{Limits, index_tar, read_tarball, write_tarball};
+use flux_operator::format::tarball::{ArchiveLimits, index_tar, read_tarball, write_tarball};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = index_tar(std::io::Cursor::new(bytes), 100);
     for bytes in [bytes.to_vec(), compressed(bytes)] {
-        let Ok(files) = read_tarball(bytes.as_slice(), &Limits::DISTRIBUTION) else { continue };
+        let Ok(files) = read_tarball(bytes.as_slice(), &ArchiveLimits::DISTRIBUTION) else { continue };
         for path in files.keys() {
             assert!(!path.starts_with('/') && !path.split('/').any(|part| part == ".."), "{path}");
         }
         let written = write_tarball(&files).expect("files in memory can be written");
-        assert_eq!(read_tarball(written.as_slice(), &Limits::DISTRIBUTION).expect("what was written"), files);
+        assert_eq!(read_tarball(written.as_slice(), &ArchiveLimits::DISTRIBUTION).expect("what was written"), files);
     }
 });
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::schedule::Ended;
-use super::telemetry::Controller;
+use super::schedule::RunEnd;
+use super::telemetry::ControllerKind;
 use super::{Shared, Wires};
 use crate::api::FluxInstance;
 use crate::api::well_known::{RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason};
@@ -45,10 +45,10 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
         }
         last = Instant::now();
         let id = shared.options.instance();
-        shared.telemetry.began(Controller::Artifact, &id);
+        shared.telemetry.began(ControllerKind::Artifact, &id);
         let succeeded = look(&cluster, &shared, &instance, &mut asked).await;
-        let ended = if succeeded { Ended::Done(Some(interval)) } else { Ended::Failed };
-        shared.telemetry.ended(Controller::Artifact, &id, ended, last.elapsed());
+        let ended = if succeeded { RunEnd::Done(Some(interval)) } else { RunEnd::Failed };
+        shared.telemetry.ended(ControllerKind::Artifact, &id, ended, last.elapsed());
         if succeeded {
             (retries, retry) = (fresh(), None);
         } else {

@@ -15,12 +15,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::{RunRequest, Shared, Wires, until};
+use super::{QueuedRun, Shared, Wires, until};
 use crate::api::takeover;
 use crate::api::well_known::{INSTANCE_NAME, reason};
 use crate::api::{FluxInstance, InventoryOwner, OwnerKind};
 use crate::cluster::events::Event;
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::{ObjectId, ResourceType, fields, managed_fields};
 use crate::reconcile::announce::Announcer;
@@ -96,7 +96,7 @@ impl Calm {
 }
 
 /// A kind in one namespace, or cluster-wide for cluster-scoped kinds.
-type Place = (ResourceType, Option<String>);
+type DriftScope = (ResourceType, Option<String>);
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     // Nothing is followed yet. After a restart because of a panic, the existing objects are followed at once.
@@ -136,7 +136,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
 
 /// The last seen state of an object.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct SeenObject {
     version: String,
     /// Our entry of the managed fields: its time, and a digest of its fields.
     own: Option<(String, u64)>,
@@ -144,7 +144,7 @@ struct Known {
     others: BTreeMap<(String, String), String>,
 }
 
-impl Known {
+impl SeenObject {
     fn of(object: &Value) -> Self {
         let own = takeover::own_entry(object);
         let digest = |entry: &Value| {
@@ -155,7 +155,7 @@ impl Known {
         let others = managed_fields::entries(object).iter().filter(|entry| {
             fields::text(entry, "/subresource").is_empty() && own.is_none_or(|own| !std::ptr::eq(own, *entry))
         });
-        Known {
+        SeenObject {
             version: fields::text(object, "/metadata/resourceVersion").to_owned(),
             own: own.map(|own| (fields::text(own, "/time").to_owned(), digest(own))),
             others: others.map(|entry| (writer(entry), fields::text(entry, "/time").to_owned())).collect(),
@@ -176,9 +176,9 @@ struct ForeignChange {
 }
 
 /// Detects a foreign change, as opposed to normal work of other controllers.
-fn foreign_change(kind: &str, before: &Known, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
-    let after = Known::of(object);
-    let written_at = |known: &Known| known.own.as_ref().map(|(time, _)| time.clone());
+fn foreign_change(kind: &str, before: &SeenObject, object: &Value, extra_managers: &[String]) -> Option<ForeignChange> {
+    let after = SeenObject::of(object);
+    let written_at = |known: &SeenObject| known.own.as_ref().map(|(time, _)| time.clone());
     // We wrote in between, so fields that others lost or gained are our doing.
     if after.own.is_some() && written_at(&after) != written_at(before) {
         return None;
@@ -246,11 +246,11 @@ struct Watch<'a> {
     shared: &'a Shared,
     wires: &'a Wires,
     /// The followed places, and whether their list was received.
-    places: HashMap<Place, (AbortHandle, bool)>,
+    places: HashMap<DriftScope, (AbortHandle, bool)>,
     /// The last inventory, and whether all of its kinds are served.
     inventory: BTreeSet<ObjectId>,
     knows_all_kinds: bool,
-    known: BTreeMap<ObjectId, Known>,
+    known: BTreeMap<ObjectId, SeenObject>,
     /// Deleted objects that have not been judged yet.
     gone: BTreeSet<ObjectId>,
     /// Time when all changes of the last run have been received; `None` during a run.
@@ -282,7 +282,12 @@ impl<'a> Watch<'a> {
     }
 
     /// Follows exactly the objects in the current inventory.
-    async fn follow(&mut self, look: &Look, tasks: &mut JoinSet<()>, sender: &mpsc::Sender<(Place, Change)>) {
+    async fn follow(
+        &mut self,
+        look: &Look,
+        tasks: &mut JoinSet<()>,
+        sender: &mpsc::Sender<(DriftScope, FollowedChange)>,
+    ) {
         let inventory = look.inventory();
         // Every status update arrives here, but few change the inventory.
         if inventory == self.inventory && self.knows_all_kinds {
@@ -299,7 +304,7 @@ impl<'a> Watch<'a> {
             let namespace = id.namespace().map(str::to_owned);
             wanted.insert((resource.path(namespace.as_deref(), None), namespace.clone()), (resource, namespace));
         }
-        let wanted: Vec<Place> = wanted.into_values().collect();
+        let wanted: Vec<DriftScope> = wanted.into_values().collect();
         self.places.retain(|place, (task, _)| {
             let stays = wanted.contains(place);
             if !stays {
@@ -340,11 +345,11 @@ impl<'a> Watch<'a> {
         self.shared.calm.follows_all(follows_all);
     }
 
-    async fn take(&mut self, place: Place, change: Change, look: &Look) {
+    async fn take(&mut self, place: DriftScope, change: FollowedChange, look: &Look) {
         // A follower that was stopped may have sent a message before.
         let Some((_, listed)) = self.places.get_mut(&place) else { return };
         match change {
-            Change::All(objects) => {
+            FollowedChange::All(objects) => {
                 *listed = true;
                 self.tell_followed();
                 let there: BTreeSet<ObjectId> = objects.iter().map(|object| self.id_of(&place, object)).collect();
@@ -358,20 +363,20 @@ impl<'a> Watch<'a> {
                     self.gone(id);
                 }
             }
-            Change::Set(object) => self.see(&place, object, look).await,
-            Change::Gone(object) => self.gone(self.id_of(&place, &object)),
+            FollowedChange::Set(object) => self.see(&place, object, look).await,
+            FollowedChange::Gone(object) => self.gone(self.id_of(&place, &object)),
         }
     }
 
     /// Returns the identity of an object of which only metadata is known.
-    fn id_of(&self, (resource, _): &Place, object: &Value) -> ObjectId {
+    fn id_of(&self, (resource, _): &DriftScope, object: &Value) -> ObjectId {
         ObjectId::new(&resource.group, &resource.kind, fields::namespace(object), fields::name(object))
             .at(&resource.version)
     }
 
-    async fn see(&mut self, place: &Place, object: Value, look: &Look) {
+    async fn see(&mut self, place: &DriftScope, object: Value, look: &Look) {
         let id = self.id_of(place, &object);
-        let now = Known::of(&object);
+        let now = SeenObject::of(&object);
         let before = self.known.insert(id.clone(), now.clone());
         let managers = &self.shared.options.extra_managers;
         let change = match before {
@@ -453,7 +458,7 @@ impl<'a> Watch<'a> {
         }
         self.tell(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
         // A full queue already contains a request.
-        let _asked = self.wires.run.try_send(RunRequest { object: self.shared.options.instance(), why: what });
+        let _asked = self.wires.run.try_send(QueuedRun { object: self.shared.options.instance(), why: what });
     }
 
     async fn tell(&mut self, instance: &FluxInstance, reason: &'static str, message: &str) {
@@ -489,7 +494,7 @@ mod tests {
     }
 
     fn changed(before: Vec<Value>, after: Vec<Value>) -> Option<ForeignChange> {
-        foreign_change("Deployment", &Known::of(&object(before)), &object(after), &[])
+        foreign_change("Deployment", &SeenObject::of(&object(before)), &object(after), &[])
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::{Shared, Wires};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::format::backoff::Backoff;
 use crate::inspect::components::PART_OF_FLUX;
@@ -55,13 +55,13 @@ struct Objects {
     /// The version in which the kind is read; empty until its first list is complete.
     api_version: String,
     /// By `namespace/name`.
-    kept: HashMap<Box<str>, Kept>,
+    kept: HashMap<Box<str>, ObjectSummary>,
     /// Number of the last list: objects that it did not contain are deleted.
     list: u32,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct ObjectSummary {
     list: u32,
     is_suspended: bool,
     is_failing: bool,
@@ -96,11 +96,11 @@ fn metric_of(kind: &str) -> Option<&'static Metric> {
     }
 }
 
-impl Kept {
+impl ObjectSummary {
     fn of(kind: &'static FluxKind, object: &FluxObject, list: u32) -> Self {
         let mut row = report::empty_stats(kind);
         report::count(&mut row, kind, object);
-        Kept {
+        ObjectSummary {
             list,
             is_suspended: row.suspended > 0,
             is_failing: row.failing > 0,
@@ -186,7 +186,7 @@ impl Fleet {
     pub(super) fn set(&self, kind: &'static FluxKind, object: &FluxObject) {
         let mut kinds = self.kinds();
         let objects = kinds.entry(kind.kind).or_default();
-        objects.kept.insert(key(object), Kept::of(kind, object, objects.list));
+        objects.kept.insert(key(object), ObjectSummary::of(kind, object, objects.list));
         self.changed();
     }
 
@@ -275,10 +275,10 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
         loop {
             let changed = match following.next().await {
                 // Every kind has just been listed.
-                Ok(Change::All(_)) if std::mem::take(&mut is_first) => vec![],
-                Ok(Change::All(definitions)) => definitions,
-                Ok(Change::Set(definition)) => vec![definition],
-                Ok(Change::Gone(_)) => vec![],
+                Ok(FollowedChange::All(_)) if std::mem::take(&mut is_first) => vec![],
+                Ok(FollowedChange::All(definitions)) => definitions,
+                Ok(FollowedChange::Set(definition)) => vec![definition],
+                Ok(FollowedChange::Gone(_)) => vec![],
                 Err(error) => {
                     tracing::warn!("cannot follow the definitions of Flux: {}", error.sentence());
                     vec![]
@@ -362,9 +362,9 @@ async fn follow_from(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind, 
     let mut following = Follower::new(cluster, end.resource, None, options, Some(version)).patient();
     while let Some(change) = following.next_watched().await {
         match change {
-            Change::Set(object) => fleet.set(kind, &FluxObject::of(&object)),
-            Change::Gone(object) => fleet.remove(kind, &FluxObject::of(&object)),
-            Change::All(_) => {}
+            FollowedChange::Set(object) => fleet.set(kind, &FluxObject::of(&object)),
+            FollowedChange::Gone(object) => fleet.remove(kind, &FluxObject::of(&object)),
+            FollowedChange::All(_) => {}
         }
     }
 }

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::instance::notifications;
 use super::objects::{ObjectKind, follow};
-use super::schedule::Ended;
-use super::telemetry::Controller;
+use super::schedule::RunEnd;
+use super::telemetry::ControllerKind;
 use super::{Shared, Wires};
 use crate::api::kinds::INPUT_PROVIDER;
 use crate::cluster::Cluster;
@@ -20,7 +20,7 @@ use crate::reconcile::input_provider::{self, ExportResult, InputProviderOptions,
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, stop: watch::Receiver<bool>) {
     // Schedules name moments, so that nothing here is stretched.
-    let kind = ObjectKind { resource: INPUT_PROVIDER, controller: Controller::InputProvider, jitter: 0 };
+    let kind = ObjectKind { resource: INPUT_PROVIDER, controller: ControllerKind::InputProvider, jitter: 0 };
     let tokens = Arc::new(TokenCache::new());
     let (_wake, wakes) = mpsc::channel(1);
     let begin = |id: ObjectId| reconcile(cluster.clone(), shared.clone(), wires.clone(), tokens.clone(), id);
@@ -33,7 +33,7 @@ async fn reconcile(
     wires: Wires,
     tokens: Arc<TokenCache>,
     id: ObjectId,
-) -> Ended {
+) -> RunEnd {
     let instance = wires.looked.borrow().instance.clone();
     let options = InputProviderOptions {
         notifications: notifications(&shared, instance.as_deref()),
@@ -47,15 +47,15 @@ async fn reconcile(
 }
 
 /// Says in the log what a run came to, and when the next one is due.
-fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> Ended {
+fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> RunEnd {
     let outcome = match outcome {
         Ok(outcome) => outcome,
         // The watch brings what comes next.
-        Err(ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. }) => return Ended::Terminal,
-        Err(ReconcileError::InstanceReplaced { .. }) => return Ended::Superseded,
+        Err(ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. }) => return RunEnd::Terminal,
+        Err(ReconcileError::InstanceReplaced { .. }) => return RunEnd::Superseded,
         Err(error) => {
             tracing::error!(error = error.to_string(), "Reconciler error");
-            return Ended::Failed;
+            return RunEnd::Failed;
         }
     };
     let InputProviderOutcome { result, message, inputs, warnings, next } = outcome;
@@ -63,30 +63,30 @@ fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> Ended {
     match result {
         ExportResult::Exported { revision } => {
             tracing::info!(revision, inputs, "{message}");
-            Ended::Done(next)
+            RunEnd::Done(next)
         }
         ExportResult::Skipped => {
             tracing::info!("{message}");
-            Ended::Done(next)
+            RunEnd::Done(next)
         }
         ExportResult::Suspended => {
             tracing::error!(error = "can't reconcile input provider", "{message}");
-            Ended::Terminal
+            RunEnd::Terminal
         }
-        ExportResult::Released => Ended::Done(None),
+        ExportResult::Released => RunEnd::Done(None),
         ExportResult::Failed { retry_at } => {
             tracing::error!(error = message, inputs, "the inputs of the last export stay as they are");
             match retry_at
                 .map(|at| Timestamp::now().duration_until(at))
                 .and_then(|pause| Duration::try_from(pause).ok())
             {
-                Some(pause) => Ended::FailedFor(pause),
-                None => Ended::Failed,
+                Some(pause) => RunEnd::FailedFor(pause),
+                None => RunEnd::Failed,
             }
         }
         ExportResult::Stalled => {
             tracing::error!(error = format!("terminal error: {message}"), inputs, "Reconciler error");
-            Ended::Terminal
+            RunEnd::Terminal
         }
     }
 }
@@ -95,22 +95,24 @@ fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> Ended {
 mod tests {
     use super::*;
 
-    fn of(result: ExportResult, next: Option<Duration>) -> Ended {
+    fn of(result: ExportResult, next: Option<Duration>) -> RunEnd {
         ended(Ok(InputProviderOutcome { result, message: String::new(), inputs: 0, warnings: vec![], next }))
     }
 
     #[test]
     fn a_failure_is_retried_when_the_service_answers_again_and_a_stalled_one_is_not() {
         let minute = Some(Duration::from_secs(60));
-        assert_eq!(of(ExportResult::Skipped, minute), Ended::Done(minute));
-        assert_eq!(of(ExportResult::Exported { revision: String::new() }, None), Ended::Done(None));
-        assert_eq!(of(ExportResult::Failed { retry_at: None }, None), Ended::Failed);
-        assert_eq!(of(ExportResult::Stalled, None), Ended::Terminal);
-        assert_eq!(of(ExportResult::Suspended, minute), Ended::Terminal);
+        assert_eq!(of(ExportResult::Skipped, minute), RunEnd::Done(minute));
+        assert_eq!(of(ExportResult::Exported { revision: String::new() }, None), RunEnd::Done(None));
+        assert_eq!(of(ExportResult::Failed { retry_at: None }, None), RunEnd::Failed);
+        assert_eq!(of(ExportResult::Stalled, None), RunEnd::Terminal);
+        assert_eq!(of(ExportResult::Suspended, minute), RunEnd::Terminal);
         let at = Timestamp::now().checked_add(jiff::SignedDuration::from_mins(30)).unwrap();
-        let Ended::FailedFor(pause) = of(ExportResult::Failed { retry_at: Some(at) }, None) else { panic!("no pause") };
+        let RunEnd::FailedFor(pause) = of(ExportResult::Failed { retry_at: Some(at) }, None) else {
+            panic!("no pause")
+        };
         assert!((1790..=1800).contains(&pause.as_secs()), "{pause:?}");
         let past = Timestamp::now().checked_sub(jiff::SignedDuration::from_mins(30)).unwrap();
-        assert_eq!(of(ExportResult::Failed { retry_at: Some(past) }, None), Ended::Failed);
+        assert_eq!(of(ExportResult::Failed { retry_at: Some(past) }, None), RunEnd::Failed);
     }
 }

@@ -10,9 +10,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::kind_loop::{self, LoopScope, Worker};
-use super::schedule::Ended;
-use super::telemetry::Controller;
-use super::{NotificationPolicy, RunRequest, Shared, Wires, drift};
+use super::schedule::RunEnd;
+use super::telemetry::ControllerKind;
+use super::{NotificationPolicy, QueuedRun, Shared, Wires, drift};
 use crate::api::well_known::{FINALIZER, INSTANCE_NAME};
 use crate::api::{Component, FluxInstance, kinds};
 use crate::cluster::{Cluster, ListOptions};
@@ -45,7 +45,7 @@ pub(super) async fn run(
     cluster: Cluster,
     shared: Arc<Shared>,
     wires: Wires,
-    requests: mpsc::Receiver<RunRequest>,
+    requests: mpsc::Receiver<QueuedRun>,
     stop: watch::Receiver<bool>,
 ) {
     let (on, with) = (cluster.clone(), shared.clone());
@@ -61,12 +61,12 @@ async fn follow(
     cluster: &Cluster,
     shared: &Arc<Shared>,
     wires: &Wires,
-    requests: mpsc::Receiver<RunRequest>,
+    requests: mpsc::Receiver<QueuedRun>,
     stop: watch::Receiver<bool>,
     begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
 ) {
     let scope = LoopScope {
-        controller: Controller::Instance,
+        controller: ControllerKind::Instance,
         kind: kinds::INSTANCE,
         namespace: Some(shared.options.namespace.clone()),
         options: ListOptions::named(INSTANCE_NAME),
@@ -91,7 +91,7 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>> Worker for Instan
         self.wires.looked.send_replace(drift::Look { instance });
     }
 
-    fn begin(&mut self, _: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, Ended> {
+    fn begin(&mut self, _: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd> {
         let is_due = self.confirmed.load(Ordering::Relaxed) + 1 >= FULL_LOOK_EVERY;
         let is_quiet = !is_asked && !is_due && self.shared.calm.is_calm();
         self.shared.calm.work(true);
@@ -111,19 +111,19 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>> Worker for Instan
         })
     }
 
-    fn ended(&mut self, _: &ObjectId, _: Ended, due: Option<Instant>) {
+    fn ended(&mut self, _: &ObjectId, _: RunEnd, due: Option<Instant>) {
         self.shared.calm.work(false);
         self.shared.telemetry.next_run(due);
     }
 }
 
 /// Writes the end of a piece of work to the log, and says when the next one is due.
-fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32) -> Ended {
+fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
     match done {
-        Done::Nothing => Ended::Done(None),
+        Done::Nothing => RunEnd::Done(None),
         Done::Confirmed(outcome) => {
             confirmed.fetch_add(1, Ordering::Relaxed);
-            Ended::Done(outcome.next)
+            RunEnd::Done(outcome.next)
         }
         Done::Ran(outcome) => {
             shared.telemetry.ran(&outcome);
@@ -136,70 +136,70 @@ fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32)
         Done::Uninstalled(done) if done.is_complete() => {
             let (deleted, kept) = (done.deleted.len(), done.kept.len());
             tracing::info!(deleted, kept, "Uninstallation completed in {:?}", done.duration);
-            Ended::Done(None)
+            RunEnd::Done(None)
         }
         Done::Uninstalled(done) => {
             let left = done.remaining.len() + done.errors.len() + done.held.len();
             tracing::error!(left, "the uninstallation is not complete; it goes on");
-            Ended::Failed
+            RunEnd::Failed
         }
     }
 }
 
 /// Writes the outcome of a run to the log, and says when the next one is due.
-pub(super) fn log_outcome(outcome: &Outcome) -> Ended {
+pub(super) fn log_outcome(outcome: &Outcome) -> RunEnd {
     match &outcome.failure {
         None => {
             tracing::info!(revision = outcome.revision, "{}", outcome.message);
-            Ended::Done(outcome.next)
+            RunEnd::Done(outcome.next)
         }
         Some(Failure::Suspended) => {
             tracing::error!(error = "can't reconcile instance", "{}", outcome.message);
-            Ended::Terminal
+            RunEnd::Terminal
         }
         Some(Failure::Build(_)) => {
             tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
-            Ended::Terminal
+            RunEnd::Terminal
         }
         Some(Failure::ResourceSet(failure)) => match failure.retry {
             RetryPolicy::Never => {
                 tracing::error!(error = format!("terminal error: {}", outcome.message), "Reconciler error");
-                Ended::Terminal
+                RunEnd::Terminal
             }
             RetryPolicy::Backoff => {
                 tracing::error!(error = outcome.message, "Reconciler error");
-                Ended::Failed
+                RunEnd::Failed
             }
             RetryPolicy::After(pause) => {
                 tracing::info!("{}", outcome.message);
-                Ended::Done(Some(pause))
+                RunEnd::Done(Some(pause))
             }
         },
         Some(Failure::Interrupted(Interrupt::Superseded(_))) => {
             tracing::info!("{}", outcome.message);
-            Ended::Superseded
+            RunEnd::Superseded
         }
-        Some(Failure::Interrupted(Interrupt::Stop(_))) => Ended::Terminal,
+        Some(Failure::Interrupted(Interrupt::Stop(_))) => RunEnd::Terminal,
         Some(Failure::RolledBack { .. }) => {
             tracing::error!(error = outcome.message, "rolled back");
-            Ended::Done(outcome.next)
+            RunEnd::Done(outcome.next)
         }
         Some(_) => {
             tracing::error!(error = outcome.message, "Reconciler error");
-            Ended::Failed
+            RunEnd::Failed
         }
     }
 }
 
 /// Writes to the log why a run could not even record its end, and says when the next one is due.
-pub(super) fn refused(error: &ReconcileError) -> Ended {
+pub(super) fn refused(error: &ReconcileError) -> RunEnd {
     match error {
         // The watch reports the next change.
-        ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => Ended::Terminal,
-        ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => Ended::Superseded,
+        ReconcileError::InstanceGone { .. } | ReconcileError::BeingDeleted { .. } => RunEnd::Terminal,
+        ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => RunEnd::Superseded,
         error => {
             tracing::error!(error = error.to_string(), "Reconciler error");
-            Ended::Failed
+            RunEnd::Failed
         }
     }
 }

@@ -18,18 +18,18 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::schedule::{Ended, Schedule, Trigger};
-use super::telemetry::Controller;
-use super::{LAST_WORDS, RunRequest, Shared, stopped, until};
+use super::schedule::{RunEnd, Schedule, Trigger};
+use super::telemetry::ControllerKind;
+use super::{LAST_WORDS, QueuedRun, Shared, stopped, until};
 use crate::api::kinds::ResourceType;
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::ObjectId;
 use crate::reconcile::interrupt::{self, Interrupt, Interrupts};
 
 /// The objects of a loop.
 pub(super) struct LoopScope {
-    pub controller: Controller,
+    pub controller: ControllerKind,
     pub kind: ResourceType,
     /// In this namespace only.
     pub namespace: Option<String>,
@@ -44,10 +44,10 @@ pub(super) trait Worker {
     fn saw(&mut self, id: &ObjectId, object: Option<&Value>);
 
     /// Begins one piece of work. It hears of interrupts, and is told whether it was asked for or is due by a timer.
-    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, Ended>;
+    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd>;
 
     /// Takes note of the end of a run, and of when the next one is due.
-    fn ended(&mut self, id: &ObjectId, ended: Ended, due: Option<Instant>);
+    fn ended(&mut self, id: &ObjectId, ended: RunEnd, due: Option<Instant>);
 }
 
 /// An object of the loop.
@@ -64,7 +64,7 @@ struct Loop<'a, W> {
     scope: LoopScope,
     worker: W,
     entries: BTreeMap<ObjectId, LoopEntry>,
-    tasks: JoinSet<(ObjectId, Result<Ended, ()>)>,
+    tasks: JoinSet<(ObjectId, Result<RunEnd, ()>)>,
 }
 
 /// Follows the objects of a kind until it is to stop.
@@ -72,7 +72,7 @@ pub(super) async fn follow<W: Worker>(
     cluster: &Cluster,
     shared: &Shared,
     scope: LoopScope,
-    mut requests: mpsc::Receiver<RunRequest>,
+    mut requests: mpsc::Receiver<QueuedRun>,
     mut stop: watch::Receiver<bool>,
     worker: W,
 ) {
@@ -86,9 +86,9 @@ pub(super) async fn follow<W: Worker>(
             () = stopped(&mut stop) => return state.stop().await,
             Some(Ok((id, ended))) = state.tasks.join_next() => state.ended(&id, ended),
             change = objects.next() => match change {
-                Ok(Change::All(objects)) => state.see_all(objects),
-                Ok(Change::Set(object)) => state.see(&object),
-                Ok(Change::Gone(object)) => state.lose(&ObjectId::of(&object)),
+                Ok(FollowedChange::All(objects)) => state.see_all(objects),
+                Ok(FollowedChange::Set(object)) => state.see(&object),
+                Ok(FollowedChange::Gone(object)) => state.lose(&ObjectId::of(&object)),
                 Err(error) => {
                     let controller = state.scope.controller.name();
                     tracing::error!(controller, "cannot follow the objects: {}", error.sentence());
@@ -142,8 +142,8 @@ impl<W: Worker> Loop<'_, W> {
         }
     }
 
-    fn ask(&mut self, request: RunRequest) {
-        let RunRequest { object, why } = request;
+    fn ask(&mut self, request: QueuedRun) {
+        let QueuedRun { object, why } = request;
         if self.entries.get(&object).is_some_and(|entry| entry.seen.is_some()) {
             tracing::info!(controller = self.scope.controller.name(), "reconciling {object} because {why}");
             self.wanted(&object);
@@ -201,12 +201,12 @@ impl<W: Worker> Loop<'_, W> {
         self.tasks.spawn(task.instrument(span));
     }
 
-    fn ended(&mut self, id: &ObjectId, ended: Result<Ended, ()>) {
+    fn ended(&mut self, id: &ObjectId, ended: Result<RunEnd, ()>) {
         let now = Instant::now();
         let controller = self.scope.controller;
         let next = ended.unwrap_or_else(|()| {
             self.shared.telemetry.panicked(controller);
-            Ended::Failed
+            RunEnd::Failed
         });
         let Some(entry) = self.entries.get_mut(id) else { return };
         let begun = entry.running.take().map_or(now, |(_, begun)| begun);
@@ -216,7 +216,7 @@ impl<W: Worker> Loop<'_, W> {
             self.worker.ended(id, next, None);
             return;
         }
-        entry.is_asked |= !matches!(next, Ended::Done(_));
+        entry.is_asked |= !matches!(next, RunEnd::Done(_));
         let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
         entry.schedule.end(next, now, random);
         let due = entry.schedule.due();

@@ -14,24 +14,24 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::schedule::{Ended, Schedule, Trigger};
-use super::telemetry::Controller;
+use super::schedule::{RunEnd, Schedule, Trigger};
+use super::telemetry::ControllerKind;
 use super::{LAST_WORDS, Shared, stopped, until};
 use crate::api::kinds::ResourceType;
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::ObjectId;
 
 /// A kind and how its objects are run.
 pub(super) struct ObjectKind {
     pub resource: ResourceType,
-    pub controller: Controller,
+    pub controller: ControllerKind,
     /// In percent of an interval.
     pub jitter: u8,
 }
 
 /// Follows all objects of a kind until it is to stop. `run` does one piece of work on an object.
-pub(super) async fn follow<F: Future<Output = Ended> + Send + 'static>(
+pub(super) async fn follow<F: Future<Output = RunEnd> + Send + 'static>(
     cluster: &Cluster,
     shared: Arc<Shared>,
     kind: ObjectKind,
@@ -73,22 +73,22 @@ struct ObjectLoop<R> {
     kind: ObjectKind,
     run: R,
     known: HashMap<ObjectId, FollowedObject>,
-    tasks: JoinSet<Ended>,
+    tasks: JoinSet<RunEnd>,
     /// The objects that tasks work on, and since when.
     running: HashMap<Id, (ObjectId, Instant)>,
 }
 
-impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> ObjectLoop<R> {
-    fn see(&mut self, change: Change) {
+impl<F: Future<Output = RunEnd> + Send + 'static, R: FnMut(ObjectId) -> F> ObjectLoop<R> {
+    fn see(&mut self, change: FollowedChange) {
         match change {
-            Change::All(objects) => {
+            FollowedChange::All(objects) => {
                 let seen: Vec<(ObjectId, Trigger)> =
                     objects.iter().map(|object| (ObjectId::of(object), Trigger::of(object))).collect();
                 self.known.retain(|id, _| seen.iter().any(|(seen, _)| seen == id));
                 seen.into_iter().for_each(|(id, trigger)| self.set(id, trigger));
             }
-            Change::Set(object) => self.set(ObjectId::of(&object), Trigger::of(&object)),
-            Change::Gone(object) => {
+            FollowedChange::Set(object) => self.set(ObjectId::of(&object), Trigger::of(&object)),
+            FollowedChange::Gone(object) => {
                 self.known.remove(&ObjectId::of(&object));
             }
         }
@@ -151,13 +151,13 @@ impl<F: Future<Output = Ended> + Send + 'static, R: FnMut(ObjectId) -> F> Object
         self.running.insert(task.id(), (id, now));
     }
 
-    fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, RunEnd), JoinError>) {
         let (task, next) = match ended {
             Ok((task, next)) => (task, next),
             Err(panic) => {
                 self.shared.telemetry.panicked(self.kind.controller);
                 tracing::error!("a reconciliation panicked, which is a bug: {panic}");
-                (panic.id(), Ended::Failed)
+                (panic.id(), RunEnd::Failed)
             }
         };
         let Some((id, begun)) = self.running.remove(&task) else { return };
@@ -226,7 +226,7 @@ mod tests {
         names: &'static [&'static str],
         concurrency: usize,
         time: Duration,
-        end: impl Fn(&str, usize) -> Ended + Send + Sync + 'static,
+        end: impl Fn(&str, usize) -> RunEnd + Send + Sync + 'static,
         wakes: mpsc::Receiver<ObjectId>,
     ) -> Vec<(String, Duration)> {
         let mut shared = shared();
@@ -243,7 +243,7 @@ mod tests {
                 end(&id.name, number)
             }
         };
-        let kind = ObjectKind { resource: KIND, controller: Controller::InputProvider, jitter: 0 };
+        let kind = ObjectKind { resource: KIND, controller: ControllerKind::InputProvider, jitter: 0 };
         let cluster = cluster(names);
         let following = follow(&cluster, Arc::new(shared), kind, wakes, stopping, run);
         assert!(tokio::time::timeout(time, following).await.is_err(), "it goes on");
@@ -258,10 +258,10 @@ mod tests {
     async fn each_object_has_its_own_interval_and_retries() {
         let (_sender, wakes) = mpsc::channel(1);
         let end = |name: &str, _| match name {
-            "hourly" => Ended::Done(Some(Duration::from_secs(3600))),
-            "often" => Ended::Done(Some(Duration::from_secs(60))),
-            "broken" => Ended::Failed,
-            _ => Ended::Terminal,
+            "hourly" => RunEnd::Done(Some(Duration::from_secs(3600))),
+            "often" => RunEnd::Done(Some(Duration::from_secs(60))),
+            "broken" => RunEnd::Failed,
+            _ => RunEnd::Terminal,
         };
         let names = &["hourly", "often", "broken", "stalled"];
         let runs = followed(names, 10, Duration::from_secs(2 * 3600 + 60), end, wakes).await;
@@ -277,7 +277,7 @@ mod tests {
     async fn no_more_run_at_the_same_time_than_may_and_all_get_their_turn() {
         let (_sender, wakes) = mpsc::channel(1);
         let names = &["a", "b", "c", "d", "e"];
-        let runs = followed(names, 2, Duration::from_secs(60), |_, _| Ended::Done(None), wakes).await;
+        let runs = followed(names, 2, Duration::from_secs(60), |_, _| RunEnd::Done(None), wakes).await;
         assert_eq!(runs.len(), 5);
         for (index, (_, at)) in runs.iter().enumerate() {
             assert_eq!(at.as_secs(), index as u64 / 2, "{runs:?}");
@@ -295,7 +295,7 @@ mod tests {
         });
         let end = |name: &str, number| {
             assert!(name != "b" || number > 1, "a bug of ours");
-            Ended::Done(None)
+            RunEnd::Done(None)
         };
         let runs = followed(&["a", "b"], 10, Duration::from_secs(60), end, wakes).await;
         assert_eq!((count(&runs, "a"), count(&runs, "b")), (2, 2));

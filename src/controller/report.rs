@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::schedule::Ended;
-use super::telemetry::Controller;
+use super::schedule::RunEnd;
+use super::telemetry::ControllerKind;
 use super::{Shared, Wires, until};
 use crate::api::kinds;
 use crate::api::takeover;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, WriteOptions};
 use crate::format::backoff::Backoff;
 use crate::format::go_duration;
@@ -51,7 +51,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     continue;
                 }
                 let begun = Instant::now();
-                shared.telemetry.began(Controller::Report, &id);
+                shared.telemetry.began(ControllerKind::Report, &id);
                 let is_old = looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
                 // Reset both regardless of the result: a failed report is retried anyway.
                 let has_changed = shared.telemetry.fleet.take_change() | std::mem::take(&mut is_asked);
@@ -66,28 +66,28 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                     Ok(()) => {
                         retries = fresh();
                         due = every.map(|every| Instant::now() + every);
-                        Ended::Done(every)
+                        RunEnd::Done(every)
                     }
                     // Without a definition there can be no report; the follower notices a new definition.
-                    Err(error) if error.is_api_missing() => Ended::Done(None),
+                    Err(error) if error.is_api_missing() => RunEnd::Done(None),
                     Err(error) => {
                         tracing::error!(controller = "fluxreport", "cannot write the report: {}", error.sentence());
                         due = Some(Instant::now() + retries.next_pause());
-                        Ended::Failed
+                        RunEnd::Failed
                     }
                 };
-                shared.telemetry.ended(Controller::Report, &id, ended, begun.elapsed());
+                shared.telemetry.ended(ControllerKind::Report, &id, ended, begun.elapsed());
             }
             () = wires.report.notified() => {
-                shared.telemetry.asked(Controller::Report, &id);
+                shared.telemetry.asked(ControllerKind::Report, &id);
                 (due, is_asked) = (soon(due), true);
             }
             change = reports.next() => {
                 let before = seen.take();
                 seen = match change {
-                    Ok(Change::All(objects)) => objects.into_iter().next(),
-                    Ok(Change::Set(object)) => Some(object),
-                    Ok(Change::Gone(_)) => None,
+                    Ok(FollowedChange::All(objects)) => objects.into_iter().next(),
+                    Ok(FollowedChange::Set(object)) => Some(object),
+                    Ok(FollowedChange::Gone(_)) => None,
                     Err(error) => {
                         tracing::warn!(controller = "fluxreport", "cannot follow the report: {}", error.sentence());
                         before.clone()
@@ -99,7 +99,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 // After its definition was deleted and restored there is no report, and nothing else would trigger one.
                 let was_defined = std::mem::replace(&mut is_defined, reports.is_served());
                 if (is_defined && !was_defined) || annotations(&before) != annotations(&seen) {
-                    shared.telemetry.asked(Controller::Report, &id);
+                    shared.telemetry.asked(ControllerKind::Report, &id);
                     (due, is_asked) = (soon(due), true);
                 }
             }

@@ -17,13 +17,13 @@ use tokio::time::Instant;
 
 use super::instance::{Log, log_outcome, notifications, refused};
 use super::kind_loop::{self, LoopScope, Worker};
-use super::schedule::Ended;
-use super::telemetry::Controller;
-use super::{RunRequest, Shared, Wires, drift};
+use super::schedule::RunEnd;
+use super::telemetry::ControllerKind;
+use super::{QueuedRun, Shared, Wires, drift};
 use crate::api::kinds::{CONFIG_MAP, ResourceType, SECRET};
 use crate::api::well_known::{FINALIZER, GROUP, condition};
 use crate::api::{ResourceSet, kinds};
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::interrupt::Interrupts;
@@ -51,7 +51,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
     let dependencies = SharedDependencies::default();
     let (sender, requests) = mpsc::channel(64);
     let scope = LoopScope {
-        controller: Controller::ResourceSet,
+        controller: ControllerKind::ResourceSet,
         kind: kind.resource_type(),
         namespace: None,
         options: ListOptions::default(),
@@ -102,7 +102,7 @@ impl Worker for SetWorker {
         }
     }
 
-    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, _: bool) -> BoxFuture<'static, Ended> {
+    fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
         let (cluster, shared, id) = (self.cluster.clone(), self.shared.clone(), id.clone());
         let instance = self.wires.looked.borrow().clone();
         let dependencies = self.dependencies.clone();
@@ -112,14 +112,14 @@ impl Worker for SetWorker {
                     lock(&dependencies).sources.insert(id, outcome.sources.clone());
                     log_outcome(&outcome)
                 }
-                Ok(SetResult::Finalized) => Ended::Done(None),
-                Ok(SetResult::Unfinished) => Ended::Failed,
+                Ok(SetResult::Finalized) => RunEnd::Done(None),
+                Ok(SetResult::Unfinished) => RunEnd::Failed,
                 Err(error) => refused(&error),
             }
         })
     }
 
-    fn ended(&mut self, _: &ObjectId, _: Ended, _: Option<Instant>) {}
+    fn ended(&mut self, _: &ObjectId, _: RunEnd, _: Option<Instant>) {}
 }
 
 enum SetResult {
@@ -192,7 +192,7 @@ impl ExportState {
 }
 
 /// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or goes.
-async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<RunRequest>) {
+async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<QueuedRun>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
     let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();
     let mut known: BTreeMap<ObjectId, ExportState> = BTreeMap::new();
@@ -215,9 +215,9 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
             }
         };
         match change {
-            Change::Set(object) => take(ObjectId::of(&object), Some(ExportState::of(&object))),
-            Change::Gone(object) => take(ObjectId::of(&object), None),
-            Change::All(objects) => {
+            FollowedChange::Set(object) => take(ObjectId::of(&object), Some(ExportState::of(&object))),
+            FollowedChange::Gone(object) => take(ObjectId::of(&object), None),
+            FollowedChange::All(objects) => {
                 let there: BTreeMap<ObjectId, ExportState> =
                     objects.iter().map(|object| (ObjectId::of(object), ExportState::of(object))).collect();
                 let gone: Vec<ObjectId> = known.keys().filter(|id| !there.contains_key(id)).cloned().collect();
@@ -256,14 +256,14 @@ async fn follow_sources(
     kind: ResourceType,
     options: ListOptions,
     dependencies: &SharedDependencies,
-    requests: &mpsc::Sender<RunRequest>,
+    requests: &mpsc::Sender<QueuedRun>,
 ) {
     let mut sources = Follower::new(cluster, kind.clone(), None, options, None).patient();
     loop {
         let object = match sources.next().await {
-            Ok(Change::Set(object) | Change::Gone(object)) => object,
+            Ok(FollowedChange::Set(object) | FollowedChange::Gone(object)) => object,
             // Every set reads its sources when it begins.
-            Ok(Change::All(_)) => continue,
+            Ok(FollowedChange::All(_)) => continue,
             Err(error) => {
                 tracing::warn!("cannot follow {}: {}", kind.plural, error.sentence());
                 tokio::time::sleep(PAUSE).await;
@@ -284,10 +284,10 @@ async fn follow_sources(
 /// How long a watch that may not be opened is left alone.
 const PAUSE: Duration = Duration::from_secs(60);
 
-async fn ask(requests: &mpsc::Sender<RunRequest>, sets: Vec<ObjectId>, why: &str) {
+async fn ask(requests: &mpsc::Sender<QueuedRun>, sets: Vec<ObjectId>, why: &str) {
     for object in sets {
         // The loop lives as long as this.
-        let _asked = requests.send(RunRequest { object, why: why.to_owned() }).await;
+        let _asked = requests.send(QueuedRun { object, why: why.to_owned() }).await;
     }
 }
 

@@ -49,7 +49,7 @@ impl Trigger {
 
 /// The end of a run, with respect to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum RunEnd {
     /// Run again after this time; `None` waits for a request.
     Done(Option<Duration>),
     /// Failed for a reason that may pass.
@@ -62,10 +62,10 @@ pub(super) enum Ended {
     Superseded,
 }
 
-impl Ended {
+impl RunEnd {
     /// Whether the next run is another attempt after a failure.
     pub(super) fn is_retried(self) -> bool {
-        matches!(self, Ended::Failed | Ended::FailedFor(_))
+        matches!(self, RunEnd::Failed | RunEnd::FailedFor(_))
     }
 }
 
@@ -104,16 +104,16 @@ impl Schedule {
     }
 
     /// Ends a run; a run requested in the meantime takes precedence. `random` is uniform between 0 and 1.
-    pub(super) fn end(&mut self, ended: Ended, now: Instant, random: f64) {
+    pub(super) fn end(&mut self, ended: RunEnd, now: Instant, random: f64) {
         if !ended.is_retried() {
             self.retries = Backoff::new(self.delays.shortest, self.delays.longest);
         }
         let next = match ended {
-            Ended::Done(interval) => interval.map(|interval| now + self.spread(interval, random)),
-            Ended::Failed => Some(now + self.retries.next_pause()),
-            Ended::FailedFor(pause) => Some(now + pause.max(self.retries.next_pause())),
-            Ended::Terminal => None,
-            Ended::Superseded => Some(now),
+            RunEnd::Done(interval) => interval.map(|interval| now + self.spread(interval, random)),
+            RunEnd::Failed => Some(now + self.retries.next_pause()),
+            RunEnd::FailedFor(pause) => Some(now + pause.max(self.retries.next_pause())),
+            RunEnd::Terminal => None,
+            RunEnd::Superseded => Some(now),
         };
         self.due = self.due.or(next);
     }
@@ -142,25 +142,25 @@ mod tests {
         let mut pauses = vec![];
         for _ in 0..13 {
             schedule.begin();
-            schedule.end(Ended::Failed, now, 0.5);
+            schedule.end(RunEnd::Failed, now, 0.5);
             pauses.push(schedule.due().unwrap() - now);
         }
         assert_eq!(pauses[..3], [750, 1500, 3000].map(Duration::from_millis));
         assert_eq!(pauses[12], Duration::from_secs(900), "the longest");
         schedule.begin();
-        schedule.end(Ended::Done(None), now, 0.5);
+        schedule.end(RunEnd::Done(None), now, 0.5);
         assert_eq!(schedule.due(), None);
-        schedule.end(Ended::Failed, now, 0.5);
+        schedule.end(RunEnd::Failed, now, 0.5);
         assert_eq!(schedule.due().unwrap() - now, Duration::from_millis(750));
     }
 
     #[test]
     fn a_service_that_says_when_it_answers_again_is_not_asked_before() {
         let (now, mut schedule) = (Instant::now(), schedule());
-        schedule.end(Ended::FailedFor(Duration::from_secs(1800)), now, 0.5);
+        schedule.end(RunEnd::FailedFor(Duration::from_secs(1800)), now, 0.5);
         assert_eq!(schedule.due().unwrap() - now, Duration::from_secs(1800));
         schedule.begin();
-        schedule.end(Ended::FailedFor(Duration::ZERO), now, 0.5);
+        schedule.end(RunEnd::FailedFor(Duration::ZERO), now, 0.5);
         assert_eq!(schedule.due().unwrap() - now, Duration::from_millis(1500), "the pauses grow all the same");
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let now = Instant::now();
         let due = |random: f64| {
             let mut schedule = schedule();
-            schedule.end(Ended::Done(Some(Duration::from_secs(100))), now, random);
+            schedule.end(RunEnd::Done(Some(Duration::from_secs(100))), now, random);
             (schedule.due().unwrap() - now).as_secs_f64()
         };
         assert!((due(0.0) - 95.0).abs() < 0.01 && (due(1.0) - 105.0).abs() < 0.01 && (due(0.5) - 100.0).abs() < 0.01);
@@ -182,10 +182,10 @@ mod tests {
         for _ in 0..1000 {
             schedule.ask(now);
         }
-        schedule.end(Ended::Terminal, now, 0.5);
+        schedule.end(RunEnd::Terminal, now, 0.5);
         assert_eq!(schedule.due(), Some(now));
         schedule.begin();
-        schedule.end(Ended::Terminal, now, 0.5);
+        schedule.end(RunEnd::Terminal, now, 0.5);
         assert_eq!(schedule.due(), None, "one run answered all of them");
     }
 

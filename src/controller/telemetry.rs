@@ -22,7 +22,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::fleet::{Fleet, FleetMetrics};
-use super::schedule::Ended;
+use super::schedule::RunEnd;
 use crate::api::FluxInstance;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
@@ -34,7 +34,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// The loops of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Controller {
+pub(super) enum ControllerKind {
     Instance,
     ResourceSet,
     Artifact,
@@ -43,24 +43,24 @@ pub(super) enum Controller {
     InputProvider,
 }
 
-impl Controller {
-    const ALL: [Controller; 6] = [
-        Controller::Instance,
-        Controller::ResourceSet,
-        Controller::Artifact,
-        Controller::Drift,
-        Controller::Report,
-        Controller::InputProvider,
+impl ControllerKind {
+    const ALL: [ControllerKind; 6] = [
+        ControllerKind::Instance,
+        ControllerKind::ResourceSet,
+        ControllerKind::Artifact,
+        ControllerKind::Drift,
+        ControllerKind::Report,
+        ControllerKind::InputProvider,
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Controller::Instance => "fluxinstance",
-            Controller::ResourceSet => "resourceset",
-            Controller::Artifact => "fluxinstance_artifact",
-            Controller::Drift => "fluxinstance_drift",
-            Controller::Report => "fluxreport",
-            Controller::InputProvider => "resourcesetinputprovider",
+            ControllerKind::Instance => "fluxinstance",
+            ControllerKind::ResourceSet => "resourceset",
+            ControllerKind::Artifact => "fluxinstance_artifact",
+            ControllerKind::Drift => "fluxinstance_drift",
+            ControllerKind::Report => "fluxreport",
+            ControllerKind::InputProvider => "resourcesetinputprovider",
         }
     }
 
@@ -92,7 +92,7 @@ pub struct StateDump {
 }
 
 #[derive(Default)]
-struct State {
+struct LoopState {
     dump: StateDump,
     next_run: Option<Instant>,
     /// The field managers in the drift metric.
@@ -103,7 +103,7 @@ struct State {
 }
 
 /// A loop and one of its objects.
-type RunKey = (Controller, ObjectId);
+type RunKey = (ControllerKind, ObjectId);
 
 /// Limit for distinct field managers in the drift metric.
 const NAMED_MANAGERS: usize = 50;
@@ -111,7 +111,7 @@ const NAMED_MANAGERS: usize = 50;
 /// Counts and records the work of an operator.
 pub struct Telemetry {
     registry: Mutex<Registry>,
-    state: Mutex<State>,
+    state: Mutex<LoopState>,
     instance_info: Family<Labels, Gauge>,
     pub(super) fleet: Arc<Fleet>,
     drift: Family<Labels, Counter>,
@@ -222,7 +222,7 @@ impl Telemetry {
         registry.register_collector(Box::new(FleetMetrics(self.fleet.clone())));
         registry.register_collector(Box::new(Process));
         // A missing counter looks like a target that is not scraped.
-        for controller in Controller::ALL {
+        for controller in ControllerKind::ALL {
             for result in ["success", "error", "requeue_after", "requeue"] {
                 self.runs.get_or_create(&result_label(controller, result)).inc_by(0);
             }
@@ -245,7 +245,7 @@ impl Telemetry {
     /// Returns the metrics for Prometheus.
     pub fn metrics(&self) -> String {
         let began = self.state().began.clone();
-        for controller in Controller::ALL {
+        for controller in ControllerKind::ALL {
             let of_loop = began.iter().filter(|((of, _), _)| *of == controller);
             let seconds: Vec<f64> = of_loop.map(|(_, began)| began.elapsed().as_secs_f64()).collect();
             self.unfinished.get_or_create(&controller.queue()).set(seconds.iter().fold(0.0, |sum, one| sum + one));
@@ -258,7 +258,7 @@ impl Telemetry {
         text
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoopState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -289,12 +289,12 @@ impl Telemetry {
     }
 
     /// Counts the runs of a loop among those that wait or are at work.
-    fn count(runs: &BTreeMap<RunKey, Instant>, controller: Controller) -> i64 {
+    fn count(runs: &BTreeMap<RunKey, Instant>, controller: ControllerKind) -> i64 {
         let count = runs.keys().filter(|(of, _)| *of == controller).count();
         i64::try_from(count).unwrap_or(i64::MAX)
     }
 
-    pub(super) fn asked(&self, controller: Controller, object: &ObjectId) {
+    pub(super) fn asked(&self, controller: ControllerKind, object: &ObjectId) {
         let mut state = self.state();
         // A run that is already due is not counted again.
         if let Entry::Vacant(first) = state.asked.entry((controller, object.clone())) {
@@ -304,7 +304,7 @@ impl Telemetry {
         self.depth.get_or_create(&controller.queue()).set(Self::count(&state.asked, controller));
     }
 
-    pub(super) fn began(&self, controller: Controller, object: &ObjectId) {
+    pub(super) fn began(&self, controller: ControllerKind, object: &ObjectId) {
         let name = controller.name();
         let key = (controller, object.clone());
         let mut state = self.state();
@@ -323,14 +323,14 @@ impl Telemetry {
         state.dump.working.push(name);
     }
 
-    pub(super) fn ended(&self, controller: Controller, object: &ObjectId, ended: Ended, took: Duration) {
+    pub(super) fn ended(&self, controller: ControllerKind, object: &ObjectId, ended: RunEnd, took: Duration) {
         self.time.get_or_create(&controller.label()).observe(took.as_secs_f64());
         self.work_time.get_or_create(&controller.queue()).observe(took.as_secs_f64());
         let result = match ended {
-            Ended::Done(None) => "success",
-            Ended::Done(Some(_)) => "requeue_after",
-            Ended::Superseded => "requeue",
-            Ended::Failed | Ended::FailedFor(_) | Ended::Terminal => "error",
+            RunEnd::Done(None) => "success",
+            RunEnd::Done(Some(_)) => "requeue_after",
+            RunEnd::Superseded => "requeue",
+            RunEnd::Failed | RunEnd::FailedFor(_) | RunEnd::Terminal => "error",
         };
         self.runs.get_or_create(&result_label(controller, result)).inc();
         if result == "error" {
@@ -339,7 +339,7 @@ impl Telemetry {
         if ended.is_retried() {
             self.retries.get_or_create(&controller.queue()).inc();
         }
-        if ended == Ended::Terminal {
+        if ended == RunEnd::Terminal {
             self.terminal_errors.get_or_create(&controller.label()).inc();
         }
         let mut state = self.state();
@@ -351,7 +351,7 @@ impl Telemetry {
         }
     }
 
-    pub(super) fn panicked(&self, controller: Controller) {
+    pub(super) fn panicked(&self, controller: ControllerKind) {
         self.panics.get_or_create(&controller.label()).inc();
     }
 
@@ -405,7 +405,7 @@ fn leader_label() -> Labels {
     vec![("name", well_known::OPERATOR_NAME.to_owned())]
 }
 
-fn result_label(controller: Controller, result: &str) -> Labels {
+fn result_label(controller: ControllerKind, result: &str) -> Labels {
     vec![("controller", controller.name().to_owned()), ("result", result.to_owned())]
 }
 
@@ -522,9 +522,9 @@ mod tests {
     fn every_run_was_added_to_its_queue_once_whatever_made_it_due() {
         let telemetry = Telemetry::new("1", "linux/amd64");
         let run = |requests: usize| {
-            (0..requests).for_each(|_| telemetry.asked(Controller::Report, &ObjectId::default()));
-            telemetry.began(Controller::Report, &ObjectId::default());
-            telemetry.ended(Controller::Report, &ObjectId::default(), Ended::Done(None), Duration::ZERO);
+            (0..requests).for_each(|_| telemetry.asked(ControllerKind::Report, &ObjectId::default()));
+            telemetry.began(ControllerKind::Report, &ObjectId::default());
+            telemetry.ended(ControllerKind::Report, &ObjectId::default(), RunEnd::Done(None), Duration::ZERO);
         };
         run(0);
         run(1);
@@ -542,14 +542,14 @@ mod tests {
     #[test]
     fn runs_are_counted_under_the_names_that_dashboards_draw() {
         let telemetry = Telemetry::new("1", "linux/amd64");
-        telemetry.asked(Controller::Instance, &ObjectId::default());
-        telemetry.began(Controller::Instance, &ObjectId::default());
+        telemetry.asked(ControllerKind::Instance, &ObjectId::default());
+        telemetry.began(ControllerKind::Instance, &ObjectId::default());
         assert_eq!(telemetry.dump().working, ["fluxinstance"]);
         std::thread::sleep(Duration::from_millis(5));
         let unfinished = telemetry.metrics();
         let unfinished = line(&unfinished, "workqueue_unfinished_work_seconds{name=\"fluxinstance\"");
         assert_ne!(unfinished.rsplit(' ').next(), Some("0.0"), "{unfinished}");
-        telemetry.ended(Controller::Instance, &ObjectId::default(), Ended::Failed, Duration::from_millis(300));
+        telemetry.ended(ControllerKind::Instance, &ObjectId::default(), RunEnd::Failed, Duration::from_millis(300));
         let metrics = telemetry.metrics();
         for (start, value) in [
             ("controller_runtime_reconcile_total{controller=\"fluxinstance\",result=\"error\"}", "1"),

@@ -18,7 +18,7 @@ use std::path::Path;
 use crate::api::{Variant, crd};
 use crate::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use crate::format::image::split_image;
-use crate::format::tarball::{Files, Limits};
+use crate::format::tarball::{ArchiveLimits, Files};
 use crate::format::yaml;
 use crate::oci::{self, Digest, ImageLocation, Layout, Manifest, OciError, Reason, VerifiedLayout};
 
@@ -89,7 +89,7 @@ fn image_of(line: &str) -> Option<ImageReference> {
 async fn packed_files(layout: &Layout) -> Result<(Manifest, Files), OciError> {
     let place = ImageLocation::Layout(layout.clone());
     let manifest = oci::artifact_manifest(&place, PACKED_NAME).await?;
-    let files = oci::artifact_files(&place, &manifest, &Limits::DISTRIBUTION).await?;
+    let files = oci::artifact_files(&place, &manifest, &ArchiveLimits::DISTRIBUTION).await?;
     Ok((manifest, files))
 }
 

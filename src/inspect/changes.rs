@@ -34,7 +34,7 @@ const SAME_TIME: SignedDuration = SignedDuration::from_secs(5);
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Action {
+pub enum ChangeAction {
     Created,
     Changed,
     Scaled,
@@ -52,18 +52,18 @@ pub enum Action {
     Reported,
 }
 
-impl Action {
+impl ChangeAction {
     pub fn as_str(self) -> &'static str {
         match self {
-            Action::Created => "created",
-            Action::Changed => "changed",
-            Action::Scaled => "scaled",
-            Action::Deleted => "deleted",
-            Action::Requested => "requested",
-            Action::Fetched => "fetched",
-            Action::Reconciled => "reconciled",
-            Action::Released => "released",
-            Action::Reported => "reported",
+            ChangeAction::Created => "created",
+            ChangeAction::Changed => "changed",
+            ChangeAction::Scaled => "scaled",
+            ChangeAction::Deleted => "deleted",
+            ChangeAction::Requested => "requested",
+            ChangeAction::Fetched => "fetched",
+            ChangeAction::Reconciled => "reconciled",
+            ChangeAction::Released => "released",
+            ChangeAction::Reported => "reported",
         }
     }
 }
@@ -71,7 +71,7 @@ impl Action {
 /// The source of information about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Evidence {
+pub enum ChangeSource {
     ManagedFields,
     Metadata,
     Status,
@@ -91,7 +91,7 @@ pub struct ChangeRow {
     /// Missing if the author was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
-    pub action: Action,
+    pub action: ChangeAction,
     pub object: ObjectId,
     /// The fields owned by the manager since then, at most twenty; not for Flux's own writes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -99,7 +99,7 @@ pub struct ChangeRow {
     /// A revision, a release, or a controller's message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    pub evidence: Evidence,
+    pub evidence: ChangeSource,
 }
 
 /// Returns the changes since a moment of the Flux objects in a namespace (or all) and of the objects they applied,
@@ -126,12 +126,12 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
         .into_iter()
         .filter(|event| fields::last_seen(event).is_some_and(|seen| seen >= since));
     let (fetched, mut reported): (Vec<_>, Vec<_>) =
-        reported.flat_map(told).partition(|row| row.action == Action::Fetched);
+        reported.flat_map(told).partition(|row| row.action == ChangeAction::Fetched);
     let told_better = Told::of(found.iter().chain(&releases));
-    reported.retain(|row| row.action == Action::Reported || !told_better.has(row));
+    reported.retain(|row| row.action == ChangeAction::Reported || !told_better.has(row));
     // The event about an artifact contains the commit message; the status has only the revision.
     let fetched_by_event = Told::of(fetched.iter());
-    found.retain(|row| row.action != Action::Fetched || !fetched_by_event.has(row));
+    found.retain(|row| row.action != ChangeAction::Fetched || !fetched_by_event.has(row));
     for more in [releases, reported, fetched] {
         found.extend(more);
     }
@@ -140,10 +140,10 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
 }
 
 /// Changes by object and author, to avoid duplicates.
-struct Told<'a>(BTreeMap<Named<'a>, Vec<(Option<Author>, Timestamp)>>);
+struct Told<'a>(BTreeMap<EventObject<'a>, Vec<(Option<Author>, Timestamp)>>);
 
 /// Kind, namespace and name, because lines of events have no group.
-type Named<'a> = (&'a str, &'a str, &'a str);
+type EventObject<'a> = (&'a str, &'a str, &'a str);
 
 impl<'a> Told<'a> {
     fn of(rows: impl Iterator<Item = &'a ChangeRow>) -> Self {
@@ -154,7 +154,7 @@ impl<'a> Told<'a> {
         Told(told)
     }
 
-    fn key(row: &ChangeRow) -> Named<'_> {
+    fn key(row: &ChangeRow) -> EventObject<'_> {
         (&row.object.kind, &row.object.namespace, &row.object.name)
     }
 
@@ -187,7 +187,7 @@ fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Valu
 /// Adds the changes recorded on an object: the last write of each manager, and its deletion.
 fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     let created = fields::created(object);
-    let row = |at: Timestamp, action: Action, evidence: Evidence| ChangeRow {
+    let row = |at: Timestamp, action: ChangeAction, evidence: ChangeSource| ChangeRow {
         at,
         by: String::new(),
         author: None,
@@ -213,23 +213,23 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
         let is_request = !paths.is_empty() && paths.iter().all(|path| is_request(path));
         let is_creation = created.is_some_and(|created| at <= created);
         let action = match subresource {
-            "scale" => Action::Scaled,
-            _ if is_creation => Action::Created,
-            _ if is_request => Action::Requested,
-            _ => Action::Changed,
+            "scale" => ChangeAction::Scaled,
+            _ if is_creation => ChangeAction::Created,
+            _ if is_request => ChangeAction::Requested,
+            _ => ChangeAction::Changed,
         };
         is_creation_told |= is_creation;
         // The creator of an object owns all its fields.
         let named = if is_creation { vec![] } else { paths.into_iter().take(MAX_FIELDS).collect() };
-        let row = row(at, action, Evidence::ManagedFields);
+        let row = row(at, action, ChangeSource::ManagedFields);
         found.push(ChangeRow { by: manager.to_owned(), author: Some(author), fields: named, ..row });
     }
     if let Some(created) = created.filter(|created| *created >= since && !is_creation_told) {
-        found.push(row(created, Action::Created, Evidence::Metadata));
+        found.push(row(created, ChangeAction::Created, ChangeSource::Metadata));
     }
     if let Some(requested) = fields::time(object, "/metadata/deletionTimestamp").filter(|at| *at >= since) {
         let message = "deletion was requested".to_owned();
-        found.push(ChangeRow { message, ..row(requested, Action::Deleted, Evidence::Metadata) });
+        found.push(ChangeRow { message, ..row(requested, ChangeAction::Deleted, ChangeSource::Metadata) });
     }
 }
 
@@ -258,11 +258,11 @@ fn reconciled(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
             at,
             by: controller_of(&id).to_owned(),
             author: Some(Author::Flux),
-            action: Action::Reconciled,
+            action: ChangeAction::Reconciled,
             object: id.clone(),
             fields: vec![],
             message: format!("{revision}: {}", fields::text(entry, "/lastReconciledStatus")),
-            evidence: Evidence::Status,
+            evidence: ChangeSource::Status,
         });
     }
 }
@@ -275,11 +275,11 @@ fn fetched(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
         at,
         by: controller_of(&id).to_owned(),
         author: Some(Author::Flux),
-        action: Action::Fetched,
+        action: ChangeAction::Fetched,
         object: id,
         fields: vec![],
         message: fields::text(object, "/status/artifact/revision").to_owned(),
-        evidence: Evidence::Status,
+        evidence: ChangeSource::Status,
     });
 }
 
@@ -321,11 +321,11 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
                     at,
                     by: "helm-controller".to_owned(),
                     author: Some(Author::Flux),
-                    action: Action::Released,
+                    action: ChangeAction::Released,
                     object: id.clone(),
                     fields: vec![],
                     message,
-                    evidence: Evidence::Status,
+                    evidence: ChangeSource::Status,
                 };
                 of_status.insert(key.clone(), row);
             }
@@ -348,11 +348,11 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
             at,
             by: manager.to_owned(),
             author: (!manager.is_empty()).then(|| Author::of(manager)),
-            action: Action::Released,
+            action: ChangeAction::Released,
             object: owner.cloned().unwrap_or_else(|| ObjectId::of(stored)),
             fields: vec![],
             message: format!("{}/{} v{version}{chart}: {status}", key.0, key.1),
-            evidence: Evidence::HelmStorage,
+            evidence: ChangeSource::HelmStorage,
         });
     }
     rows.extend(of_status.into_values());
@@ -360,17 +360,17 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
 }
 
 /// Reasons of events about a change that is recorded nowhere else, or about a failed attempt.
-const TOLD_BY_EVENTS: [(&str, Action); 10] = [
-    ("NewArtifact", Action::Fetched),
-    ("InstallFailed", Action::Reported),
-    ("UpgradeFailed", Action::Reported),
-    ("RollbackFailed", Action::Reported),
-    ("TestFailed", Action::Reported),
-    ("UninstallFailed", Action::Reported),
-    ("UninstallSucceeded", Action::Deleted),
-    ("DriftDetected", Action::Reported),
-    ("DriftCorrected", Action::Changed),
-    ("RolledBack", Action::Changed),
+const TOLD_BY_EVENTS: [(&str, ChangeAction); 10] = [
+    ("NewArtifact", ChangeAction::Fetched),
+    ("InstallFailed", ChangeAction::Reported),
+    ("UpgradeFailed", ChangeAction::Reported),
+    ("RollbackFailed", ChangeAction::Reported),
+    ("TestFailed", ChangeAction::Reported),
+    ("UninstallFailed", ChangeAction::Reported),
+    ("UninstallSucceeded", ChangeAction::Deleted),
+    ("DriftDetected", ChangeAction::Reported),
+    ("DriftCorrected", ChangeAction::Changed),
+    ("RolledBack", ChangeAction::Changed),
 ];
 
 /// Returns the changes in an event of a Flux object: applied or pruned objects, or a change of the object itself.
@@ -378,7 +378,7 @@ fn told(event: &Value) -> Vec<ChangeRow> {
     let row = events::EventRow::of(event);
     let is_flux = kinds::of(&row.object.group, &row.object.kind).is_some();
     let Some(at) = row.last_seen.filter(|_| is_flux) else { return vec![] };
-    let change = |action: Action, object: ObjectId, message: String| ChangeRow {
+    let change = |action: ChangeAction, object: ObjectId, message: String| ChangeRow {
         at,
         by: row.source.clone(),
         author: Some(Author::of(&row.source)),
@@ -386,21 +386,21 @@ fn told(event: &Value) -> Vec<ChangeRow> {
         object,
         fields: vec![],
         message,
-        evidence: Evidence::Event,
+        evidence: ChangeSource::Event,
     };
     if let Some(applied) = change_set(&row.message) {
         let by = format!("through {}", row.object);
         return applied.into_iter().map(|(action, object)| change(action, object, by.clone())).collect();
     }
     let action = TOLD_BY_EVENTS.iter().find(|(reason, _)| *reason == row.reason).map(|(_, action)| *action);
-    let action = action.or_else(|| row.message.contains("pushed commit").then_some(Action::Changed));
+    let action = action.or_else(|| row.message.contains("pushed commit").then_some(ChangeAction::Changed));
     let first_line = row.message.lines().next().unwrap_or_default().to_owned();
     action.map(|action| change(action, row.object.clone(), first_line)).into_iter().collect()
 }
 
 /// Parses the lines about applied objects as Flux's controllers write them: `Deployment/apps/web configured`
 /// (<https://fluxcd.io/flux/components/kustomize/kustomizations/#events>); `None` for any other text.
-fn change_set(message: &str) -> Option<Vec<(Action, ObjectId)>> {
+fn change_set(message: &str) -> Option<Vec<(ChangeAction, ObjectId)>> {
     let mut changes = vec![];
     for line in message.lines().filter(|line| !line.trim().is_empty()) {
         let (subject, word) = line.trim().split_once(' ')?;
@@ -411,9 +411,9 @@ fn change_set(message: &str) -> Option<Vec<(Action, ObjectId)>> {
             _ => return None,
         };
         let action = match word {
-            "created" => Action::Created,
-            "configured" => Action::Changed,
-            "deleted" => Action::Deleted,
+            "created" => ChangeAction::Created,
+            "configured" => ChangeAction::Changed,
+            "deleted" => ChangeAction::Deleted,
             "unchanged" | "skipped" | "unknown" => continue,
             _ => return None,
         };

@@ -42,21 +42,21 @@ impl ValueSource {
 
 /// The result of looking up a source.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum SourceLookup {
     Missing,
     Object(Value),
     /// The source exists without its values, as in a dump; its known keys.
     Keys(Vec<String>),
 }
 
-impl Found {
+impl SourceLookup {
     /// Looks up a ConfigMap or Secret in a dump, where `bundle` keeps keys without values, and Secrets have no values
     /// at all.
-    pub fn in_dump(object: &Value) -> Found {
+    pub fn in_dump(object: &Value) -> SourceLookup {
         match object.get("masked").and_then(Value::as_object) {
-            Some(masked) => Found::Keys(masked.keys().cloned().collect()),
-            None if fields::kind(object) == "Secret" => Found::Keys(vec![]),
-            None => Found::Object(object.clone()),
+            Some(masked) => SourceLookup::Keys(masked.keys().cloned().collect()),
+            None if fields::kind(object) == "Secret" => SourceLookup::Keys(vec![]),
+            None => SourceLookup::Object(object.clone()),
         }
     }
 }
@@ -75,7 +75,7 @@ pub enum DebugError {
 /// A value with its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Origin {
+pub struct ValueOrigin {
     /// `image.tag`, or the name of a variable.
     pub path: String,
     /// `spec`, or the ConfigMap or Secret.
@@ -87,7 +87,7 @@ pub struct Origin {
 #[serde(rename_all = "camelCase")]
 pub struct Resolved {
     pub values: Value,
-    pub origins: Vec<Origin>,
+    pub origins: Vec<ValueOrigin>,
     /// Sources whose values are unknown, because a dump contains none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
@@ -137,17 +137,17 @@ fn texts(object: &Value) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// A required source is missing, or is not a YAML map.
-pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
+pub fn values(release: &Value, found: &[(ValueSource, SourceLookup)], reveals: bool) -> Result<Resolved, DebugError> {
     let mut merged = Value::Object(Map::new());
     let mut origins = BTreeMap::new();
     let mut unknown = vec![];
     for (source, object) in found {
         let key = source.key.clone().unwrap_or_default();
         let text = match object {
-            Found::Missing if source.is_optional => continue,
-            Found::Missing => return Err(DebugError::Missing(format!("{}/{}", source.kind, source.name))),
-            Found::Object(object) => texts(object).remove(&key).map(Some),
-            Found::Keys(keys) => (keys.is_empty() || keys.contains(&key)).then_some(None),
+            SourceLookup::Missing if source.is_optional => continue,
+            SourceLookup::Missing => return Err(DebugError::Missing(format!("{}/{}", source.kind, source.name))),
+            SourceLookup::Object(object) => texts(object).remove(&key).map(Some),
+            SourceLookup::Keys(keys) => (keys.is_empty() || keys.contains(&key)).then_some(None),
         };
         let mut value = match (text, &source.target_path) {
             (None, _) if source.is_optional => continue,
@@ -170,7 +170,7 @@ pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) ->
         note(own, "", "spec.values", &mut origins);
         merge(&mut merged, own.clone());
     }
-    let origins = origins.into_iter().map(|(path, from)| Origin { path, from }).collect();
+    let origins = origins.into_iter().map(|(path, from)| ValueOrigin { path, from }).collect();
     Ok(Resolved { values: merged, origins, unknown })
 }
 
@@ -178,23 +178,27 @@ pub fn values(release: &Value, found: &[(ValueSource, Found)], reveals: bool) ->
 ///
 /// # Errors
 /// A required source is missing.
-pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals: bool) -> Result<Resolved, DebugError> {
+pub fn variables(
+    kustomization: &Value,
+    found: &[(ValueSource, SourceLookup)],
+    reveals: bool,
+) -> Result<Resolved, DebugError> {
     let mut variables: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut unknown = vec![];
     for (source, object) in found {
         let texts: Vec<(String, String)> = match object {
-            Found::Missing if source.is_optional => continue,
-            Found::Missing => return Err(DebugError::Missing(source.origin())),
-            Found::Object(object) => {
+            SourceLookup::Missing if source.is_optional => continue,
+            SourceLookup::Missing => return Err(DebugError::Missing(source.origin())),
+            SourceLookup::Object(object) => {
                 let is_hidden = source.kind == "Secret" && !reveals;
                 // Flux removes a line break at the end of a value.
                 let shown =
                     |text: String| if is_hidden { MASK.to_owned() } else { text.trim_end_matches('\n').to_owned() };
                 texts(object).into_iter().map(|(key, text)| (key, shown(text))).collect()
             }
-            Found::Keys(keys) => keys.iter().map(|key| (key.clone(), MASK.to_owned())).collect(),
+            SourceLookup::Keys(keys) => keys.iter().map(|key| (key.clone(), MASK.to_owned())).collect(),
         };
-        if matches!(object, Found::Keys(keys) if keys.is_empty()) {
+        if matches!(object, SourceLookup::Keys(keys) if keys.is_empty()) {
             unknown.push(source.origin());
         }
         variables.extend(texts.into_iter().map(|(key, text)| (key, (text, source.origin()))));
@@ -204,7 +208,8 @@ pub fn variables(kustomization: &Value, found: &[(ValueSource, Found)], reveals:
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         variables.insert(key.clone(), (text, "spec.postBuild.substitute".to_owned()));
     }
-    let origins = variables.iter().map(|(path, (_, from))| Origin { path: path.clone(), from: from.clone() }).collect();
+    let origins =
+        variables.iter().map(|(path, (_, from))| ValueOrigin { path: path.clone(), from: from.clone() }).collect();
     let values = variables.into_iter().map(|(key, (text, _))| (key, Value::String(text))).collect();
     Ok(Resolved { values: Value::Object(values), origins, unknown })
 }
@@ -332,7 +337,8 @@ mod tests {
     fn resolved(reveals: bool) -> Resolved {
         let sources = sources_of_values(&release());
         let config = config("values.yaml", "replicas: 1\ndb: {host: a, port: 5432}\nlist: [1]\n");
-        let objects = [Found::Object(config), Found::Object(secret("pass", "hunter2\n")), Found::Missing];
+        let objects =
+            [SourceLookup::Object(config), SourceLookup::Object(secret("pass", "hunter2\n")), SourceLookup::Missing];
         let found: Vec<_> = sources.into_iter().zip(objects).collect();
         values(&release(), &found, reveals).unwrap()
     }
@@ -354,17 +360,17 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_no_map_is_an_error_that_names_it() {
-        let one = |object: Found| {
+        let one = |object: SourceLookup| {
             let source = sources_of_values(&release()).remove(0);
             values(&release(), &[(source, object)], false).map_err(|e| e.to_string())
         };
-        assert_eq!(one(Found::Missing), Err("ConfigMap/c does not exist".into()));
+        assert_eq!(one(SourceLookup::Missing), Err("ConfigMap/c does not exist".into()));
         assert_eq!(
-            one(Found::Object(config("other", "x"))),
+            one(SourceLookup::Object(config("other", "x"))),
             Err("ConfigMap/c key values.yaml does not exist in it".into())
         );
-        assert!(one(Found::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("not a YAML map")));
-        assert!(one(Found::Object(config("values.yaml", ""))).is_ok(), "an empty text has no values");
+        assert!(one(SourceLookup::Object(config("values.yaml", "- a"))).is_err_and(|e| e.contains("not a YAML map")));
+        assert!(one(SourceLookup::Object(config("values.yaml", ""))).is_ok(), "an empty text has no values");
     }
 
     #[test]
@@ -373,11 +379,11 @@ mod tests {
             "substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
         let found: Vec<_> = sources_of_variables(&ks)
             .into_iter()
-            .zip([config("env", "dev"), secret("token", "abc\n")].map(Found::Object))
+            .zip([config("env", "dev"), secret("token", "abc\n")].map(SourceLookup::Object))
             .collect();
         let told = variables(&ks, &found, false).unwrap();
         assert_eq!(told.values, json!({"env": "prod", "token": MASK}));
-        assert_eq!(told.origins[0], Origin { path: "env".into(), from: "spec.postBuild.substitute".into() });
+        assert_eq!(told.origins[0], ValueOrigin { path: "env".into(), from: "spec.postBuild.substitute".into() });
         assert_eq!(variables(&ks, &found, true).unwrap().values["token"], "abc");
     }
 
@@ -386,16 +392,16 @@ mod tests {
         let keys = |key: &str| json!({"kind": "ConfigMap", "masked": {key: {"bytes": 3}}});
         let found = [keys("values.yaml"), json!({"kind": "Secret"}), json!({"kind": "Secret"})];
         let found: Vec<_> =
-            sources_of_values(&release()).into_iter().zip(found.map(|object| Found::in_dump(&object))).collect();
+            sources_of_values(&release()).into_iter().zip(found.map(|object| SourceLookup::in_dump(&object))).collect();
         let told = values(&release(), &found, true).unwrap();
         assert_eq!(told.values, json!({"replicas": 2, "db": {"host": "own", "auth": [null, {"pass": MASK}]}}));
         assert_eq!(told.unknown, ["ConfigMap/c key values.yaml", "Secret/gone key values.yaml"]);
-        let absent = [(found[0].0.clone(), Found::in_dump(&keys("other")))];
+        let absent = [(found[0].0.clone(), SourceLookup::in_dump(&keys("other")))];
         assert!(values(&release(), &absent, true).is_err_and(|e| e.to_string().contains("does not exist in it")));
         let ks = json!({"spec": {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
         let found: Vec<_> = sources_of_variables(&ks)
             .into_iter()
-            .zip([keys("region"), json!({"kind": "Secret"})].map(|object| Found::in_dump(&object)))
+            .zip([keys("region"), json!({"kind": "Secret"})].map(|object| SourceLookup::in_dump(&object)))
             .collect();
         let told = variables(&ks, &found, true).unwrap();
         assert_eq!((told.values, told.unknown), (json!({"region": MASK}), vec!["Secret/s".to_owned()]));

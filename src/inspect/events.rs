@@ -62,7 +62,7 @@ impl EventRow {
 
 /// Selects events.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct EventFilter {
     /// Only events about these objects; empty means every object of a Flux kind.
     pub objects: Vec<ObjectId>,
     /// Also events about every object of these kinds, by the kind's name.
@@ -74,7 +74,7 @@ pub struct Filter {
 }
 
 /// Returns the selected events of one namespace (or all), oldest first, with the stored event.
-pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter) -> Vec<(EventRow, &'a Value)> {
+pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &EventFilter) -> Vec<(EventRow, &'a Value)> {
     let mut rows: Vec<_> = snapshot
         .list(&EVENT, namespace)
         .into_iter()
@@ -95,7 +95,7 @@ pub fn rows<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, filter: &Filter
     rows
 }
 
-fn wanted(row: &EventRow, filter: &Filter) -> bool {
+fn wanted(row: &EventRow, filter: &EventFilter) -> bool {
     let type_fits = filter.types.is_empty() || filter.types.iter().any(|t| t.eq_ignore_ascii_case(&row.kind));
     let object_fits = if filter.objects.is_empty() && filter.kinds.is_empty() {
         kinds::of(&row.object.group, &row.object.kind).is_some()
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn events_of_flux_objects_come_oldest_first() {
         let snapshot = dump();
-        let rows = rows(&snapshot, Some("apps"), &Filter::default());
+        let rows = rows(&snapshot, Some("apps"), &EventFilter::default());
         assert_eq!(rows.iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e1", "e2"]);
         assert_eq!(rows[0].0.message, "m");
     }
@@ -168,11 +168,11 @@ mod tests {
     #[test]
     fn events_are_picked_by_object_and_type() {
         let object = ObjectId::new("", "Pod", Some("apps"), "p");
-        let pod = Filter { objects: vec![object.clone()], ..Filter::default() };
+        let pod = EventFilter { objects: vec![object.clone()], ..EventFilter::default() };
         assert_eq!(rows(&dump(), Some("apps"), &pod).len(), 1);
-        let warnings = Filter { types: vec!["warning".into()], ..Filter::default() };
+        let warnings = EventFilter { types: vec!["warning".into()], ..EventFilter::default() };
         assert_eq!(rows(&dump(), None, &warnings).len(), 1);
-        let since = Filter { since: "2026-01-02T00:00:00Z".parse().ok(), ..Filter::default() };
+        let since = EventFilter { since: "2026-01-02T00:00:00Z".parse().ok(), ..EventFilter::default() };
         assert_eq!(rows(&dump(), None, &since).iter().map(|(r, _)| r.name.as_str()).collect::<Vec<_>>(), ["e2"]);
         let snapshot = dump();
         assert!(newest_warning(&snapshot.list(&EVENT, None), &object, &["R"]).is_some());

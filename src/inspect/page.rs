@@ -180,7 +180,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     snapshot.want_managers();
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
-    let filter = events::Filter::default();
+    let filter = events::EventFilter::default();
     let mut told: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
     let causes = overview(snapshot, None, now);
     let failing_since = failing_since(snapshot, &causes);

@@ -34,7 +34,7 @@ use places::{
     is_inventory_entry, is_masked_entry, is_object_name_or_image, is_reference_field, is_secret_entry, mask_fields,
     mask_scalars, mask_text,
 };
-use text::Extent;
+use text::MaskExtent;
 
 /// Replaces removed text.
 pub const MASK: &str = "[masked]";
@@ -58,12 +58,12 @@ pub struct Masked {
 
 /// Prepares a foreign text for a page that is sent to others: without credentials and queries of addresses.
 pub fn shareable_text(text: &str) -> String {
-    text::mask(text, Extent::CredentialsAndQueries, &BTreeSet::new()).0
+    text::mask(text, MaskExtent::CredentialsAndQueries, &BTreeSet::new()).0
 }
 
 /// Removes tokens from a line of a log, and users, passwords and queries from its addresses.
 pub fn shareable_line(line: &str) -> String {
-    text::mask(line, Extent::WordsAndQueries, &BTreeSet::new()).0
+    text::mask(line, MaskExtent::WordsAndQueries, &BTreeSet::new()).0
 }
 
 /// Removes user, password, query and fragment from an address.
@@ -274,7 +274,7 @@ impl Redactor {
     /// Values of labels are names by which objects are found, so only tokens are masked.
     fn label(&mut self, label: &mut Value) -> usize {
         let Value::String(text) = label else { return 0 };
-        let (cleaned, count) = text::mask(text, Extent::WordsAndQueries, &self.secrets);
+        let (cleaned, count) = text::mask(text, MaskExtent::WordsAndQueries, &self.secrets);
         *text = cleaned;
         count
     }
@@ -372,7 +372,7 @@ impl Redactor {
         match value {
             Value::String(text) => {
                 if IDENTITY.contains(&key) && is_object_name_or_image(text) {
-                    let (cleaned, count) = text::mask(text, Extent::WordsAndQueries, &self.secrets);
+                    let (cleaned, count) = text::mask(text, MaskExtent::WordsAndQueries, &self.secrets);
                     *text = cleaned;
                     return count;
                 }
@@ -572,7 +572,7 @@ impl Redactor {
         }
         let (text, known) = self.without_known_values(text);
         let (text, templated) = without_data_of_templates(&text);
-        let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
+        let (text, found) = text::mask(&text, MaskExtent::Credentials, &self.secrets);
         let (text, encoded) = self.without_encoded_texts(text, depth);
         (text, known + templated + found + encoded)
     }
@@ -652,7 +652,7 @@ impl Redactor {
         if count == 0 {
             // Comments are not part of any document.
             let (text, known) = self.without_known_values(text);
-            let (text, found) = text::mask(&text, Extent::Credentials, &self.secrets);
+            let (text, found) = text::mask(&text, MaskExtent::Credentials, &self.secrets);
             let has_comments = !is_json && (known + found) > 0 && text.contains('#');
             return Some(if has_comments || known > 0 { (text, known + found) } else { (text, 0) });
         }

@@ -62,9 +62,9 @@ pub struct Spec {
     #[serde(deserialize_with = "lenient")]
     pub image: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub source_ref: Option<Reference>,
+    pub source_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
-    pub chart_ref: Option<Reference>,
+    pub chart_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
     pub chart: Option<Chart>,
     #[serde(deserialize_with = "lenient")]
@@ -80,22 +80,22 @@ pub struct Spec {
     #[serde(deserialize_with = "lenient")]
     pub channel: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub provider_ref: Option<Reference>,
+    pub provider_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
     pub event_severity: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub image_repository_ref: Option<Reference>,
+    pub image_repository_ref: Option<SourceReference>,
     #[serde(deserialize_with = "lenient")]
-    pub sources: Option<Vec<Reference>>,
+    pub sources: Option<Vec<SourceReference>>,
     #[serde(deserialize_with = "lenient")]
     pub inputs: Option<Vec<IgnoredAny>>,
     #[serde(deserialize_with = "lenient")]
-    pub inputs_from: Option<Vec<Reference>>,
+    pub inputs_from: Option<Vec<SourceReference>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Reference {
+pub struct SourceReference {
     pub kind: String,
     pub name: String,
     pub namespace: Option<String>,
@@ -115,7 +115,7 @@ pub struct ChartTemplate {
     #[serde(deserialize_with = "lenient")]
     pub chart: String,
     #[serde(deserialize_with = "lenient")]
-    pub source_ref: Option<Reference>,
+    pub source_ref: Option<SourceReference>,
 }
 
 /// `spec.ref` of a source. The first field that is set counts: digest, commit, name, semver, tag, branch.
@@ -153,7 +153,7 @@ pub struct Status {
     #[serde(deserialize_with = "lenient")]
     pub artifact: Option<Artifact>,
     #[serde(deserialize_with = "lenient")]
-    pub inventory: Option<Inventory>,
+    pub inventory: Option<InventorySize>,
     #[serde(deserialize_with = "lenient")]
     pub last_applied_revision: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -224,7 +224,7 @@ pub struct Artifact {
 /// Only the number of entries matters here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Inventory {
+pub struct InventorySize {
     pub entries: Vec<IgnoredAny>,
 }
 
@@ -348,7 +348,7 @@ impl FluxObject {
         spec.url.clone().or_else(bucket).or_else(|| spec.image.clone()).or_else(|| self.source_object())
     }
 
-    fn source_reference(&self) -> Option<&Reference> {
+    fn source_reference(&self) -> Option<&SourceReference> {
         let spec = &self.spec;
         let template = || match spec.chart.as_ref()? {
             Chart::Template { spec } => spec.source_ref.as_ref(),

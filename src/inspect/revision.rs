@@ -21,11 +21,11 @@ const SHORTEST_COMMIT: usize = 7;
 
 /// A revision as the user writes it: a commit or its beginning, a tag, a digest, or the text of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Revision(String);
+pub struct RevisionQuery(String);
 
-impl Revision {
+impl RevisionQuery {
     pub fn new(text: &str) -> Self {
-        Revision(text.trim().to_owned())
+        RevisionQuery(text.trim().to_owned())
     }
 
     pub fn as_str(&self) -> &str {
@@ -69,7 +69,7 @@ pub struct RevisionScope {
 /// The state of an object with respect to a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Progress {
+pub enum RevisionProgress {
     Waiting,
     Done,
     /// It failed with this revision, or no controller reconciles it.
@@ -79,7 +79,7 @@ pub enum Progress {
 /// The stage of an object in a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum RevisionStage {
     Fetched,
     Applied,
 }
@@ -88,9 +88,9 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
-    pub stage: Stage,
+    pub stage: RevisionStage,
     pub object: ObjectId,
-    pub progress: Progress,
+    pub progress: RevisionProgress,
     /// Why it is not done, or else its revision.
     pub says: String,
 }
@@ -106,19 +106,19 @@ pub struct RevisionRollout {
 impl RevisionRollout {
     /// Whether every object has the revision and is healthy.
     pub fn is_done(&self) -> bool {
-        !self.members.is_empty() && self.members.iter().all(|member| member.progress == Progress::Done)
+        !self.members.is_empty() && self.members.iter().all(|member| member.progress == RevisionProgress::Done)
     }
 
     /// Whether nothing will change by itself, because every object has the revision or failed.
     pub fn is_over(&self) -> bool {
-        !self.members.is_empty() && self.members.iter().all(|member| member.progress != Progress::Waiting)
+        !self.members.is_empty() && self.members.iter().all(|member| member.progress != RevisionProgress::Waiting)
     }
 }
 
 /// Determines the progress of a revision; `fetched` are sources that had it before.
 pub fn rollout(
     objects: &BTreeMap<ObjectId, Value>,
-    revision: &Revision,
+    revision: &RevisionQuery,
     scope: &RevisionScope,
     fetched: &BTreeSet<ObjectId>,
 ) -> RevisionRollout {
@@ -173,11 +173,14 @@ pub fn rollout(
     };
 
     let fetching = |id: &ObjectId| match objects.get(id) {
-        Some(source) if has_it(id, source) => {
-            member(Stage::Fetched, id, Progress::Done, fields::text(source, "/status/artifact/revision"))
-        }
-        Some(source) => behind(Stage::Fetched, id, source, "/status/artifact/revision"),
-        None => member(Stage::Fetched, id, Progress::Failed, "does not exist"),
+        Some(source) if has_it(id, source) => member(
+            RevisionStage::Fetched,
+            id,
+            RevisionProgress::Done,
+            fields::text(source, "/status/artifact/revision"),
+        ),
+        Some(source) => behind(RevisionStage::Fetched, id, source, "/status/artifact/revision"),
+        None => member(RevisionStage::Fetched, id, RevisionProgress::Failed, "does not exist"),
     };
     let mut members: Vec<Member> = sources.iter().map(fetching).collect();
     members.extend(applying.iter().filter_map(|id| {
@@ -186,7 +189,7 @@ pub fn rollout(
         Some(applied(objects, revision, id, applier, source))
     }));
     for missing in scope.objects.iter().filter(|id| !objects.contains_key(id)) {
-        members.push(member(Stage::Applied, missing, Progress::Failed, "does not exist"));
+        members.push(member(RevisionStage::Applied, missing, RevisionProgress::Failed, "does not exist"));
     }
     let candidates = match members.is_empty() {
         true => all_sources().filter(|(id, _)| is_in_scope(id)).map(|(id, _)| fetching(id)).collect(),
@@ -195,36 +198,36 @@ pub fn rollout(
     RevisionRollout { members, candidates }
 }
 
-fn member(stage: Stage, id: &ObjectId, progress: Progress, says: &str) -> Member {
+fn member(stage: RevisionStage, id: &ObjectId, progress: RevisionProgress, says: &str) -> Member {
     Member { stage, object: id.clone(), progress, says: says.trim().to_owned() }
 }
 
 /// An object with another revision.
-fn behind(stage: Stage, id: &ObjectId, object: &Value, revision: &str) -> Member {
+fn behind(stage: RevisionStage, id: &ObjectId, object: &Value, revision: &str) -> Member {
     if kinds::is_suspended(object) {
-        return member(stage, id, Progress::Failed, "is suspended");
+        return member(stage, id, RevisionProgress::Failed, "is suspended");
     }
     if let Some(stalled) = fields::condition(object, STALLED).filter(|c| c.is_true()) {
-        return member(stage, id, Progress::Failed, stalled.message());
+        return member(stage, id, RevisionProgress::Failed, stalled.message());
     }
     if let Some(failed) = fields::condition(object, READY).filter(|c| c.is_false()) {
-        return member(stage, id, Progress::Waiting, failed.message());
+        return member(stage, id, RevisionProgress::Waiting, failed.message());
     }
     match fields::some_text(object, revision) {
-        Some(revision) => member(stage, id, Progress::Waiting, &format!("is at {revision}")),
-        None => member(stage, id, Progress::Waiting, "has no revision yet"),
+        Some(revision) => member(stage, id, RevisionProgress::Waiting, &format!("is at {revision}")),
+        None => member(stage, id, RevisionProgress::Waiting, "has no revision yet"),
     }
 }
 
 /// Determines the state of a Kustomization or HelmRelease.
 fn applied(
     objects: &BTreeMap<ObjectId, Value>,
-    revision: &Revision,
+    revision: &RevisionQuery,
     id: &ObjectId,
     applier: &Value,
     source: Option<&Value>,
 ) -> Member {
-    let stage = Stage::Applied;
+    let stage = RevisionStage::Applied;
     // Use the source's name for the revision if the user gave the commit from which an OCI artifact was built.
     let artifact = source.filter(|source| revision.is_of(source));
     let artifact = artifact.map(|source| fields::text(source, "/status/artifact/revision")).unwrap_or_default();
@@ -244,12 +247,14 @@ fn applied(
     if is_applied && is_observed && ready.is_some_and(|c| c.is_true()) {
         let at = fields::some_text(applier, "/status/lastAppliedRevision")
             .or_else(|| fields::some_text(applier, "/status/lastAttemptedRevision"));
-        return member(stage, id, Progress::Done, at.unwrap_or_default());
+        return member(stage, id, RevisionProgress::Done, at.unwrap_or_default());
     }
     let failed = ready.filter(|c| is_tried && is_observed && c.is_false() && c.reason() != "DependencyNotReady");
     match failed {
-        Some(failed) => member(stage, id, Progress::Failed, failed.message()),
-        None if is_tried => member(stage, id, Progress::Waiting, ready.map_or("has not reported yet", |c| c.message())),
+        Some(failed) => member(stage, id, RevisionProgress::Failed, failed.message()),
+        None if is_tried => {
+            member(stage, id, RevisionProgress::Waiting, ready.map_or("has not reported yet", |c| c.message()))
+        }
         None => behind(stage, id, applier, "/status/lastAppliedRevision"),
     }
 }
@@ -305,7 +310,7 @@ mod tests {
     fn look(objects: &[Value], revision: &str, named: &[ObjectId]) -> RevisionRollout {
         let objects = objects.iter().map(|object| (ObjectId::of(object), object.clone())).collect();
         let scope = RevisionScope { namespace: None, objects: named.to_vec() };
-        rollout(&objects, &Revision::new(revision), &scope, &BTreeSet::new())
+        rollout(&objects, &RevisionQuery::new(revision), &scope, &BTreeSet::new())
     }
 
     fn told(found: &RevisionRollout) -> Vec<String> {
@@ -314,7 +319,7 @@ mod tests {
 
     #[test]
     fn commits_tags_and_digests_are_recognised_in_what_a_status_shows() {
-        let is = |wanted: &str, shown: &str| Revision::new(wanted).is(shown);
+        let is = |wanted: &str, shown: &str| RevisionQuery::new(wanted).is(shown);
         assert!(
             is("2222222", NEW)
                 && is(NEW, NEW)

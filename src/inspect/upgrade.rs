@@ -27,7 +27,7 @@ mod substitution;
 /// Something that the newer version rejects or treats differently.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct UpgradeFinding {
     /// The file; empty for a cluster.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -206,13 +206,13 @@ pub fn substitutes(kustomization: &Value) -> bool {
 }
 
 /// Returns the effects of a version on manifests, by file and line.
-pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<Finding> {
+pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<UpgradeFinding> {
     let mut found = vec![];
     for file in index.files.values() {
         for document in &file.documents {
             let object = ObjectId::of(&document.object).to_string();
             let mut add = |line: Option<u64>, breaks: bool, message: String| {
-                found.push(Finding { path: file.shown.clone(), line, object: object.clone(), breaks, message });
+                found.push(UpgradeFinding { path: file.shown.clone(), line, object: object.clone(), breaks, message });
             };
             for (breaks, message) in target.object_changes(&document.object) {
                 add(Some(document.line), breaks, message);
@@ -252,7 +252,7 @@ mod tests {
     fn told(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
         let mut index = ManifestIndex::default();
         files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
-        let line = |one: &Finding| {
+        let line = |one: &UpgradeFinding| {
             let mark = if one.breaks { "!" } else { "" };
             format!("{mark}{}:{}: {}: {}", one.path, one.line.unwrap_or(0), one.object, one.message)
         };

@@ -17,7 +17,7 @@ use super::ownership;
 use super::plan::{self, Comparison, Plan, PlannedInstance, Recreation};
 use super::progress::{Progress, Stage, Update};
 use super::status::instance_id;
-use crate::api::manifest::Manifest;
+use crate::api::manifest::InstanceManifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
 use crate::api::{CheckedInstance, FluxInstance, FluxInstanceSpec, InventoryEntry, InventoryOwner, OwnerKind};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
@@ -87,7 +87,7 @@ pub async fn plan_with_spec(
 /// As [`plan()`]; a missing instance is not an error.
 pub async fn plan_for(
     cluster: &Cluster,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     distributions: &dyn Distributions,
     options: &PlanOptions,
     progress: &dyn Progress,
@@ -154,7 +154,7 @@ pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileErr
 /// before it.
 pub(super) async fn as_it_would_be_stored(
     cluster: &Cluster,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     force_conflicts: bool,
 ) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
     let id = instance_id(&manifest.instance);

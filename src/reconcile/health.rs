@@ -14,7 +14,7 @@ use super::messages::Unhealthy;
 use super::progress::{Progress, Update};
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::kstatus;
 use crate::k8s::kstatus::{Health, Status};
@@ -47,7 +47,7 @@ pub enum Goal {
     Gone,
 }
 
-type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<Change, ClusterError>)>>;
+type Changes = SelectAll<BoxStream<'static, (ObjectId, Result<FollowedChange, ClusterError>)>>;
 
 /// Waits until all objects are healthy, or all are deleted. Objects that have reached the goal are not watched;
 /// `live_objects` is kept up to date.
@@ -63,10 +63,10 @@ pub async fn wait(
     hear: Hear,
 ) -> Result<Waited, ClusterError> {
     let RunContext { cluster, interrupts, progress, .. } = context;
-    let mut wait = Wait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
+    let mut wait = HealthWait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
         let key = id.clone();
-        let state = State { id: id.clone(), health: health(live_objects.get(&key)), reported: None };
+        let state = ObjectProgress { id: id.clone(), health: health(live_objects.get(&key)), reported: None };
         wait.states.insert(key, state);
     }
     if let Some(end) = wait.report_states(live_objects, progress) {
@@ -117,34 +117,35 @@ fn health(live: Option<&Value>) -> Health {
     }
 }
 
-struct State {
+struct ObjectProgress {
     id: ObjectId,
     health: Health,
     reported: Option<(Status, String)>,
 }
 
-struct Wait {
+struct HealthWait {
     goal: Goal,
-    states: BTreeMap<ObjectId, State>,
+    states: BTreeMap<ObjectId, ObjectProgress>,
     pods: BTreeMap<String, Value>,
 }
 
-impl Wait {
-    fn is_reached(&self, state: &State) -> bool {
+impl HealthWait {
+    fn is_reached(&self, state: &ObjectProgress) -> bool {
         match self.goal {
             Goal::Healthy | Goal::HealthyOrFailed => state.health.is_current(),
             Goal::Gone => state.health.status == Status::NotFound,
         }
     }
 
-    fn waited_for(&self) -> impl Iterator<Item = &State> {
+    fn waited_for(&self) -> impl Iterator<Item = &ObjectProgress> {
         self.states.values().filter(|state| !self.is_reached(state))
     }
 
     /// Returns the definitions whose objects the API server failed to delete. It retries by itself only after a minute,
     /// and gives up on kinds that it just began to serve ("storage is (re)initializing").
     fn given_up<'a>(&'a self, live_objects: &'a LiveObjects) -> impl Iterator<Item = &'a ObjectId> {
-        let gave_up = |state: &&State| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
+        let gave_up =
+            |state: &&ObjectProgress| live_objects.get(&state.id).is_some_and(|live| deletion_failure(live).is_some());
         let deleting = self.states.values().filter(|_| self.goal == Goal::Gone);
         deleting.filter(|state| !self.is_reached(state)).filter(gave_up).map(|state| &state.id)
     }
@@ -195,18 +196,18 @@ impl Wait {
     }
 
     /// Processes a change in the collection of `of`.
-    fn record_change(&mut self, live_objects: &mut LiveObjects, of: &ObjectId, change: Change) {
+    fn record_change(&mut self, live_objects: &mut LiveObjects, of: &ObjectId, change: FollowedChange) {
         if is_pods(of) {
             let name = |pod: &Value| fields::name(pod).to_owned();
             match change {
-                Change::All(pods) => self.pods = pods.into_iter().map(|pod| (name(&pod), pod)).collect(),
-                Change::Set(pod) => drop(self.pods.insert(name(&pod), pod)),
-                Change::Gone(pod) => drop(self.pods.remove(&name(&pod))),
+                FollowedChange::All(pods) => self.pods = pods.into_iter().map(|pod| (name(&pod), pod)).collect(),
+                FollowedChange::Set(pod) => drop(self.pods.insert(name(&pod), pod)),
+                FollowedChange::Gone(pod) => drop(self.pods.remove(&name(&pod))),
             }
             return;
         }
         let gone: Vec<ObjectId> = match change {
-            Change::All(items) => {
+            FollowedChange::All(items) => {
                 let there: BTreeMap<ObjectId, Value> =
                     items.into_iter().map(|item| (ObjectId::of(&item), item)).collect();
                 let ours = self.states.iter().filter(|(key, state)| {
@@ -219,11 +220,11 @@ impl Wait {
                 }
                 gone
             }
-            Change::Set(item) => {
+            FollowedChange::Set(item) => {
                 self.record_object(live_objects, item);
                 vec![]
             }
-            Change::Gone(item) => vec![ObjectId::of(&item)],
+            FollowedChange::Gone(item) => vec![ObjectId::of(&item)],
         };
         for key in gone {
             if let Some(state) = self.states.get_mut(&key) {
@@ -274,7 +275,7 @@ impl Wait {
         if left.peek().is_none() {
             return Some(Waited::Reached);
         }
-        let has_failed = |state: &State| state.health.status == Status::Failed;
+        let has_failed = |state: &ObjectProgress| state.health.status == Status::Failed;
         let hopeless = match goal {
             Goal::Healthy => left.all(has_failed),
             Goal::HealthyOrFailed => left.any(has_failed),
@@ -303,7 +304,7 @@ fn deletion_failure(live: &Value) -> Option<&str> {
 }
 
 /// Describes an object that has not reached the goal: the reason of its pods takes precedence over its own status.
-fn detail(state: &State, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
+fn detail(state: &ObjectProgress, live: Option<&Value>, pods: &BTreeMap<String, Value>) -> String {
     let from_pods =
         live.filter(|_| state.id.kind == "Deployment").and_then(|live| pod_trouble::trouble(live, pods.values()));
     match from_pods {
@@ -325,7 +326,7 @@ fn stream_or_poll(
     of: ObjectId,
     follower: Follower,
     ids: Vec<ObjectId>,
-) -> BoxStream<'static, (ObjectId, Result<Change, ClusterError>)> {
+) -> BoxStream<'static, (ObjectId, Result<FollowedChange, ClusterError>)> {
     let polled_of = of.clone();
     let polled = futures::stream::unfold((cluster, ids, false), |(cluster, ids, is_later)| async move {
         if is_later {
@@ -338,7 +339,7 @@ fn stream_or_poll(
                 Err(error) => return Some((Err(error), (cluster, ids, true))),
             }
         }
-        Some((Ok(Change::All(items)), (cluster, ids, true)))
+        Some((Ok(FollowedChange::All(items)), (cluster, ids, true)))
     });
     let polled = polled.map(move |change| (polled_of.clone(), change));
     let mut polled = Some(polled.boxed());
@@ -353,7 +354,7 @@ fn stream_or_poll(
 }
 
 /// The stream ends after a failure.
-fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<Change, ClusterError>)> {
+fn stream(of: ObjectId, follower: Follower) -> BoxStream<'static, (ObjectId, Result<FollowedChange, ClusterError>)> {
     futures::stream::unfold(Some((of, follower)), |state| async move {
         let (of, mut follower) = state?;
         let change = follower.next().await;

@@ -23,7 +23,7 @@ use super::plan::{self, Plan, fingerprint};
 use super::prepare::{make_definition, make_namespace};
 use super::progress::{Action, Change, Progress, Silent, Stage, Update};
 use super::status::{IN_PROGRESS, StatusWriter, instance_id};
-use crate::api::manifest::{self, Manifest, NamespaceChoice};
+use crate::api::manifest::{self, InstanceManifest, NamespaceChoice};
 use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATION, condition};
 use crate::api::{FluxInstance, InventoryEntry, Reconciled, conditions, crd};
 use crate::build::{Build, WarningReason};
@@ -120,7 +120,7 @@ pub async fn adopt<K: Reconciled>(cluster: &Cluster, object: &K) -> Result<(), R
 /// As [`run`], and when other field managers own fields of the manifest, unless `force_conflicts`.
 pub async fn apply_instance(
     cluster: &Cluster,
-    manifest: &Manifest,
+    manifest: &InstanceManifest,
     force_conflicts: bool,
     distributions: &dyn Distributions,
     options: &RunOptions,

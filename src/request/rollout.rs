@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::kinds;
 use crate::api::well_known::PART_OF_LABEL;
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::k8s::kstatus::Status;
 use crate::k8s::pod_trouble;
@@ -26,7 +26,7 @@ pub struct ComponentState {
 pub struct Rollout {
     deployments: Follower,
     pods: Follower,
-    known: Known,
+    known: ComponentStates,
 }
 
 impl Rollout {
@@ -38,7 +38,7 @@ impl Rollout {
             deployments: follow(kinds::DEPLOYMENT, part_of_flux),
             // Pods lack this label, so pods of other Deployments are ignored later.
             pods: follow(kinds::POD, ListOptions::default()),
-            known: Known::default(),
+            known: ComponentStates::default(),
         }
     }
 
@@ -63,13 +63,13 @@ impl Rollout {
 }
 
 #[derive(Default)]
-struct Known {
+struct ComponentStates {
     deployments: BTreeMap<String, Value>,
     pods: BTreeMap<String, Value>,
     told: BTreeMap<String, ComponentState>,
 }
 
-impl Known {
+impl ComponentStates {
     fn news(&mut self) -> Vec<ComponentState> {
         let mut news = vec![];
         for (name, deployment) in &self.deployments {
@@ -94,14 +94,14 @@ impl Known {
     }
 }
 
-fn apply(known: &mut BTreeMap<String, Value>, change: Change) {
+fn apply(known: &mut BTreeMap<String, Value>, change: FollowedChange) {
     let name = |object: &Value| fields::name(object).to_owned();
     match change {
-        Change::All(objects) => *known = objects.into_iter().map(|object| (name(&object), object)).collect(),
-        Change::Set(object) => {
+        FollowedChange::All(objects) => *known = objects.into_iter().map(|object| (name(&object), object)).collect(),
+        FollowedChange::Set(object) => {
             known.insert(name(&object), object);
         }
-        Change::Gone(object) => {
+        FollowedChange::Gone(object) => {
             known.remove(&name(&object));
         }
     }
@@ -132,18 +132,18 @@ mod tests {
 
     #[test]
     fn a_controller_is_told_from_its_first_trouble_to_its_recovery_and_once_per_change() {
-        let mut known = Known::default();
-        apply(&mut known.deployments, Change::All(vec![deployment(1)]));
+        let mut known = ComponentStates::default();
+        apply(&mut known.deployments, FollowedChange::All(vec![deployment(1)]));
         assert_eq!(known.news(), [], "an object that was ready from the start is not reported");
-        apply(&mut known.deployments, Change::Set(deployment(0)));
+        apply(&mut known.deployments, FollowedChange::Set(deployment(0)));
         assert_eq!(known.news().first().map(|s| s.status), Some(Status::InProgress));
         assert_eq!(known.news(), []);
-        apply(&mut known.pods, Change::Set(crashing_pod()));
+        apply(&mut known.pods, FollowedChange::Set(crashing_pod()));
         let news = known.news();
         assert!(news.first().is_some_and(|s| s.message.contains("ImagePullBackOff")), "{news:?}");
-        apply(&mut known.deployments, Change::Set(deployment(1)));
+        apply(&mut known.deployments, FollowedChange::Set(deployment(1)));
         assert_eq!(known.news().first().map(|s| s.status), Some(Status::Current));
-        apply(&mut known.deployments, Change::Gone(deployment(1)));
+        apply(&mut known.deployments, FollowedChange::Gone(deployment(1)));
         assert_eq!(known.news().first().map(|s| s.status), Some(Status::NotFound));
     }
 }

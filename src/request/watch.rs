@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::readiness::{ConditionView, Pending, Readiness, assess, telling_condition};
 use crate::api::kinds::{EVENT, ResourceType, Suspension};
-use crate::cluster::watch::{Change, Follower};
+use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::k8s::fields;
 
@@ -225,10 +225,13 @@ impl Wait {
         let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
         let objects = stream::unfold(objects, |mut objects| async move {
             let seen = objects.try_next().await;
-            Some((Seen::Object(Box::new(seen)), objects))
+            Some((ReportedState::Object(Box::new(seen)), objects))
         });
         let events =
-            stream::unfold(events, |mut events| async move { Some((Seen::Event(events.next().await), events)) });
+            stream::unfold(
+                events,
+                |mut events| async move { Some((ReportedState::Event(events.next().await), events)) },
+            );
         let both = stream::select(objects, events);
         pin_mut!(both);
         let mut last = LastSeen::default();
@@ -238,7 +241,7 @@ impl Wait {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
             match next {
-                Seen::Object(seen) => match *seen {
+                ReportedState::Object(seen) => match *seen {
                     Ok(change) => {
                         let object = object_of(change);
                         last.trouble = None;
@@ -273,7 +276,7 @@ impl Wait {
                         last.trouble = Some(text);
                     }
                 },
-                Seen::Event(RecordedEvent { view, new }) => {
+                ReportedState::Event(RecordedEvent { view, new }) => {
                     if new {
                         report(WaitEvent::Event(view.clone()));
                     }
@@ -285,11 +288,11 @@ impl Wait {
 }
 
 /// Returns the followed object from a change.
-fn object_of(change: Change) -> Option<Value> {
+fn object_of(change: FollowedChange) -> Option<Value> {
     match change {
-        Change::All(objects) => objects.into_iter().next(),
-        Change::Set(object) => Some(object),
-        Change::Gone(_) => None,
+        FollowedChange::All(objects) => objects.into_iter().next(),
+        FollowedChange::Set(object) => Some(object),
+        FollowedChange::Gone(_) => None,
     }
 }
 
@@ -313,14 +316,14 @@ impl Events {
     async fn next(&mut self) -> RecordedEvent {
         while let Some(follower) = &mut self.follower {
             match follower.try_next().await {
-                Ok(Change::All(events)) if !self.listed => {
+                Ok(FollowedChange::All(events)) if !self.listed => {
                     self.listed = true;
                     if let Some(newest) = events.iter().max_by_key(|event| fields::last_seen(event)) {
                         return RecordedEvent { view: view(newest), new: false };
                     }
                 }
-                Ok(Change::Set(event)) => return RecordedEvent { view: view(&event), new: true },
-                Ok(Change::All(_) | Change::Gone(_)) => {}
+                Ok(FollowedChange::Set(event)) => return RecordedEvent { view: view(&event), new: true },
+                Ok(FollowedChange::All(_) | FollowedChange::Gone(_)) => {}
                 Err(error) if is_refusal(&error) => self.follower = None,
                 Err(_) => {}
             }
@@ -329,8 +332,8 @@ impl Events {
     }
 }
 
-enum Seen {
-    Object(Box<Result<Change, ClusterError>>),
+enum ReportedState {
+    Object(Box<Result<FollowedChange, ClusterError>>),
     Event(RecordedEvent),
 }
 

@@ -12,7 +12,7 @@ use flux_operator::api::manifest::{self, NamespaceChoice};
 use flux_operator::distribution::check_notation;
 use flux_operator::fetch::Source;
 use flux_operator::format::go_duration;
-use flux_operator::format::tarball::{Limits, index_tar, read_tarball, write_tar, write_tarball};
+use flux_operator::format::tarball::{ArchiveLimits, index_tar, read_tarball, write_tar, write_tarball};
 use flux_operator::format::version_range::{VersionRange, parse_version_lenient};
 use flux_operator::format::yaml;
 use flux_operator::inspect::read::from_dump;
@@ -283,7 +283,7 @@ fn the_seeds_of_the_fuzzers_are_whole() {
     // As we write them: the archive within the other, where damage is not stopped by a checksum of the compression.
     let archives = seeds("archive");
     let [(_, plain), (_, packed)] = archives.as_slice() else { panic!("{} archives", archives.len()) };
-    let files = read_tarball(packed.as_slice(), &Limits::DISTRIBUTION).unwrap();
+    let files = read_tarball(packed.as_slice(), &ArchiveLimits::DISTRIBUTION).unwrap();
     assert!(files.len() > 1 && files.values().any(|file| file.is_executable));
     assert!(write_tarball(&files).unwrap() == *packed && write_tar(&files).unwrap() == *plain);
 }
@@ -294,13 +294,13 @@ fn every_hostile_archive_and_manifest_is_refused_with_a_reason() {
     let archives = files_in("fuzz/hostile/archive");
     for (name, bytes) in &archives {
         let refused = match name.ends_with(".tar.gz") {
-            true => quick(name, || read_tarball(bytes.as_slice(), &Limits::DISTRIBUTION)),
+            true => quick(name, || read_tarball(bytes.as_slice(), &ArchiveLimits::DISTRIBUTION)),
             false => {
                 // As an archive of an image layout, which is not compressed; contents are compared with their digest later.
                 let indexed = quick(name, || index_tar(Cursor::new(bytes), 100));
                 let lacks_content = ["cut-in-content", "size-beyond-the-end"].iter().any(|cut| name.contains(cut));
                 assert_eq!(indexed.is_ok(), lacks_content, "{name}");
-                quick(name, || read_tarball(gzip(bytes).as_slice(), &Limits::DISTRIBUTION))
+                quick(name, || read_tarball(gzip(bytes).as_slice(), &ArchiveLimits::DISTRIBUTION))
             }
         };
         let problem = refused.expect_err(name).to_string();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{ArtifactCache, FetchReason, Fetcher, Memory, Source};
 use flux_operator::format::ignore::IgnoreRules;
-use flux_operator::format::tarball::{Files, Limits, read_folder};
+use flux_operator::format::tarball::{ArchiveLimits, Files, read_folder};
 use flux_operator::oci::{
     self, Copier, Descriptor, ImageLocation, Layout, Manifest, MediaType, Platform, Reason, Reference, Registries,
     RegistryCredentials,
@@ -63,8 +63,8 @@ async fn an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types() {
 
     let place = place(&client, &registry.host(), "manifests");
     let manifest = oci::artifact_manifest(&place, "v1").await.unwrap();
-    assert_eq!(oci::artifact_files(&place, &manifest, &Limits::ARTIFACT).await.unwrap(), content);
-    let small = Limits { unpacked_bytes: 5, ..Limits::ARTIFACT };
+    assert_eq!(oci::artifact_files(&place, &manifest, &ArchiveLimits::ARTIFACT).await.unwrap(), content);
+    let small = ArchiveLimits { unpacked_bytes: 5, ..ArchiveLimits::ARTIFACT };
     let error = oci::artifact_files(&place, &manifest, &small).await.unwrap_err();
     assert!(error.reason.to_string().contains("unpacks to more than"), "{error:?}");
 }
@@ -386,7 +386,7 @@ async fn every_registry_is_written_to_and_read_from() {
         assert_eq!(seen.trim(), pushed.digest.to_string(), "{implementation:?}");
         let own = place(&client, &host, "flux/manifests");
         let manifest = oci::artifact_manifest(&own, "latest").await.unwrap();
-        let pulled = oci::artifact_files(&own, &manifest, &Limits::DISTRIBUTION).await.unwrap();
+        let pulled = oci::artifact_files(&own, &manifest, &ArchiveLimits::DISTRIBUTION).await.unwrap();
         assert!(!pulled.is_empty(), "{implementation:?}");
 
         let image = repository(&host, "fluxcd/app").with_tag("v1").unwrap();

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use flux_operator::api::crd;
-use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
 use flux_operator::k8s::{ObjectId, ResourceType};
 use flux_operator::reconcile::{self, progress::Silent};
@@ -178,9 +178,9 @@ impl Bench {
         let wait = async {
             loop {
                 let done = match following.next().await? {
-                    Change::All(all) => is_there(all.first()),
-                    Change::Set(object) => is_there(Some(&object)),
-                    Change::Gone(_) => is_there(None),
+                    FollowedChange::All(all) => is_there(all.first()),
+                    FollowedChange::Set(object) => is_there(Some(&object)),
+                    FollowedChange::Gone(_) => is_there(None),
                 };
                 if done {
                     return Fallible::Ok(begun.elapsed());

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use flux_operator::api::{CheckedInstance, FluxInstance};
 use flux_operator::build::{BuildOptions, build};
-use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{ListOptions, WriteOptions};
 use flux_operator::format::yaml;
 use flux_operator::reconcile::{self, progress::Silent};
@@ -253,9 +253,9 @@ async fn ready_latency(site: &Site, kubeconfig: &Path) -> Fallible<Duration> {
         let begun = Instant::now();
         loop {
             let objects = match follower.next().await? {
-                Change::All(objects) => objects,
-                Change::Set(object) => vec![object],
-                Change::Gone(_) => vec![],
+                FollowedChange::All(objects) => objects,
+                FollowedChange::Set(object) => vec![object],
+                FollowedChange::Gone(_) => vec![],
             };
             let ready = |object: &Value| {
                 object["status"]["conditions"]

@@ -15,7 +15,13 @@ const SEPARATORS: [char; 2] = ['\n', '\u{b}'];
 
 /// The supported shells.
 pub const fn shells() -> Shells<'static> {
-    Shells(&[&Answer(Bash), &Answer(Elvish), &Answer(Fish), &Answer(Powershell), &Answer(Zsh)])
+    Shells(&[
+        &CompletingShell(Bash),
+        &CompletingShell(Elvish),
+        &CompletingShell(Fish),
+        &CompletingShell(Powershell),
+        &CompletingShell(Zsh),
+    ])
 }
 
 /// Whether a candidate belongs to the completed line. The library offers every flag if nothing else fits.
@@ -62,9 +68,9 @@ fn joined_at_colons(words: Vec<String>) -> Vec<String> {
 }
 
 /// A shell of the library with these rules.
-struct Answer<S>(S);
+struct CompletingShell<S>(S);
 
-impl<S: EnvCompleter> EnvCompleter for Answer<S> {
+impl<S: EnvCompleter> EnvCompleter for CompletingShell<S> {
     fn name(&self) -> &'static str {
         self.0.name()
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, WriteOptions};
 use flux_operator::format::yaml;
@@ -161,7 +161,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Applies the object and does the operator's work in this process.
-async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
+async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &InstanceManifest) -> Result<Exit, CliError> {
     let shell = session.shell;
     let target = Target::of_instance(&manifest.instance);
     let mode = args.progress.progress;
@@ -196,7 +196,7 @@ fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Targe
     session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
 }
 
-async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Manifest) -> Result<Exit, CliError> {
+async fn through_operator(session: &Session<'_>, args: &Args, manifest: &InstanceManifest) -> Result<Exit, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let written = &manifest.written;
     let place = session.place(&target.reference());

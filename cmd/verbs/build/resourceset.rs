@@ -9,7 +9,7 @@ use flux_operator::api::kinds::INPUT_PROVIDER;
 use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
 use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream, namespace};
-use flux_operator_resourceset::{BuildError, BuildErrorKind, Built, ExportedInputs, InputName, Limits, Options};
+use flux_operator_resourceset::{BuildErrorKind, Built, ExportedInputs, InputName, Limits, Options, ResourceSetError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR|FILE|-", conflicts_with = "inputs_from_provider")]
     pub from: Option<PathBuf>,
     /// Output: objects or their names
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ObjectFormat::Yaml)]
-    pub output: ObjectFormat,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ResourceSetFormat::Yaml)]
+    pub output: ResourceSetFormat,
     /// Print the template and the input set that made each object
     #[arg(long)]
     pub explain: bool,
@@ -78,7 +78,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ObjectFormat {
+pub enum ResourceSetFormat {
     Yaml,
     Json,
     Name,
@@ -153,7 +153,7 @@ fn attempted(filename: &Path) -> String {
     format!("cannot build the ResourceSet of {}", name_of_input(filename))
 }
 
-fn failed(error: &BuildError, filename: &Path) -> CliError {
+fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
     let exit = match error.kind {
         BuildErrorKind::Manifest
         | BuildErrorKind::InputsFile
@@ -199,8 +199,8 @@ fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliErro
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
     if args.explain {
         return match args.output {
-            ObjectFormat::Json => as_json(&explanation(built)),
-            ObjectFormat::Yaml | ObjectFormat::Name => {
+            ResourceSetFormat::Json => as_json(&explanation(built)),
+            ResourceSetFormat::Yaml | ResourceSetFormat::Name => {
                 let rows = built.objects.iter().map(|object| {
                     let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
                     [
@@ -216,11 +216,11 @@ fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliErro
     }
     let objects = || built.objects.iter().map(|built| &built.object);
     match args.output {
-        ObjectFormat::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
-        ObjectFormat::Json => {
+        ResourceSetFormat::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
+        ResourceSetFormat::Json => {
             as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": objects().collect::<Vec<_>>() }))
         }
-        ObjectFormat::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
+        ResourceSetFormat::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
     }
 }
 

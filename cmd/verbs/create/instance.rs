@@ -1,6 +1,6 @@
 //! `create instance`: a FluxInstance made from flags, stored in the cluster or printed.
 
-use flux_operator::api::manifest::Manifest;
+use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::api::{DistributionSpec, FluxInstance};
 use flux_operator::cluster::WriteOptions;
@@ -129,7 +129,12 @@ async fn refuse_existing(session: &Session<'_>, target: &Target) -> Result<(), C
         .hint(format!("change it: `{edit} > flux.yaml`, edit the file, then `flux-operator apply -f flux.yaml`")))
 }
 
-async fn store(session: &Session<'_>, args: &Args, target: &Target, manifest: &Manifest) -> Result<Exit, CliError> {
+async fn store(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    manifest: &InstanceManifest,
+) -> Result<Exit, CliError> {
     let shell = session.shell;
     let place = session.place(&target.reference());
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);

@@ -137,9 +137,9 @@ pub struct SecretArgs {
     pub export: bool,
     /// Write nothing: only check here (client), or let the API server check
     /// as well (server)
-    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value_t = DryRun::None,
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_value_t = SecretDryRun::None,
         default_missing_value = "client", help_heading = OBJECT)]
-    pub dry_run: DryRun,
+    pub dry_run: SecretDryRun,
     /// Delete and create again a Secret that is immutable or of another type
     #[arg(long, help_heading = OBJECT)]
     pub replace: bool,
@@ -152,7 +152,7 @@ pub struct SecretArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DryRun {
+pub enum SecretDryRun {
     /// Write the Secret
     None,
     /// Check here and send nothing

@@ -34,7 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let distribution = shell.run(args.source.open(shell, None))?;
     let all = distribution.versions();
-    let rows: Vec<VersionView> = all
+    let rows: Vec<InstallableVersion> = all
         .iter()
         .filter(|version| args.version.matches(&version.version))
         .map(|version| view(&distribution, &all, version))
@@ -47,7 +47,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct VersionView {
+struct InstallableVersion {
     version: String,
     newest_of_minor: String,
     components: Vec<ComponentView>,
@@ -73,7 +73,11 @@ struct CrdView {
     deprecated: Vec<String>,
 }
 
-fn view(distribution: &Distribution, all: &[FluxVersion], version: &FluxVersion) -> Result<VersionView, CliError> {
+fn view(
+    distribution: &Distribution,
+    all: &[FluxVersion],
+    version: &FluxVersion,
+) -> Result<InstallableVersion, CliError> {
     let minor = |other: &FluxVersion| (other.version.major, other.version.minor);
     let newest = all.iter().rfind(|other| minor(other) == minor(version)).unwrap_or(version);
     let components = distribution
@@ -85,7 +89,7 @@ fn view(distribution: &Distribution, all: &[FluxVersion], version: &FluxVersion)
         })
         .collect::<Result<_, CliError>>()?;
     let crds = distribution.crds(version).map_err(unusable)?;
-    Ok(VersionView {
+    Ok(InstallableVersion {
         version: version.name.clone(),
         newest_of_minor: newest.name.clone(),
         components,
@@ -110,7 +114,7 @@ impl From<CrdSummary> for CrdView {
     }
 }
 
-impl Row for VersionView {
+impl Row for InstallableVersion {
     const LIST_KIND: &'static str = "FluxVersionList";
     const COLUMNS: &'static [Column] = &[
         Column::new("VERSION"),

@@ -56,13 +56,13 @@ pub struct Args {
 }
 
 /// The requested objects.
-struct Wanted {
+struct RequestedObjects {
     kinds: Vec<&'static FluxKind>,
     /// Names of each kind in order; empty means all objects of the kinds.
     names: Vec<(&'static FluxKind, String)>,
 }
 
-fn wanted(args: &Args) -> Result<Wanted, CliError> {
+fn wanted(args: &Args) -> Result<RequestedObjects, CliError> {
     let mut kinds: Vec<&'static FluxKind> = Vec::new();
     let mut names = Vec::new();
     let words = args.resources.iter().map(String::as_str);
@@ -98,7 +98,7 @@ fn wanted(args: &Args) -> Result<Wanted, CliError> {
     }
     // In the order of the table of kinds, regardless of the words, without duplicates.
     let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
-    Ok(Wanted { kinds, names })
+    Ok(RequestedObjects { kinds, names })
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
@@ -265,14 +265,14 @@ async fn all(
 }
 
 /// The end of a paged output: an error of the cluster, or a closed reader.
-enum Ended {
+enum PrintEnd {
     Cluster(Box<ClusterError>),
     Printing(CliError),
 }
 
-impl From<ClusterError> for Ended {
+impl From<ClusterError> for PrintEnd {
     fn from(error: ClusterError) -> Self {
-        Ended::Cluster(Box::new(error))
+        PrintEnd::Cluster(Box::new(error))
     }
 }
 
@@ -295,15 +295,15 @@ async fn stream(
         let mut listing = empty();
         found += objects.len();
         listing.items = objects.into_iter().map(|object| light(view.row(kind, object))).collect();
-        options.output.select(&mut listing, printer.now()).map_err(Ended::Printing)?;
-        printer.page(&listing).map_err(Ended::Printing)
+        options.output.select(&mut listing, printer.now()).map_err(PrintEnd::Printing)?;
+        printer.page(&listing).map_err(PrintEnd::Printing)
     })
     .await;
     // Rows before an error are shown too.
     printer.flush();
     let listed = result.map_err(|ended| match ended {
-        Ended::Cluster(error) => cli_error(&error),
-        Ended::Printing(error) => error,
+        PrintEnd::Cluster(error) => cli_error(&error),
+        PrintEnd::Printing(error) => error,
     })?;
     tell_gaps(shell, source, listed, printer.rows() == 0).await?;
     let exit = match printer.rows() {

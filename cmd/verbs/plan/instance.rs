@@ -45,8 +45,8 @@ pub struct Args {
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
     pub filename: Option<PathBuf>,
     /// Format: a screen, all objects with all fields (wide), JSON or YAML
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
-    pub output: Output,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = PlanOutput::Table)]
+    pub output: PlanOutput,
     /// Print unified YAML diffs; values of secrets are masked
     #[arg(long, conflicts_with = "output")]
     pub diff: bool,
@@ -60,7 +60,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum PlanOutput {
     Table,
     Wide,
     Json,
@@ -161,7 +161,7 @@ fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
     let style = plan_view::Style {
         width: shell.stdout_is_terminal().then(terminal_width),
         color: shell.stdout_color(),
-        all: args.output == Output::Wide,
+        all: args.output == PlanOutput::Wide,
         now: Timestamp::now(),
     };
     if args.diff {
@@ -169,8 +169,12 @@ fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
     }
     let failed = "cannot print the plan";
     match args.output {
-        Output::Table | Output::Wide => Ok(plan_view::screen(plan, &style)),
-        Output::Json => json::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
-        Output::Yaml => yaml::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        PlanOutput::Table | PlanOutput::Wide => Ok(plan_view::screen(plan, &style)),
+        PlanOutput::Json => {
+            json::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e))
+        }
+        PlanOutput::Yaml => {
+            yaml::to_string(&plan_view::json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e))
+        }
     }
 }

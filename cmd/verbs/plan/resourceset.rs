@@ -8,7 +8,7 @@ use flux_operator::reconcile::{PlannedProvider, PlannedSetObject, ProviderState,
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::instance::Output;
+use super::instance::PlanOutput;
 use crate::flows::plan_view;
 use crate::flows::resource_set::{self, SetAccountArgs, options};
 use crate::flows::rights::{KIND, Rights, SET_INPUTS, always, when};
@@ -40,8 +40,8 @@ pub struct Args {
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
     pub filename: Option<PathBuf>,
     /// Format: a screen, all objects with all fields (wide), JSON or YAML
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Table)]
-    pub output: Output,
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = PlanOutput::Table)]
+    pub output: PlanOutput,
     /// Print unified YAML diffs; values of secrets are masked
     #[arg(long, conflicts_with = "output")]
     pub diff: bool,
@@ -100,7 +100,7 @@ fn shown(args: &Args, plan: &ResourceSetPlan, shell: &Shell) -> Result<String, C
     let style = plan_view::Style {
         width: shell.stdout_is_terminal().then(terminal_width),
         color: shell.stdout_color(),
-        all: args.output == Output::Wide,
+        all: args.output == PlanOutput::Wide,
         now: Timestamp::now(),
     };
     if args.diff {
@@ -109,9 +109,9 @@ fn shown(args: &Args, plan: &ResourceSetPlan, shell: &Shell) -> Result<String, C
     }
     let failed = "cannot print the plan";
     match args.output {
-        Output::Table | Output::Wide => Ok(screen(plan, &style)),
-        Output::Json => json::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
-        Output::Yaml => yaml::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        PlanOutput::Table | PlanOutput::Wide => Ok(screen(plan, &style)),
+        PlanOutput::Json => json::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
+        PlanOutput::Yaml => yaml::to_string(&as_json(plan)?).map_err(|e| CliError::failed(failed).caused_by(&e)),
     }
 }
 

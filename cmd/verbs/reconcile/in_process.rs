@@ -15,14 +15,14 @@ use crate::flows::operator::VERSION;
 use crate::flows::rights::{FINDS_OPERATOR, KIND, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, reconcile_error, refuse_beside_operator};
 use crate::session::Session;
-use crate::session::target::{Target, Wanted};
+use crate::session::target::{ObjectSelection, Target};
 use crate::terminal::{CliError, Exit, Shell, environment};
 
 /// The rights of a run, in the namespaces of the providers.
-pub fn rights(wanted: &Wanted, rights: &mut Rights) {
+pub fn rights(wanted: &ObjectSelection, rights: &mut Rights) {
     rights.wanted(wanted, &[always("get patch", KIND), always("patch", "KIND/status")]);
     let namespace = match wanted {
-        Wanted::Kinds { all_namespaces: true, .. } => None,
+        ObjectSelection::Kinds { all_namespaces: true, .. } => None,
         _ => Some(rights.flux_namespace()),
     };
     let rows = [
@@ -40,7 +40,7 @@ pub fn rights(wanted: &Wanted, rights: &mut Rights) {
 }
 
 /// Reconciles input providers one after the other. The first that fails ends it.
-pub fn run(args: &InProcessArgs, force: bool, wanted: Wanted, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &InProcessArgs, force: bool, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, CliError> {
     if let Some(kind) = wanted.kinds().into_iter().find(|kind| kind.kind != "ResourceSetInputProvider") {
         return Err(CliError::usage(format!(
             "--in-process does the work of the operator, not that on {}",

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
-use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::revision::{
-    Member, Progress as Standing, Revision, RevisionRollout, RevisionScope, Stage, rollout,
+    Member, RevisionProgress, RevisionQuery, RevisionRollout, RevisionScope, RevisionStage, rollout,
 };
 use flux_operator::inspect::why::why;
 use flux_operator::k8s::{ObjectId, fields};
@@ -83,7 +83,7 @@ struct Receipt {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StageReceipt {
-    stage: Stage,
+    stage: RevisionStage,
     objects: usize,
     /// Since the start of the wait.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,8 +133,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         let objects = named.iter().map(|(kind, name)| named_in(&source, kind, namespace.as_deref(), name)).collect();
         let scope = RevisionScope { namespace: namespace.clone().filter(|_| !args.all_namespaces), objects };
-        let mut wait = Wait {
-            revision: Revision::new(&args.revision),
+        let mut wait = RevisionWait {
+            revision: RevisionQuery::new(&args.revision),
             scope,
             objects: BTreeMap::new(),
             fetched: BTreeSet::new(),
@@ -173,7 +173,7 @@ fn named_in(source: &Source<'_>, kind: &FluxKind, namespace: Option<&str>, name:
 /// Waits until the revision is everywhere, or cannot arrive; returns the reason in that case.
 async fn wait_in(
     session: &Session<'_>,
-    wait: &mut Wait,
+    wait: &mut RevisionWait,
     mode: ProgressMode,
 ) -> Result<(RevisionRollout, String), CliError> {
     session.shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
@@ -187,8 +187,8 @@ async fn wait_in(
     }
 }
 
-struct Wait {
-    revision: Revision,
+struct RevisionWait {
+    revision: RevisionQuery,
     scope: RevisionScope,
     objects: BTreeMap<ObjectId, Value>,
     /// Sources that have had the revision: a newer one does not undo it.
@@ -198,9 +198,9 @@ struct Wait {
     started: Instant,
 }
 
-type Changes = BoxStream<'static, (&'static str, Result<Change, ClusterError>)>;
+type RevisionSignals = BoxStream<'static, (&'static str, Result<FollowedChange, ClusterError>)>;
 
-impl Wait {
+impl RevisionWait {
     fn look(&self) -> RevisionRollout {
         rollout(&self.objects, &self.revision, &self.scope, &self.fetched)
     }
@@ -248,14 +248,14 @@ impl Wait {
         Ok(self.look())
     }
 
-    fn take(&mut self, kind: &str, change: Change) {
+    fn take(&mut self, kind: &str, change: FollowedChange) {
         match change {
-            Change::All(objects) => {
+            FollowedChange::All(objects) => {
                 self.objects.retain(|id, _| id.kind != kind);
                 self.objects.extend(objects.into_iter().map(|object| (ObjectId::of(&object), object)));
             }
-            Change::Set(object) => _ = self.objects.insert(ObjectId::of(&object), object),
-            Change::Gone(object) => _ = self.objects.remove(&ObjectId::of(&object)),
+            FollowedChange::Set(object) => _ = self.objects.insert(ObjectId::of(&object), object),
+            FollowedChange::Gone(object) => _ = self.objects.remove(&ObjectId::of(&object)),
         }
     }
 
@@ -263,13 +263,13 @@ impl Wait {
         let now = self.started.elapsed();
         for member in &found.members {
             let state = match member.progress {
-                Standing::Waiting => State::Waiting,
-                Standing::Done => State::Done,
-                Standing::Failed => State::Failed,
+                RevisionProgress::Waiting => State::Waiting,
+                RevisionProgress::Done => State::Done,
+                RevisionProgress::Failed => State::Failed,
             };
-            if member.progress == Standing::Done {
+            if member.progress == RevisionProgress::Done {
                 self.done.entry(member.object.clone()).or_insert(now);
-                if member.stage == Stage::Fetched {
+                if member.stage == RevisionStage::Fetched {
                     self.fetched.insert(member.object.clone());
                 }
             }
@@ -286,7 +286,7 @@ impl Wait {
     fn receipt(&self, found: &RevisionRollout, has_waited: bool) -> Receipt {
         let seconds = |time: Duration| has_waited.then(|| (time.as_secs_f64() * 1000.0).round() / 1000.0);
         let at = |member: &Member| self.done.get(&member.object).copied().unwrap_or_default();
-        let stages = [Stage::Fetched, Stage::Applied].into_iter().filter_map(|stage| {
+        let stages = [RevisionStage::Fetched, RevisionStage::Applied].into_iter().filter_map(|stage| {
             let members: Vec<&Member> = found.members.iter().filter(|member| member.stage == stage).collect();
             let last = members.iter().max_by_key(|member| at(member))?;
             Some(StageReceipt { stage, objects: members.len(), seconds: seconds(at(last)), last: last.object.clone() })
@@ -305,7 +305,7 @@ impl Wait {
 }
 
 /// Streams the objects of every kind in a rollout, and their changes.
-fn changes(session: &Session<'_>) -> Changes {
+fn changes(session: &Session<'_>) -> RevisionSignals {
     let streams = KINDS.into_iter().filter_map(|name| {
         let kind: ResourceType = kinds::find(name)?.resource_type();
         // A source may be in another namespace than the objects that apply it.
@@ -322,18 +322,24 @@ fn changes(session: &Session<'_>) -> Changes {
 }
 
 /// Returns the next change of a kind. Without the right to list and watch it, the wait cannot succeed.
-async fn next_of(follower: &mut Follower) -> Result<Change, ClusterError> {
+async fn next_of(follower: &mut Follower) -> Result<FollowedChange, ClusterError> {
     match follower.try_next().await {
-        Err(error) if error.is_api_missing() => Ok(Change::All(vec![])),
+        Err(error) if error.is_api_missing() => Ok(FollowedChange::All(vec![])),
         Err(error) if error.category() != Category::Denied => follower.next().await,
         other => other,
     }
 }
 
 /// Returns the late and failed objects, each with its cause if available.
-async fn late(shell: &Shell, source: &Source<'_>, wait: &Wait, found: &RevisionRollout, ended: &str) -> CliError {
+async fn late(
+    shell: &Shell,
+    source: &Source<'_>,
+    wait: &RevisionWait,
+    found: &RevisionRollout,
+    ended: &str,
+) -> CliError {
     let revision = wait.revision.as_str();
-    let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != Standing::Done).collect();
+    let late: Vec<&Member> = found.members.iter().filter(|member| member.progress != RevisionProgress::Done).collect();
     let (what, who) = match found.members.is_empty() {
         true => ("no source has fetched it".to_owned(), found.candidates.iter().collect::<Vec<_>>()),
         false => (format!("{} of {} objects do not have it", late.len(), found.members.len()), late),
@@ -373,8 +379,8 @@ fn text(receipt: &Receipt) -> String {
     let mut text = format!("{} is everywhere{}\n", receipt.revision, after("after", receipt.seconds));
     for StageReceipt { stage, objects, seconds, last } in &receipt.stages {
         let done = match stage {
-            Stage::Fetched => "fetched",
-            Stage::Applied => "applied",
+            RevisionStage::Fetched => "fetched",
+            RevisionStage::Applied => "applied",
         };
         let last = seconds.map(|_| format!(", last by {last}")).unwrap_or_default();
         text.push_str(&format!("  {done} by {objects}{}{last}\n", after("in", *seconds)));

@@ -27,7 +27,7 @@ const SHORT_LIFE: Duration = Duration::from_secs(1);
 
 /// A change of the followed objects.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum FollowedChange {
     /// All current objects; any other object is deleted.
     All(Vec<Value>),
     /// An object that is new or changed.
@@ -97,13 +97,13 @@ impl Follower {
     ///
     /// # Errors
     /// The list or the watch failed several times in a row.
-    pub async fn next(&mut self) -> Result<Change, ClusterError> {
+    pub async fn next(&mut self) -> Result<FollowedChange, ClusterError> {
         loop {
             match self.try_next().await {
                 // A kind that is not served has no objects.
                 Err(error) if error.is_api_missing() => {
                     self.is_served = false;
-                    return Ok(Change::All(vec![]));
+                    return Ok(FollowedChange::All(vec![]));
                 }
                 Err(_) if self.failures < FAILURES => {}
                 other => return other,
@@ -112,7 +112,7 @@ impl Follower {
     }
 
     /// Returns the next change, or the reason of a failure; the next call tries again after a pause.
-    pub async fn try_next(&mut self) -> Result<Change, ClusterError> {
+    pub async fn try_next(&mut self) -> Result<FollowedChange, ClusterError> {
         loop {
             self.paused().await;
             if let Some(version) = self.version.clone() {
@@ -133,12 +133,12 @@ impl Follower {
             };
             (self.failures, self.is_served) = (0, true);
             self.version = Some(list.resource_version);
-            return Ok(Change::All(list.items));
+            return Ok(FollowedChange::All(list.items));
         }
     }
 
     /// Returns the next change as long as no list is needed; `None` when the watch cannot continue.
-    pub async fn next_watched(&mut self) -> Option<Change> {
+    pub async fn next_watched(&mut self) -> Option<FollowedChange> {
         loop {
             self.paused().await;
             let version = self.version.clone()?;
@@ -159,7 +159,7 @@ impl Follower {
 
     /// Opens the watch if it is closed, otherwise waits for its next change; `None` means that the caller decides how
     /// to continue.
-    async fn watched(&mut self, version: &str) -> Result<Option<Change>, ClusterError> {
+    async fn watched(&mut self, version: &str) -> Result<Option<FollowedChange>, ClusterError> {
         let Some(stream) = self.stream.as_mut() else {
             match self.open(version).await {
                 Ok(stream) => {
@@ -179,11 +179,11 @@ impl Follower {
                 match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                         self.remember(&object);
-                        return Ok(Some(Change::Set(object)));
+                        return Ok(Some(FollowedChange::Set(object)));
                     }
                     WatchEvent::Deleted(object) => {
                         self.remember(&object);
-                        return Ok(Some(Change::Gone(object)));
+                        return Ok(Some(FollowedChange::Gone(object)));
                     }
                     // Neither of these two concerns an object.
                     WatchEvent::Bookmark(bookmark) => self.version = Some(bookmark.metadata.resource_version),
@@ -312,7 +312,10 @@ mod tests {
             let mut pods = follower(&cluster);
             let quiet = async {
                 loop {
-                    assert!(matches!(pods.next().await, Ok(Change::All(all)) if all.is_empty()), "nothing happened");
+                    assert!(
+                        matches!(pods.next().await, Ok(FollowedChange::All(all)) if all.is_empty()),
+                        "nothing happened"
+                    );
                 }
             };
             assert!(tokio::time::timeout(Duration::from_secs(60), quiet).await.is_err());
@@ -348,7 +351,7 @@ mod tests {
         });
         let mut pods = follower(&cluster);
         for _ in 0..5 {
-            assert!(matches!(pods.next().await, Ok(Change::All(all)) if all.len() == 1));
+            assert!(matches!(pods.next().await, Ok(FollowedChange::All(all)) if all.len() == 1));
         }
     }
 

@@ -85,7 +85,7 @@ pub use schema::{CrdSummary, ServedVersion};
 pub use tree::Tree;
 use tree::{FilesTree, FolderTree};
 
-use crate::format::tarball::{Files, Limits, TarballError, read_tarball};
+use crate::format::tarball::{ArchiveLimits, Files, TarballError, read_tarball};
 
 use crate::api::{Component, Variant};
 
@@ -178,7 +178,7 @@ impl Distribution {
     /// As [`Distribution::open`].
     pub fn from_archive(origin: &str, reader: impl Read) -> Result<Self, DistributionError> {
         let refused = |source| DistributionError::Unpack { origin: origin.to_owned(), source };
-        let files = read_tarball(reader, &Limits::DISTRIBUTION).map_err(refused)?;
+        let files = read_tarball(reader, &ArchiveLimits::DISTRIBUTION).map_err(refused)?;
         Self::from_files(origin, files)
     }
 

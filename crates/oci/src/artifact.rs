@@ -11,7 +11,7 @@ use serde_json::json;
 use super::error::Reason;
 use super::registry::BlobSource;
 use super::{Descriptor, Digest, ImageLocation, Manifest, MediaType, OciError, Platform, Reference, Registries};
-use crate::format::tarball::{self, Files, Limits};
+use crate::format::tarball::{self, ArchiveLimits, Files};
 
 const CONFIG: &str = "application/vnd.cncf.flux.config.v1+json";
 /// The tag of a reference without one.
@@ -120,7 +120,11 @@ pub async fn copy_artifact(from: &ImageLocation, name: &str, to: &ImageLocation,
 ///
 /// # Errors
 /// The layer is missing, exceeds the limits, or is not an archive of plain files.
-pub async fn artifact_files(place: &ImageLocation, manifest: &Manifest, limits: &Limits) -> Result<Files, OciError> {
+pub async fn artifact_files(
+    place: &ImageLocation,
+    manifest: &Manifest,
+    limits: &ArchiveLimits,
+) -> Result<Files, OciError> {
     let what = manifest.digest.to_string();
     let failed = |problem: String| {
         OciError::new(format!("unpack {what}"), Reason::Content { what: "the artifact".to_owned(), problem })

@@ -60,7 +60,7 @@ impl AzureDevOps {
 
     pub(crate) async fn branches(&self, filter: &ResultFilter) -> Result<Vec<GitResult>, ProviderError> {
         let url = address_of(&format!("{}/refs?filter=heads%2F&{API_VERSION}", self.repository))?;
-        let (list, _) = self.api.get::<List<GitRef>>(&url).await?;
+        let (list, _) = self.api.get::<AzureList<GitRef>>(&url).await?;
         let mut results = Results::new(filter);
         for branch in list.value {
             let Some(name) = branch.name.strip_prefix("refs/heads/") else { continue };
@@ -81,7 +81,7 @@ impl AzureDevOps {
                 if token.is_empty() { String::new() } else { format!("&continuationToken={}", query_value(&token)) };
             let query = format!("filter=tags%2F&$top={PAGE_SIZE}{at}&{API_VERSION}");
             let url = address_of(&format!("{}/refs?{query}", self.repository))?;
-            let (list, answer) = self.api.get::<List<GitRef>>(&url).await?;
+            let (list, answer) = self.api.get::<AzureList<GitRef>>(&url).await?;
             for tag in list.value {
                 if let Some(name) = tag.name.strip_prefix("refs/tags/") {
                     tags.push(name, tag.object_id.clone().unwrap_or_default())?;
@@ -119,7 +119,7 @@ impl AzureDevOps {
             guard.count(&skip.to_string(), "page")?;
             let query = format!("searchCriteria.status=active&$top={PAGE_SIZE}&$skip={skip}&{API_VERSION}");
             let url = address_of(&format!("{}/pullrequests?{query}", self.repository))?;
-            let (list, _) = self.api.get::<List<AzurePullRequest>>(&url).await?;
+            let (list, _) = self.api.get::<AzureList<AzurePullRequest>>(&url).await?;
             let count = list.value.len();
             for result in list.value.into_iter().filter_map(AzurePullRequest::result) {
                 if !results.is_full() && filter.takes(&result.branch) && filter.takes_labels(&result.labels) {
@@ -145,7 +145,7 @@ fn repository_path(url: &Uri) -> Option<String> {
 }
 
 #[derive(Deserialize)]
-struct List<T> {
+struct AzureList<T> {
     value: Vec<T>,
 }
 

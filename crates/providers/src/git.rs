@@ -16,7 +16,7 @@ use crate::filter::ResultFilter;
 use crate::github::GitHub;
 use crate::github_app::TokenCache;
 use crate::gitlab::GitLab;
-use crate::http::{Answer, Connection, HttpSession, shown_text};
+use crate::http::{Connection, HttpSession, ProviderResponse, shown_text};
 use crate::settings::{GitHost, GitListing, ProviderSettings, ProviderType};
 
 /// Results of one page.
@@ -136,7 +136,7 @@ pub(crate) struct Api {
 
 impl Api {
     /// Reads a document.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, url: &Uri) -> Result<(T, Answer), ApiError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, url: &Uri) -> Result<(T, ProviderResponse), ApiError> {
         self.request(&Method::GET, url).await
     }
 
@@ -144,7 +144,7 @@ impl Api {
         &self,
         method: &Method,
         url: &Uri,
-    ) -> Result<(T, Answer), ApiError> {
+    ) -> Result<(T, ProviderResponse), ApiError> {
         let sent = self.session.send(method, url, &self.headers, MAX_BODY_BYTES).await;
         let answer = sent.map_err(|failure| ApiError { status: None, error: failure.of_request(method, url) })?;
         let status = answer.status;
@@ -241,7 +241,7 @@ impl<'a> Pages<'a> {
         Ok(Some(page))
     }
 
-    fn next_address(&self, url: &Uri, answer: &Answer) -> Result<Option<Uri>, ProviderError> {
+    fn next_address(&self, url: &Uri, answer: &ProviderResponse) -> Result<Option<Uri>, ProviderError> {
         // GitLab counts its pages, also where it gives no links.
         if let Some(number) = answer.headers.get("x-next-page").and_then(|number| number.to_str().ok())
             && !number.is_empty()

@@ -66,7 +66,7 @@ impl RequestRetry {
 }
 
 /// A whole answer.
-pub(crate) struct Answer {
+pub(crate) struct ProviderResponse {
     pub url: Uri,
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -125,7 +125,7 @@ impl HttpSession {
         url: &Uri,
         headers: &[(HeaderName, HeaderValue)],
         limit: usize,
-    ) -> Result<Answer, HttpFailure> {
+    ) -> Result<ProviderResponse, HttpFailure> {
         let mut pauses = self.policy.pauses();
         let mut attempts = 0;
         loop {
@@ -173,7 +173,7 @@ impl HttpSession {
         url: &Uri,
         headers: &[(HeaderName, HeaderValue)],
         limit: usize,
-    ) -> Result<Answer, FollowFailure> {
+    ) -> Result<ProviderResponse, FollowFailure> {
         let refused = |problem: String| FollowFailure::Final(HttpFailure::Refused(problem));
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
@@ -182,7 +182,7 @@ impl HttpSession {
             if !status.is_redirection() || !response.headers().contains_key(LOCATION) {
                 let headers = response.headers().clone();
                 let body = read(response.into_body(), limit).await?;
-                return Ok(Answer { url, status, headers, body });
+                return Ok(ProviderResponse { url, status, headers, body });
             }
             if *method != Method::GET {
                 return Err(refused(format!("the server redirects a {method} request")));
@@ -359,7 +359,7 @@ async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, FollowFailure> 
 }
 
 /// Returns None where an answer is final, and otherwise the pause that the server asks for, if it says one.
-fn requested_pause(answer: &Answer, now: SystemTime) -> Option<Option<Duration>> {
+fn requested_pause(answer: &ProviderResponse, now: SystemTime) -> Option<Option<Duration>> {
     let is_passing = answer.status.is_server_error() && answer.status != StatusCode::NOT_IMPLEMENTED;
     if !is_passing && !is_rate_limited(answer) {
         return None;
@@ -374,7 +374,7 @@ fn requested_pause(answer: &Answer, now: SystemTime) -> Option<Option<Duration>>
 }
 
 /// 429, and the 403 by which GitHub says the same.
-fn is_rate_limited(answer: &Answer) -> bool {
+fn is_rate_limited(answer: &ProviderResponse) -> bool {
     let headers = &answer.headers;
     match answer.status {
         StatusCode::TOO_MANY_REQUESTS => true,

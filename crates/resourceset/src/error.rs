@@ -96,7 +96,7 @@ pub enum BuildErrorKind {
 
 /// Why a build failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildError {
+pub struct ResourceSetError {
     /// Category of the failure.
     pub kind: BuildErrorKind,
     /// Position of the failure, if it has one.
@@ -104,20 +104,20 @@ pub struct BuildError {
     text: String,
 }
 
-impl BuildError {
-    pub(crate) fn new(kind: BuildErrorKind, text: impl Into<String>) -> BuildError {
-        BuildError { kind, place: None, text: text.into() }
+impl ResourceSetError {
+    pub(crate) fn new(kind: BuildErrorKind, text: impl Into<String>) -> ResourceSetError {
+        ResourceSetError { kind, place: None, text: text.into() }
     }
 
-    pub(crate) fn at(kind: BuildErrorKind, text: impl Into<String>, place: Place) -> BuildError {
-        BuildError { kind, place: Some(Box::new(place)), text: text.into() }
+    pub(crate) fn at(kind: BuildErrorKind, text: impl Into<String>, place: Place) -> ResourceSetError {
+        ResourceSetError { kind, place: Some(Box::new(place)), text: text.into() }
     }
 }
 
-impl fmt::Display for BuildError {
+impl fmt::Display for ResourceSetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for BuildError {}
+impl std::error::Error for ResourceSetError {}

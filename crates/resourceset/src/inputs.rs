@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::error::{BuildError, BuildErrorKind, InputName};
+use crate::error::{BuildErrorKind, InputName, ResourceSetError};
 use crate::manifest::{InputStrategy, ProviderReference};
 use crate::warning::{Warning, WarningKind};
 
@@ -81,13 +81,13 @@ pub fn select<'s>(
     sources: &'s [InputSource],
     references: &[ProviderReference],
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<&'s InputSource>, BuildError> {
+) -> Result<Vec<&'s InputSource>, ResourceSetError> {
     type SourceKey<'s> = (&'s str, &'s str, &'s str, &'s str);
     fn key(source: &InputSource) -> SourceKey<'_> {
         let id = &source.id;
         (&id.kind, &id.namespace, &id.name, &id.api_version)
     }
-    let refused = |text: String| BuildError::new(BuildErrorKind::Selection, text);
+    let refused = |text: String| ResourceSetError::new(BuildErrorKind::Selection, text);
     let mut selected: BTreeMap<SourceKey<'s>, &InputSource> = BTreeMap::new();
     for (index, reference) in references.iter().enumerate() {
         let mut missing = |what: String| {
@@ -126,7 +126,7 @@ pub fn combine(
     sources: &[&InputSource],
     strategy: &InputStrategy,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<InputSet>, BuildError> {
+) -> Result<Vec<InputSet>, ResourceSetError> {
     match strategy.name.as_str() {
         "" | "Flatten" => Ok(sources
             .iter()
@@ -136,7 +136,7 @@ pub fn combine(
             })
             .collect()),
         "Permute" => permute(sources, strategy.include_empty_providers, warnings),
-        other => Err(BuildError::new(BuildErrorKind::Combination, format!("unknown input strategy: '{other}'"))),
+        other => Err(ResourceSetError::new(BuildErrorKind::Combination, format!("unknown input strategy: '{other}'"))),
     }
 }
 
@@ -164,7 +164,7 @@ fn permute(
     sources: &[&InputSource],
     include_empty: bool,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<InputSet>, BuildError> {
+) -> Result<Vec<InputSet>, ResourceSetError> {
     let mut factors = Vec::new();
     let mut total = 1usize;
     for source in sources {
@@ -175,7 +175,7 @@ fn permute(
         let SourceId { kind, name, .. } = &source.id;
         let refused = |reason: String| {
             let text = format!("failed to get inputs from {kind}/{name}: {reason}");
-            BuildError::new(BuildErrorKind::Combination, text)
+            ResourceSetError::new(BuildErrorKind::Combination, text)
         };
         let normalised = normalised_name(name);
         if normalised.is_empty() {

@@ -20,9 +20,11 @@ mod selector;
 mod usage;
 mod warning;
 
-pub use error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
+pub use error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetError};
 pub use inputs::{InputSet, InputSource, MAX_PERMUTATIONS, SourceId, adler32, combine, normalised_name, select};
-pub use manifest::{ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, Step, Templates};
+pub use manifest::{
+    ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, StepTemplates, Templates,
+};
 pub use render::{Built, BuiltObject, build};
 pub use selector::LabelSelector;
 pub use warning::{Warning, WarningKind};

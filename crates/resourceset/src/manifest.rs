@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::decode::{Fields, WrongType};
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::{BuildErrorKind, ResourceSetError};
 use crate::inputs::{InputSource, SourceId};
 use crate::selector::LabelSelector;
 use crate::warning::{Warning, WarningKind};
@@ -28,7 +28,7 @@ impl Templates {
 
 /// An entry of `steps`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct StepTemplates {
     /// Name of the step.
     pub name: String,
     /// Templates of the step.
@@ -71,7 +71,7 @@ pub struct ResourceSet {
     /// Templates outside of steps.
     pub templates: Templates,
     /// Steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepTemplates>,
 }
 
 const SPEC_FIELDS: [&str; 10] = [
@@ -92,10 +92,10 @@ impl ResourceSet {
     ///
     /// # Errors
     /// A field has another type, or a duration is invalid.
-    pub fn decode(document: &Value, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
+    pub fn decode(document: &Value, warnings: &mut Vec<Warning>) -> Result<ResourceSet, ResourceSetError> {
         let refused = |WrongType(text)| {
             let text = format!("error parsing ResourceSet: error unmarshaling JSON: while decoding JSON: {text}");
-            BuildError::new(BuildErrorKind::Manifest, text)
+            ResourceSetError::new(BuildErrorKind::Manifest, text)
         };
         Self::decode_fields(document, warnings).map_err(refused)
     }
@@ -140,7 +140,7 @@ impl ResourceSet {
                 Value::String(text) => return Err(WrongType(format!("time: invalid duration {text:?}"))),
                 _ => return Err(WrongType(format!("{} is not a duration", step.path("timeout")))),
             }
-            steps.push(Step { name: step.text("name")?, templates: templates(&step)? });
+            steps.push(StepTemplates { name: step.text("name")?, templates: templates(&step)? });
         }
         let set = ResourceSet {
             id: SourceId {
@@ -211,8 +211,8 @@ impl ResourceSet {
     ///
     /// # Errors
     /// Steps beside resources, steps without content, resources that are null.
-    pub fn validate(&self) -> Result<(), BuildError> {
-        let refuse = |text: String| Err(BuildError::new(BuildErrorKind::Manifest, text));
+    pub fn validate(&self) -> Result<(), ResourceSetError> {
+        let refuse = |text: String| Err(ResourceSetError::new(BuildErrorKind::Manifest, text));
         if !self.steps.is_empty() && !self.templates.is_empty() {
             return refuse("spec.steps is mutually exclusive with spec.resources and spec.resourcesTemplate".into());
         }

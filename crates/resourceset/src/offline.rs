@@ -5,7 +5,7 @@ use flux_operator_yaml::{KeyCause, KeyNote, YamlError, parse_first_as_go};
 use serde_json::{Map, Value};
 
 use crate::decode::WrongType;
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::{BuildErrorKind, ResourceSetError};
 use crate::inputs::{InputSource, adler32, combine, select};
 use crate::manifest::{ExportedInputs, InputProvider, ResourceSet, input_sets};
 use crate::object;
@@ -33,14 +33,14 @@ pub struct ManifestFiles<'f> {
 ///
 /// # Errors
 /// Any [`BuildErrorKind`], checked in the order of the reference.
-pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, BuildError> {
+pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
     let mut warnings = Vec::new();
     let mut set = named_manifest(files, &mut warnings)?;
     let has_inputs = files.inputs.is_some() || files.providers.is_some() || files.exported.is_some();
     if !set.inputs_from.is_empty() && !has_inputs {
         let text = "ResourceSet has '.spec.inputsFrom', please provide the inputs with --inputs-from or \
                     --inputs-from-provider";
-        return Err(BuildError::new(BuildErrorKind::InputsFile, text));
+        return Err(ResourceSetError::new(BuildErrorKind::InputsFile, text));
     }
     if let Some(text) = files.inputs
         && let Some(inputs) = inputs_file(text, &mut warnings)?
@@ -55,13 +55,13 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
             warnings.push(Warning::new(WarningKind::MissingProvider, text));
         }
         let selected = select(providers, &set.inputs_from, &mut warnings)
-            .map_err(|error| BuildError::new(error.kind, format!("error filtering providers: {error}")))?;
+            .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
         sources.extend(selected.into_iter().cloned());
     }
     sources.extend(exported_sources(files, &set, &mut warnings)?);
     let sources: Vec<&InputSource> = sources.iter().collect();
     let inputs = combine(&sources, &set.strategy, &mut warnings)
-        .map_err(|error| BuildError::new(error.kind, format!("error combining inputs: {error}")))?;
+        .map_err(|error| ResourceSetError::new(error.kind, format!("error combining inputs: {error}")))?;
     if inputs.is_empty() && !set.inputs_from.is_empty() {
         let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
         warnings.push(Warning::new(WarningKind::NoInputs, text));
@@ -76,21 +76,21 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
 ///
 /// # Errors
 /// As [`build`], for the manifest.
-pub fn namespace(files: &ManifestFiles<'_>) -> Result<String, BuildError> {
+pub fn namespace(files: &ManifestFiles<'_>) -> Result<String, ResourceSetError> {
     named_manifest(files, &mut Vec::new()).map(|set| set.id.namespace)
 }
 
-fn named_manifest(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
+fn named_manifest(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<ResourceSet, ResourceSetError> {
     let mut set = manifest(files.manifest, warnings)?;
     if set.id.name.is_empty() {
-        return Err(BuildError::new(BuildErrorKind::Manifest, "ResourceSet name must be set in the manifest"));
+        return Err(ResourceSetError::new(BuildErrorKind::Manifest, "ResourceSet name must be set in the manifest"));
     }
     if set.id.namespace.is_empty() {
         set.id.namespace = files.namespace.to_owned();
     }
     if set.id.namespace.is_empty() {
         let text = "ResourceSet namespace must be set either in the manifest or with --namespace";
-        return Err(BuildError::new(BuildErrorKind::Manifest, text));
+        return Err(ResourceSetError::new(BuildErrorKind::Manifest, text));
     }
     Ok(set)
 }
@@ -100,19 +100,19 @@ fn exported_sources(
     files: &ManifestFiles<'_>,
     set: &ResourceSet,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<InputSource>, BuildError> {
+) -> Result<Vec<InputSource>, ResourceSetError> {
     let here = files.exported.unwrap_or_default().iter().filter(|one| one.source.id.namespace == set.id.namespace);
     let here: Vec<&ExportedInputs> = here.collect();
     let sources: Vec<InputSource> = here.iter().map(|one| one.source.clone()).collect();
     let references = if files.exported.is_some() { set.inputs_from.as_slice() } else { &[] };
     let selected = select(&sources, references, warnings)
-        .map_err(|error| BuildError::new(error.kind, format!("error filtering providers: {error}")))?;
+        .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
     // The controller waits for such a provider. Without its sets the result would look as if objects were to go.
     let waits = here.iter().find(|one| !one.is_exported && selected.iter().any(|source| source.id == one.source.id));
     match waits {
         Some(one) => {
             let text = format!("{} has not exported inputs yet", one.source.id);
-            Err(BuildError::new(BuildErrorKind::Combination, text))
+            Err(ResourceSetError::new(BuildErrorKind::Combination, text))
         }
         None => Ok(selected.into_iter().cloned().collect()),
     }
@@ -161,9 +161,9 @@ fn note_keys(notes: &[KeyNote], file: &str, warnings: &mut Vec<Warning>) {
     }
 }
 
-fn manifest(text: &str, warnings: &mut Vec<Warning>) -> Result<ResourceSet, BuildError> {
+fn manifest(text: &str, warnings: &mut Vec<Warning>) -> Result<ResourceSet, ResourceSetError> {
     let document = parse_first_as_go(text).map_err(|error| {
-        BuildError::new(BuildErrorKind::Manifest, format!("error parsing ResourceSet: {}", yaml_text(&error)))
+        ResourceSetError::new(BuildErrorKind::Manifest, format!("error parsing ResourceSet: {}", yaml_text(&error)))
     })?;
     let (value, notes) = document.map(|document| (document.value, document.notes)).unwrap_or_default();
     note_keys(&notes, "manifest", warnings);
@@ -171,9 +171,10 @@ fn manifest(text: &str, warnings: &mut Vec<Warning>) -> Result<ResourceSet, Buil
 }
 
 /// Reads the input sets of a file; `None` when it is empty, so that the inline inputs apply.
-fn inputs_file(text: &str, warnings: &mut Vec<Warning>) -> Result<Option<Vec<Map<String, Value>>>, BuildError> {
-    let refused =
-        |reason: String| BuildError::new(BuildErrorKind::InputsFile, format!("error parsing inputs file: {reason}"));
+fn inputs_file(text: &str, warnings: &mut Vec<Warning>) -> Result<Option<Vec<Map<String, Value>>>, ResourceSetError> {
+    let refused = |reason: String| {
+        ResourceSetError::new(BuildErrorKind::InputsFile, format!("error parsing inputs file: {reason}"))
+    };
     let document = parse_first_as_go(text).map_err(|error| refused(yaml_text(&error)))?;
     let Some(document) = document.filter(|document| !document.value.is_null()) else { return Ok(None) };
     note_keys(&document.notes, "inputs", warnings);
@@ -182,9 +183,13 @@ fn inputs_file(text: &str, warnings: &mut Vec<Warning>) -> Result<Option<Vec<Map
     Ok(Some(sets))
 }
 
-fn providers_file(text: &str, namespace: &str, warnings: &mut Vec<Warning>) -> Result<Vec<InputSource>, BuildError> {
+fn providers_file(
+    text: &str,
+    namespace: &str,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<InputSource>, ResourceSetError> {
     let refused = |reason: String| {
-        BuildError::new(BuildErrorKind::ProvidersFile, format!("error loading providers from file: {reason}"))
+        ResourceSetError::new(BuildErrorKind::ProvidersFile, format!("error loading providers from file: {reason}"))
     };
     let unreadable = |reason: String| refused(format!("error parsing inputs provider file: {reason}"));
     let mut sources = Vec::new();

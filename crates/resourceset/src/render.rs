@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use flux_operator_gotemplate::{Data, Options, ParseError, Syntax, Template, yaml};
 use serde_json::{Map, Value};
 
-use crate::error::{BuildError, BuildErrorKind, InputName, Origin, Part, Place};
+use crate::error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetError};
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
 use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, Unreadable};
@@ -58,7 +58,7 @@ impl Built {
 ///
 /// # Errors
 /// An invalid spec, template or rendered text, an object in two steps, or no objects at all.
-pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, BuildError> {
+pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
     set.validate()?;
     let mut builder = Builder::new(&set, &inputs, options);
     if set.steps.is_empty() {
@@ -69,7 +69,7 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
         }
     }
     if builder.objects.is_empty() {
-        return Err(BuildError::new(BuildErrorKind::NoObjects, "no objects were generated"));
+        return Err(ResourceSetError::new(BuildErrorKind::NoObjects, "no objects were generated"));
     }
     let Builder { objects, warnings, .. } = builder.finish();
     Ok(Built { set, inputs, objects, warnings })
@@ -134,7 +134,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Renders the spec or one step.
-    fn step(&mut self, step: Option<usize>, templates: &Templates, name: Option<&str>) -> Result<(), BuildError> {
+    fn step(&mut self, step: Option<usize>, templates: &Templates, name: Option<&str>) -> Result<(), ResourceSetError> {
         let prefix = name.map(|name| format!("step \"{name}\": ")).unwrap_or_default();
         let first = self.objects.len();
         let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
@@ -194,14 +194,14 @@ impl<'b> Builder<'b> {
         self.warnings.push(Warning::at(kind, text, origin, input));
     }
 
-    fn execute(&self, origin: Origin, wrapper: &str, what: &str) -> Result<String, BuildError> {
+    fn execute(&self, origin: Origin, wrapper: &str, what: &str) -> Result<String, ResourceSetError> {
         let failed = |text: String, input: Option<InputName>, line: Option<usize>| {
-            BuildError::at(BuildErrorKind::Template, text, Place { origin, input, line })
+            ResourceSetError::at(BuildErrorKind::Template, text, Place { origin, input, line })
         };
         let Some(parsed) = self.templates.get(&(origin.step, origin.part)) else { return Ok(String::new()) };
         if let Some(reason) = &parsed.unwritable {
             let place = Place { origin, input: None, line: None };
-            return Err(BuildError::at(
+            return Err(ResourceSetError::at(
                 BuildErrorKind::Object,
                 format!("{wrapper}failed to write {what}: {reason}"),
                 place,
@@ -226,13 +226,13 @@ impl<'b> Builder<'b> {
         })
     }
 
-    fn unreadable(&self, origin: Origin, prefix: &str, error: Unreadable) -> BuildError {
+    fn unreadable(&self, origin: Origin, prefix: &str, error: Unreadable) -> ResourceSetError {
         let place = Place { origin, input: self.input_name(origin), line: error.line };
-        BuildError::at(BuildErrorKind::Object, format!("{prefix}{}", error.reason), place)
+        ResourceSetError::at(BuildErrorKind::Object, format!("{prefix}{}", error.reason), place)
     }
 
     /// Reads the first document rendered by an entry of `resources`.
-    fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, BuildError> {
+    fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, ResourceSetError> {
         let documents = object::split_documents(text);
         let (lines, first) = documents.first().copied().unwrap_or((0, ""));
         let prefix = format!("{wrapper}failed to read object: ");
@@ -256,7 +256,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Reads all documents rendered by a `resourcesTemplate`.
-    fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, BuildError> {
+    fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, ResourceSetError> {
         let prefix = format!("{wrapper}failed to read objects from multi-doc YAML: ");
         let mut candidates = Vec::new();
         for (index, (lines, document)) in object::split_documents(text).into_iter().enumerate() {
@@ -369,7 +369,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Refuses an object that another step already renders.
-    fn compare_steps(&mut self, step: Option<usize>, first: usize) -> Result<(), BuildError> {
+    fn compare_steps(&mut self, step: Option<usize>, first: usize) -> Result<(), ResourceSetError> {
         let Some(step) = step else { return Ok(()) };
         let name = |index: usize| self.set.steps.get(index).map_or("", |step| step.name.as_str());
         for built in self.objects.iter().skip(first) {
@@ -384,7 +384,7 @@ impl<'b> Builder<'b> {
                         name(*other)
                     );
                     let place = Place { origin: built.origin, input: self.input_name(built.origin), line: None };
-                    return Err(BuildError::at(BuildErrorKind::DuplicateObject, text, place));
+                    return Err(ResourceSetError::at(BuildErrorKind::DuplicateObject, text, place));
                 }
                 Some(_) => {}
                 None => {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::offline::{ManifestFiles, build, document_stream};
-use crate::{BuildError, BuildErrorKind, Built, ExportedInputs, Options, WarningKind, adler32, normalised_name};
+use crate::{BuildErrorKind, Built, ExportedInputs, Options, ResourceSetError, WarningKind, adler32, normalised_name};
 
 fn manifest(spec: &str) -> String {
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
@@ -12,7 +12,7 @@ fn manifest(spec: &str) -> String {
     )
 }
 
-fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, BuildError> {
+fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, ResourceSetError> {
     let manifest = manifest(spec);
     build(
         &ManifestFiles { manifest: &manifest, inputs, providers, exported: None, namespace: "default" },

@@ -22,7 +22,7 @@ use crate::k8s::{ObjectId, ResourceType, fields};
 
 /// Limits for reading.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct BundleLimits {
     /// Deadline: later content is omitted.
     pub until: Instant,
     /// Number of last lines of each log.
@@ -43,7 +43,7 @@ const BESIDE: [(&str, &str); 7] = [
 ];
 
 /// Reads everything. `on_step` is called with the number of finished steps and their total.
-pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
+pub async fn gather(cluster: &Cluster, limits: BundleLimits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
     let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
     let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
     let others =
@@ -102,7 +102,7 @@ pub async fn gather(cluster: &Cluster, limits: Limits, mut on_step: impl FnMut(&
 /// Reads lists concurrently, and records which of them could be read.
 async fn lists(
     cluster: &Cluster,
-    limits: Limits,
+    limits: BundleLimits,
     wanted: Vec<(ResourceType, Option<&str>)>,
     gathered: &mut Gathered,
     mut on_list: impl FnMut(&str),
@@ -154,7 +154,7 @@ fn is_wanted(object: &Value, namespaces: &BTreeSet<String>) -> bool {
 }
 
 /// Reads the logs of the controllers and of unhealthy pods where Flux works.
-async fn logs(cluster: &Cluster, limits: Limits, gathered: &mut Gathered) {
+async fn logs(cluster: &Cluster, limits: BundleLimits, gathered: &mut Gathered) {
     let snapshot = Snapshot::of_dump(gathered.objects.iter().cloned());
     let mut wanted: BTreeSet<LogSource> = sources(&snapshot, &[]).into_iter().collect();
     for pod in snapshot.list(&POD, None).into_iter().filter(|pod| !crate::k8s::kstatus::compute(pod).is_current()) {

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::snapshot;
 use super::snapshot::{OutdatedManifest, Snapshot};
 use crate::api::kinds;
-use crate::format::tarball::{self, Limits};
+use crate::format::tarball::{self, ArchiveLimits};
 use crate::format::yaml;
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
@@ -74,7 +74,7 @@ pub struct Dump {
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// Limits for unpacking an archive. Similar logs and objects are compressed as tightly as gzip can.
-const ARCHIVE: Limits = Limits {
+const ARCHIVE: ArchiveLimits = ArchiveLimits {
     compressed_bytes: MAX_BYTES / 2,
     unpacked_bytes: MAX_BYTES,
     entries: 100_000,

@@ -46,7 +46,7 @@ pub struct Entry {
 
 /// The requested part of the logs.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct LogSelection {
     pub filter: LogFilter,
     pub since: Option<Timestamp>,
     /// Only the last selected lines.
@@ -55,13 +55,13 @@ pub struct Wanted {
 
 /// Splits incoming data into lines.
 #[derive(Default)]
-struct Lines {
+struct LineSplitter {
     unread: Vec<u8>,
     /// The last time; a line without a time was written with the line before it.
     last: Option<Timestamp>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Returns the complete selected lines; with `all` also an incomplete last one.
     fn take(&mut self, source: &Arc<LogSource>, filter: &LogFilter, after: Option<Timestamp>, all: bool) -> Vec<Entry> {
         let end = match self.unread.iter().rposition(|byte| *byte == b'\n') {
@@ -98,7 +98,7 @@ impl Lines {
 pub async fn read<E>(
     cluster: &Cluster,
     sources: Vec<LogSource>,
-    wanted: &Wanted,
+    wanted: &LogSelection,
     mut on_entry: impl FnMut(Entry) -> Result<(), E>,
 ) -> Result<Vec<ClusterError>, E> {
     let mut tasks = JoinSet::new();
@@ -161,7 +161,7 @@ async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
 async fn read_one(
     cluster: Cluster,
     source: Arc<LogSource>,
-    wanted: Wanted,
+    wanted: LogSelection,
     sender: mpsc::Sender<Vec<Entry>>,
 ) -> Result<(), ClusterError> {
     let is_unfiltered = wanted.filter.objects.is_empty() && wanted.filter.least.is_none();
@@ -176,7 +176,7 @@ async fn read_one(
             Err(_) if previous => continue,
             Err(error) => return Err(error),
         };
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         loop {
             let ended = stream.read(&mut lines.unread).await? == 0;
             let entries = lines.take(&source, &wanted.filter, None, ended);
@@ -292,7 +292,7 @@ async fn follow_one(
         let options = LogOptions { follow: true, since: Some(last.unwrap_or(since)), ..LogOptions::default() };
         match cluster.log_stream(&source.namespace, &source.pod, &source.container, &options).await {
             Ok(mut stream) => {
-                let mut lines = Lines { unread: vec![], last };
+                let mut lines = LineSplitter { unread: vec![], last };
                 let after = last;
                 // A log that is cut off is reopened from its last line.
                 while let Ok(length) = stream.read(&mut lines.unread).await {
@@ -319,7 +319,7 @@ async fn follow_one(
 
 /// Returns the lines of a dump in order of time. Controllers write the time into each line; a line without one was
 /// written with the line before it.
-pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &Wanted) -> Vec<Entry> {
+pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &LogSelection) -> Vec<Entry> {
     let mut entries = vec![];
     for source in sources(snapshot, controllers) {
         let shared = Arc::new(source.clone());
@@ -383,7 +383,7 @@ mod tests {
         let text = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z zwö\npanic\n2026-01-01T00:00:03Z end";
         let filter = LogFilter::default();
         for cut in 0..=text.len() {
-            let (mut lines, mut taken) = (Lines::default(), vec![]);
+            let (mut lines, mut taken) = (LineSplitter::default(), vec![]);
             let (before, after) = text.as_bytes().split_at(cut);
             lines.unread.extend_from_slice(before);
             taken.extend(lines.take(&source("a"), &filter, None, false));
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn what_was_shown_is_not_shown_again() {
         let text = b"2026-01-01T00:00:01.1Z a\n2026-01-01T00:00:01.2Z b\nmore of b\n2026-01-01T00:00:01.3Z c\n";
-        let mut lines = Lines { unread: text.to_vec(), last: None };
+        let mut lines = LineSplitter { unread: text.to_vec(), last: None };
         let after = "2026-01-01T00:00:01.2Z".parse().ok();
         let taken = lines.take(&source("a"), &LogFilter::default(), after, true);
         assert_eq!(taken.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["c"]);

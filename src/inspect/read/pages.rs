@@ -179,7 +179,7 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
 
 /// Position in the list of a kind.
 #[derive(Default)]
-struct Place {
+struct ListCursor {
     /// Token of the next page; `None` before the first.
     token: Option<String>,
     /// The last object that was passed on.
@@ -191,7 +191,7 @@ struct Place {
 }
 
 /// The end of a page.
-enum Ended {
+enum PageEnd {
     Read,
     /// Cut off; the objects before were passed on.
     Cut(Box<ClusterError>),
@@ -277,17 +277,17 @@ async fn list_at_versions<T: Listable>(
     let mut missing = None;
     let mut versions: VecDeque<ResourceType> = versions(resource).into();
     while let Some(version) = versions.pop_front() {
-        let mut place = Place::default();
+        let mut place = ListCursor::default();
         let mut resumptions = 0;
         loop {
             let before = place.last.clone();
             let lost = match page(cluster, &version, scope, &mut place, sender).await {
-                Ok(Ended::Read) if place.token.is_some() => continue,
-                Ok(Ended::Read | Ended::Unwanted) => {
+                Ok(PageEnd::Read) if place.token.is_some() => continue,
+                Ok(PageEnd::Read | PageEnd::Unwanted) => {
                     let resource_version = place.version.filter(|_| place.skip.is_none());
                     return Ok(Some(ListEnd { resource: version, resource_version }));
                 }
-                Ok(Ended::Cut(error)) => *error,
+                Ok(PageEnd::Cut(error)) => *error,
                 // The snapshot of a paged list is kept for five minutes only.
                 Err(error) if place.token.is_some() && error.is_expired() => {
                     place.token = None;
@@ -319,9 +319,9 @@ async fn page<T: Listable>(
     cluster: &Cluster,
     resource: &ResourceType,
     scope: &Scope,
-    place: &mut Place,
+    place: &mut ListCursor,
     sender: &mpsc::Sender<Vec<T>>,
-) -> Result<Ended, ClusterError> {
+) -> Result<PageEnd, ClusterError> {
     let options = ListOptions {
         label_selector: scope.selector.clone(),
         page_size: PAGE,
@@ -344,7 +344,7 @@ async fn page<T: Listable>(
         {
             place.last = Some(object.key());
             if sender.send(std::mem::take(&mut batch)).await.is_err() {
-                return Ok(Ended::Unwanted);
+                return Ok(PageEnd::Unwanted);
             }
         }
         match read {
@@ -352,11 +352,11 @@ async fn page<T: Listable>(
                 let end = text.end().map_err(|e| pieces.unexpected(e))?;
                 place.token = end.token.filter(|token| !token.is_empty());
                 place.version = place.version.take().or(end.resource_version);
-                return Ok(Ended::Read);
+                return Ok(PageEnd::Read);
             }
             Ok(_) => {}
             Err(error) if matches!(error.reason, Reason::TimedOut { .. }) => return Err(error),
-            Err(error) => return Ok(Ended::Cut(Box::new(error))),
+            Err(error) => return Ok(PageEnd::Cut(Box::new(error))),
         }
     }
 }
@@ -510,10 +510,10 @@ mod tests {
     }
 
     /// Status and body parts of an answer; `None` cuts the connection.
-    type Answer = (u16, Vec<Option<String>>);
+    type PageAnswer = (u16, Vec<Option<String>>);
 
     /// A cluster with these answers in order, and the recorded queries.
-    fn cluster(answers: Vec<Answer>) -> (Cluster, Arc<Mutex<Vec<String>>>) {
+    fn cluster(answers: Vec<PageAnswer>) -> (Cluster, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::new(Mutex::new(vec![]));
         let (answers, queries) = (Arc::new(Mutex::new(VecDeque::from(answers))), asked.clone());
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -545,7 +545,7 @@ mod tests {
         names.iter().map(|name| repository(name).to_string()).collect::<Vec<_>>().join(",")
     }
 
-    fn whole(names: &[&str], token: &str) -> Answer {
+    fn whole(names: &[&str], token: &str) -> PageAnswer {
         (200, vec![Some(format!(r#"{{"items":[{}],"metadata":{{"continue":"{token}"}}}}"#, items(names)))])
     }
 

@@ -101,7 +101,7 @@ pub struct Snapshot {
     outdated: Vec<OutdatedManifest>,
     /// Whether objects are kept untrimmed.
     is_whole: bool,
-    done: BTreeMap<Need, Outcome>,
+    done: BTreeMap<Need, NeedOutcome>,
     /// Kinds that were listed without a selector, with any result, and the namespaces; `None` means all.
     asked: BTreeMap<ResourceType, BTreeSet<Option<String>>>,
     /// Kinds with a refused request, by group and kind.
@@ -124,7 +124,7 @@ impl Parts {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+enum NeedOutcome {
     Loaded,
     NotInstalled,
     Denied(String),
@@ -196,35 +196,35 @@ impl Snapshot {
                 for object in objects {
                     self.insert(object);
                 }
-                Outcome::Loaded
+                NeedOutcome::Loaded
             }
             (Need::Kind { group, kind, .. }, Answer::Kind(resource)) => {
                 self.kinds.insert((group.clone(), kind.clone()), resource);
-                Outcome::Loaded
+                NeedOutcome::Loaded
             }
             (Need::Logs { namespace, pod, container, previous }, Answer::Log(lines)) => {
                 self.insert_log(namespace, pod, container, *previous, lines);
-                Outcome::Loaded
+                NeedOutcome::Loaded
             }
             (_, Answer::Version(version)) => {
                 self.version = Some(version);
-                Outcome::Loaded
+                NeedOutcome::Loaded
             }
             (_, Answer::Access(allowed)) => {
                 self.access.insert(need.clone(), allowed);
-                Outcome::Loaded
+                NeedOutcome::Loaded
             }
-            (_, Answer::NotInstalled) => Outcome::NotInstalled,
-            (_, Answer::Denied(message)) => Outcome::Denied(message),
-            (_, Answer::Unavailable(message)) => Outcome::Unavailable(message),
+            (_, Answer::NotInstalled) => NeedOutcome::NotInstalled,
+            (_, Answer::Denied(message)) => NeedOutcome::Denied(message),
+            (_, Answer::Unavailable(message)) => NeedOutcome::Unavailable(message),
             (_, Answer::Kind(_) | Answer::Log(_)) => {
-                Outcome::Unavailable("the answer does not fit the question".into())
+                NeedOutcome::Unavailable("the answer does not fit the question".into())
             }
         };
         if let Need::List { resource, namespace, selector: None } = &need {
             self.asked.entry(resource.clone()).or_default().insert(namespace.clone());
         }
-        if let (Need::List { resource, .. } | Need::Get { resource, .. }, Outcome::Denied(_)) = (&need, &outcome) {
+        if let (Need::List { resource, .. } | Need::Get { resource, .. }, NeedOutcome::Denied(_)) = (&need, &outcome) {
             self.refused.insert((resource.group.to_string(), resource.kind.to_string()));
         }
         self.done.insert(need, outcome);
@@ -263,7 +263,7 @@ impl Snapshot {
     /// Returns the first refusal, for views that cannot work without the object.
     pub fn denied(&self) -> Option<(&Need, &str)> {
         self.done.iter().find_map(|(need, outcome)| match outcome {
-            Outcome::Denied(message) => Some((need, message.as_str())),
+            NeedOutcome::Denied(message) => Some((need, message.as_str())),
             _ => None,
         })
     }
@@ -271,7 +271,7 @@ impl Snapshot {
     /// Whether the API server does not serve the kind. Unknown for a dump.
     pub fn is_not_installed(&self, resource: &ResourceType) -> bool {
         self.done.iter().any(|(need, outcome)| {
-            *outcome == Outcome::NotInstalled
+            *outcome == NeedOutcome::NotInstalled
                 && match need {
                     Need::List { resource: asked, .. } | Need::Get { resource: asked, .. } => {
                         asked.group == resource.group && asked.kind == resource.kind
@@ -438,7 +438,7 @@ impl Snapshot {
     pub fn log_trouble(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Option<&str> {
         let need = Need::Logs { namespace: namespace.into(), pod: pod.into(), container: container.into(), previous };
         match self.done.get(&need) {
-            Some(Outcome::Unavailable(why)) => Some(why),
+            Some(NeedOutcome::Unavailable(why)) => Some(why),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct Trimmed<const MANAGERS: bool>(pub(super) Value);
 
 impl<'de, const MANAGERS: bool> serde::Deserialize<'de> for Trimmed<MANAGERS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let place = if MANAGERS { Place::Object } else { Place::Unmanaged };
+        let place = if MANAGERS { JsonPosition::Object } else { JsonPosition::Unmanaged };
         place.deserialize(deserializer).map(Trimmed)
     }
 }
@@ -30,13 +30,13 @@ pub(super) struct TrimmedDefinition(pub(super) Value);
 
 impl<'de> serde::Deserialize<'de> for TrimmedDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Place::Definition.deserialize(deserializer).map(TrimmedDefinition)
+        JsonPosition::Definition.deserialize(deserializer).map(TrimmedDefinition)
     }
 }
 
 /// The position of the reader.
 #[derive(Clone, Copy)]
-enum Place {
+enum JsonPosition {
     Object,
     /// An object without managed fields.
     Unmanaged,
@@ -51,30 +51,34 @@ enum Place {
     Manager,
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for JsonPosition {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         match self {
-            Place::ManagedFields | Place::DefinitionVersions => deserializer.deserialize_seq(self),
+            JsonPosition::ManagedFields | JsonPosition::DefinitionVersions => deserializer.deserialize_seq(self),
             _ => deserializer.deserialize_map(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for JsonPosition {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Place::ManagedFields | Place::DefinitionVersions => "a list",
+            JsonPosition::ManagedFields | JsonPosition::DefinitionVersions => "a list",
             _ => "an object",
         })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = vec![];
-        let item = if matches!(self, Place::DefinitionVersions) { Place::DefinitionVersion } else { Place::Manager };
+        let item = if matches!(self, JsonPosition::DefinitionVersions) {
+            JsonPosition::DefinitionVersion
+        } else {
+            JsonPosition::Manager
+        };
         while let Some(item) = items.next_element_seed(item)? {
             list.push(item);
         }
@@ -85,21 +89,27 @@ impl<'de> Visitor<'de> for Place {
         let mut map = Map::new();
         while let Some(key) = members.next_key::<String>()? {
             let value = match (self, key.as_str()) {
-                (Place::Object | Place::Definition, "metadata") => members.next_value_seed(Place::Metadata)?,
-                (Place::Unmanaged, "metadata") => members.next_value_seed(Place::UnmanagedMetadata)?,
-                (Place::Definition, "spec") => members.next_value_seed(Place::DefinitionSpec)?,
-                (Place::DefinitionSpec, "versions") => members.next_value_seed(Place::DefinitionVersions)?,
-                (Place::DefinitionVersion, "schema") | (Place::UnmanagedMetadata, "managedFields") => {
+                (JsonPosition::Object | JsonPosition::Definition, "metadata") => {
+                    members.next_value_seed(JsonPosition::Metadata)?
+                }
+                (JsonPosition::Unmanaged, "metadata") => members.next_value_seed(JsonPosition::UnmanagedMetadata)?,
+                (JsonPosition::Definition, "spec") => members.next_value_seed(JsonPosition::DefinitionSpec)?,
+                (JsonPosition::DefinitionSpec, "versions") => {
+                    members.next_value_seed(JsonPosition::DefinitionVersions)?
+                }
+                (JsonPosition::DefinitionVersion, "schema") | (JsonPosition::UnmanagedMetadata, "managedFields") => {
                     members.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                (Place::Metadata, "managedFields") => members.next_value_seed(Place::ManagedFields)?,
+                (JsonPosition::Metadata, "managedFields") => members.next_value_seed(JsonPosition::ManagedFields)?,
                 // The API server writes the manager first
                 // (<https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#managedfieldsentry-v1-meta>).
-                (Place::Manager, "fieldsV1") if is_controller(&map) => match members.next_value_seed(Suspending)? {
-                    Some(set) => set,
-                    None => continue,
-                },
+                (JsonPosition::Manager, "fieldsV1") if is_controller(&map) => {
+                    match members.next_value_seed(Suspending)? {
+                        Some(set) => set,
+                        None => continue,
+                    }
+                }
                 _ => members.next_value()?,
             };
             map.insert(key, value);

@@ -126,7 +126,7 @@ fn redacting_twice_changes_nothing() {
 }
 
 /// A text, the words that must be masked, and the words that must be kept.
-type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+type MaskCase = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 #[track_caller]
 fn judge(name: &str, cleaned: &str, gone: &[&str], stays: &[&str]) {
@@ -139,7 +139,7 @@ fn judge(name: &str, cleaned: &str, gone: &[&str], stays: &[&str]) {
 }
 
 /// Checks every row twice: redacted text must not change again.
-fn judge_texts(rows: &[Row]) {
+fn judge_texts(rows: &[MaskCase]) {
     for (text, gone, stays) in rows {
         let mut redactor = Redactor::new(vec![]);
         redactor

@@ -17,7 +17,7 @@ use super::words::{
 
 /// The extent of masking in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum MaskExtent {
     /// All credentials.
     Credentials,
     /// All credentials, and all queries of addresses.
@@ -27,7 +27,7 @@ pub(super) enum Extent {
 }
 
 /// The patterns; [`check`] reports one that cannot be compiled.
-struct Patterns {
+struct RedactionPatterns {
     key_block: Regex,
     token: Regex,
     scheme: Regex,
@@ -86,11 +86,11 @@ const TOKENS: [&str; 34] = [
     r"eyJ[A-Za-z0-9_+/-]{16,}=*(?:\.[A-Za-z0-9_-]*)*",
 ];
 
-static PATTERNS: LazyLock<Result<Patterns, regex::Error>> = LazyLock::new(Patterns::new);
+static PATTERNS: LazyLock<Result<RedactionPatterns, regex::Error>> = LazyLock::new(RedactionPatterns::new);
 
-impl Patterns {
+impl RedactionPatterns {
     fn new() -> Result<Self, regex::Error> {
-        Ok(Patterns {
+        Ok(RedactionPatterns {
             // OpenSSL's and OpenSSH's, PGP's, SSH2's with four dashes, PuTTY's; also truncated ones.
             key_block: Regex::new(concat!(
                 r"(?:-{4,5} ?BEGIN [^-\n]*PRIVATE KEY[^-\n]* ?-{4,5}[\s\S]*?(?:-{4,5} ?END [^-\n]*PRIVATE KEY[^-\n]* ?-{4,5}|$))",
@@ -140,7 +140,7 @@ pub(super) fn check() -> Result<(), &'static regex::Error> {
 }
 
 /// Removes credentials from a text and returns how many it contained; `secrets` are names of Secrets, which are kept.
-pub(super) fn mask(text: &str, extent: Extent, secrets: &BTreeSet<String>) -> (String, usize) {
+pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -> (String, usize) {
     // A bundle calls `check` first; a page masks everything instead of nothing.
     let Ok(patterns) = PATTERNS.as_ref() else { return (MASK.to_owned(), 1) };
     let mut masking = Masking { text: text.to_owned(), count: 0 };
@@ -162,13 +162,13 @@ pub(super) fn mask(text: &str, extent: Extent, secrets: &BTreeSet<String>) -> (S
         let is_credential = names_query_credential(&found[2]) && !is_masked(value) && !is_reference(value);
         is_credential.then(|| format!("{}{}={MASK}{rest}", &found[1], &found[2]))
     });
-    if extent != Extent::Credentials {
+    if extent != MaskExtent::Credentials {
         masking.replace(&patterns.query, |found| {
             let (value, rest) = split_punctuation(&found[3]);
             (!is_masked(value) && !value.is_empty()).then(|| format!("{}{}{MASK}{rest}", &found[1], &found[2]))
         });
     }
-    if extent != Extent::WordsAndQueries {
+    if extent != MaskExtent::WordsAndQueries {
         masking.mask_named(patterns, secrets);
         masking.replace(&patterns.told, |found| {
             let quote =
@@ -221,7 +221,7 @@ impl Masking {
     }
 
     /// Masks values after names of credentials.
-    fn mask_named(&mut self, patterns: &Patterns, secrets: &BTreeSet<String>) {
+    fn mask_named(&mut self, patterns: &RedactionPatterns, secrets: &BTreeSet<String>) {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
         while let Some(found) = patterns.named.captures_at(&self.text, at) {
@@ -248,7 +248,7 @@ impl Masking {
 fn named_value(
     text: &str,
     found: &Captures<'_>,
-    patterns: &Patterns,
+    patterns: &RedactionPatterns,
     secrets: &BTreeSet<String>,
 ) -> Option<std::ops::Range<usize>> {
     let (whole, name) = (found.get(0)?, found.get(2)?);

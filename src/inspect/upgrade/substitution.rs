@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::built_files::{BuiltDocument, ManifestTree, is_flux_kustomization, patch_of};
 use super::manifest_index::{IndexedDocument, ManifestIndex, normal};
-use super::{Finding, substitutes};
+use super::{UpgradeFinding, substitutes};
 use crate::api::kinds::SOURCE_GROUP;
 use crate::api::well_known;
 use crate::k8s::{ObjectId, fields};
@@ -24,7 +24,7 @@ use crate::kustomize::Patch;
 const MAX_DEPTH: usize = 16;
 
 /// Returns the variables without a value in everything that the Kustomizations in the files apply.
-pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<Finding> {
+pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<UpgradeFinding> {
     let tree = ManifestTree::of(index);
     let mut search = VariableSearch { index, tree, seen: HashSet::new(), reached: BTreeSet::new(), found: vec![] };
     let mut written = vec![];
@@ -104,7 +104,7 @@ struct VariableSearch<'a> {
     seen: HashSet<String>,
     /// The documents of these Kustomizations.
     reached: BTreeSet<(&'a Path, u64)>,
-    found: Vec<Finding>,
+    found: Vec<UpgradeFinding>,
 }
 
 impl<'a> VariableSearch<'a> {
@@ -139,7 +139,7 @@ impl<'a> VariableSearch<'a> {
                 let message =
                     format!("its path {path} is not among these files: whether its variables are set cannot be told");
                 let (path, line) = (place.shown.to_owned(), Some(place.document.line));
-                self.found.push(Finding { path, line, object: name, breaks: false, message });
+                self.found.push(UpgradeFinding { path, line, object: name, breaks: false, message });
             }
             return;
         };
@@ -166,7 +166,7 @@ impl<'a> VariableSearch<'a> {
                     true => "has no value and no default".to_owned(),
                     false => format!("has no default; it fails unless {} has it", elsewhere.join(" or ")),
                 };
-                self.found.push(Finding {
+                self.found.push(UpgradeFinding {
                     path: document.shown.to_owned(),
                     line: Some(*line),
                     object: name.to_owned(),

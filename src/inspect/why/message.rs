@@ -2,9 +2,9 @@
 
 use super::Reason;
 
-type Row = (&'static str, Reason, &'static str);
+type MessageRule = (&'static str, Reason, &'static str);
 
-fn find(table: &'static [Row], text: &str) -> Option<(Reason, &'static str)> {
+fn find(table: &'static [MessageRule], text: &str) -> Option<(Reason, &'static str)> {
     let text = text.to_lowercase();
     table.iter().find(|(part, _, _)| says(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
 }
@@ -21,7 +21,7 @@ fn says(text: &str, part: &str) -> bool {
 }
 
 /// Why the API server, an admission plugin or the scheduler's side did not take an object.
-const REFUSALS: &[Row] = &[
+const REFUSALS: &[MessageRule] = &[
     ("conversion webhook", Reason::WebhookRefused, "the conversion webhook of a definition cannot be reached"),
     ("because it is being terminated", Reason::NamespaceTerminating, "the namespace is being deleted"),
     ("client rate limiter wait", Reason::Throttled, "the controller waits for its own request limit"),
@@ -59,7 +59,7 @@ const REFUSALS: &[Row] = &[
 ];
 
 /// What is wrong with an object that a Kustomization applies, before and beside what refuses it.
-const KUSTOMIZATIONS: &[Row] = &[
+const KUSTOMIZATIONS: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("artifact not found", Reason::ArtifactUnavailable, "the source has no artifact"),
     (
@@ -97,7 +97,7 @@ const KUSTOMIZATIONS: &[Row] = &[
 ];
 
 /// What is wrong with a ResourceSet, before what refuses its objects.
-const RESOURCE_SETS: &[Row] = &[
+const RESOURCE_SETS: &[MessageRule] = &[
     ("map has no entry for key", Reason::InputMissing, "a template uses a value that its input set does not have"),
     ("nil data; no entry for key", Reason::InputMissing, "a template uses a value outside of its inputs"),
     ("duplicate resource", Reason::ObjectCollision, "two steps render the same object"),
@@ -112,7 +112,7 @@ const RESOURCE_SETS: &[Row] = &[
 ];
 
 /// What is wrong with a Helm release, before and beside what refuses its objects.
-const RELEASES: &[Row] = &[
+const RELEASES: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("chart values reference", Reason::ValuesMissing, "what values are taken from cannot be read"),
     ("values don't meet the specifications", Reason::ValuesInvalid, "the values do not fit the schema of the chart"),
@@ -143,7 +143,7 @@ const RELEASES: &[Row] = &[
 ];
 
 /// What is wrong with a chart, before what is wrong with its repository.
-const CHARTS: &[Row] = &[
+const CHARTS: &[MessageRule] = &[
     ("invalid chart reference: stat", Reason::ChartNotFound, "the source has no chart at this path"),
     ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
     ("no chart name found", Reason::ChartNotFound, "the repository has no chart of this name"),
@@ -155,7 +155,7 @@ const CHARTS: &[Row] = &[
 ];
 
 /// What is wrong with the following of images and with the writing of them.
-const IMAGES: &[Row] = &[
+const IMAGES: &[MessageRule] = &[
     ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
     ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
     ("unable to determine latest version", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
@@ -280,7 +280,7 @@ pub(crate) fn refusal(text: &str) -> Option<(Reason, &'static str)> {
 
 /// Why a build of an instance failed.
 pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
-    const BUILD: &[Row] = &[
+    const BUILD: &[MessageRule] = &[
         // Ours name the field first, whatever the patch itself says.
         ("spec.kustomize", Reason::PatchFailed, "a patch of the instance cannot be applied"),
         ("downgrad", Reason::BadVersionRange, "the version range asks for a downgrade"),
@@ -297,7 +297,7 @@ pub(crate) fn build_failure(text: &str) -> (Reason, &'static str) {
 
 /// Why content could not be fetched: Git, OCI, Helm and buckets report in the words of their libraries.
 pub(crate) fn source_failure(text: &str) -> Option<(Reason, &'static str)> {
-    const SOURCES: &[Row] = &[
+    const SOURCES: &[MessageRule] = &[
         ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
         ("no space left on device", Reason::StorageFull, "the storage of source-controller is full"),
         ("toomanyrequests", Reason::RateLimited, "the server has had too many requests"),

@@ -142,7 +142,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         return nothing;
     }
     let mut counts = HealthCounts::default();
-    let mut found = Found::default();
+    let mut found = CollectedCauses::default();
     for kind in definition::missing_kinds(snapshot, &objects) {
         if only.is_none_or(|only| only == kind) {
             let cause = definition::missing(kind, restoration(snapshot, now));
@@ -179,7 +179,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
             found.add(workload.id, applied_by(cause, workload.owner));
         }
     }
-    let Found { mut groups, in_progress, .. } = found;
+    let CollectedCauses { mut groups, in_progress, .. } = found;
     groups.sort_by_key(|group| std::cmp::Reverse(group.affected.len()));
     let failing = groups.iter().map(|group| group.affected.len()).sum();
     let unreadable = definition::unreadable(snapshot, namespace, only);
@@ -216,13 +216,13 @@ fn restoration(snapshot: &Snapshot, now: Timestamp) -> NextStep {
 
 /// Causes as they come up, each with whom it takes down.
 #[derive(Default)]
-struct Found {
+struct CollectedCauses {
     groups: Vec<CauseGroup>,
     places: BTreeMap<String, usize>,
     in_progress: usize,
 }
 
-impl Found {
+impl CollectedCauses {
     /// The same cause at the place where it was told of its object alone.
     fn known(&self, cause: Cause) -> Cause {
         let alone = Cause { place: None, ..cause.clone() };

@@ -134,7 +134,7 @@ pub(super) async fn collect(
             }
         })
         .collect();
-    let invalid = |error: flux_operator_resourceset::BuildError| InputError::Invalid(error.to_string());
+    let invalid = |error: flux_operator_resourceset::ResourceSetError| InputError::Invalid(error.to_string());
     let selected = select(&sources, &set.inputs_from, warnings).map_err(invalid)?;
     let providers: Vec<ProviderInputs> = selected
         .iter()

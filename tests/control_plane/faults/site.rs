@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::INSTANCE_NAME;
-use flux_operator::cluster::watch::{Change, Follower};
+use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{
     Cluster, ConnectOptions, KubeconfigSource, ListOptions, Propagation, WriteOptions, connect,
 };
@@ -340,9 +340,9 @@ pub async fn play_deployments(cluster: Cluster, mut held: watch::Receiver<bool>)
         loop {
             let objects = tokio::select! {
                 change = deployments.next() => match change {
-                    Ok(Change::All(objects)) => objects,
-                    Ok(Change::Set(object)) => vec![object],
-                    Ok(Change::Gone(_)) => vec![],
+                    Ok(FollowedChange::All(objects)) => objects,
+                    Ok(FollowedChange::Set(object)) => vec![object],
+                    Ok(FollowedChange::Gone(_)) => vec![],
                     Err(_) => break,
                 },
                 changed = held.changed() => {

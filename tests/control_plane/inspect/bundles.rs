@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flux_operator::format::tarball::{Files, Limits, read_tarball};
+use flux_operator::format::tarball::{ArchiveLimits, Files, read_tarball};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -26,7 +26,7 @@ const CANARY: &str = "canary-7d1f-s3cr3t-value";
 
 fn unpacked(path: &Path) -> Files {
     let file = std::fs::File::open(path).expect("the archive");
-    read_tarball(file, &Limits::ARTIFACT).expect("an archive")
+    read_tarball(file, &ArchiveLimits::ARTIFACT).expect("an archive")
 }
 
 /// Fails when the canary is in a file, as it is or encoded.
@@ -147,7 +147,7 @@ async fn a_bundle_answers_every_read_and_holds_no_secret(cluster: TestCluster) {
     let mut piped = cluster.command();
     piped.args(["bundle", "-o", "-", "--log-lines", "1"]).stdin(std::process::Stdio::null());
     let output = tokio::task::spawn_blocking(move || piped.output()).await.expect("joined").expect("runs");
-    assert_clean(&read_tarball(output.stdout.as_slice(), &Limits::ARTIFACT).expect("an archive"));
+    assert_clean(&read_tarball(output.stdout.as_slice(), &ArchiveLimits::ARTIFACT).expect("an archive"));
 }
 
 async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestCluster) {

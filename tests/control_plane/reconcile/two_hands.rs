@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use flux_operator::api::manifest::{self, Manifest, NamespaceChoice};
+use flux_operator::api::manifest::{self, InstanceManifest, NamespaceChoice};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::Step;
@@ -38,13 +38,13 @@ pub fn tests() -> Vec<ClusterTest> {
     ]
 }
 
-fn manifest(namespace: &str, spec: &Value) -> Manifest {
+fn manifest(namespace: &str, spec: &Value) -> InstanceManifest {
     let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "namespace": namespace}, "spec": spec});
     manifest::read(&object.to_string(), &NamespaceChoice::default()).unwrap()
 }
 
-async fn apply(world: &World, manifest: &Manifest) -> Result<Outcome, ReconcileError> {
+async fn apply(world: &World, manifest: &InstanceManifest) -> Result<Outcome, ReconcileError> {
     reconcile::apply_instance(&world.cluster, manifest, false, &world.distribution, &world.options, &Silent).await
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use flux_operator::format::tarball::{Limits, read_tarball};
+use flux_operator::format::tarball::{ArchiveLimits, read_tarball};
 use serde_json::json;
 
 use crate::cli::support::{command, run, run_with_input};
@@ -33,7 +33,8 @@ fn dump() -> String {
 
 /// All texts of an archive.
 fn unpacked(path: &Path) -> String {
-    let files = read_tarball(std::fs::File::open(path).expect("the archive"), &Limits::ARTIFACT).expect("an archive");
+    let files =
+        read_tarball(std::fs::File::open(path).expect("the archive"), &ArchiveLimits::ARTIFACT).expect("an archive");
     files.values().map(|file| String::from_utf8_lossy(&file.bytes).into_owned()).collect()
 }
 

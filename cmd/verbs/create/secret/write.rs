@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::{Described, DryRun, SecretArgs, secret_error};
+use super::{Described, SecretArgs, SecretDryRun, secret_error};
 use crate::session::Session;
 use crate::session::connect::{cli_error, context_namespace};
 use crate::terminal::{CliError, Exit, Shell};
@@ -41,25 +41,25 @@ pub(super) async fn write(
         immutable: args.immutable,
         content,
     };
-    if args.export || args.dry_run == DryRun::Client {
+    if args.export || args.dry_run == SecretDryRun::Client {
         secret.namespace = namespace.or_else(|| context_namespace(shell.global())).unwrap_or(DEFAULT_NAMESPACE.into());
         return if args.export { export(shell, &secret) } else { announce(shell, &secret) };
     }
     let session = Session::open(shell).await?;
     let cluster = &session.cluster;
     secret.namespace = namespace.unwrap_or_else(|| session.namespace_or(DEFAULT_NAMESPACE));
-    let writing = Writing { shell, cluster, args, secret: &secret, dry_run: args.dry_run == DryRun::Server };
+    let writing = Writing { shell, cluster, args, secret: &secret, dry_run: args.dry_run == SecretDryRun::Server };
     let in_place = async {
         let live = writing.live().await?;
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
             None => {
                 let outcome = writing.apply(live.as_ref()).await?;
-                Ok(Step::Applied(outcome.as_str()))
+                Ok(SecretWrite::Applied(outcome.as_str()))
             }
             Some(need) if !args.replace => Err(refusal(&reference(&secret), &need)),
             Some(_) => {
                 writing.judge().await?;
-                Ok(Step::Replace(live.unwrap_or_default()))
+                Ok(SecretWrite::Replace(live.unwrap_or_default()))
             }
         }
     };
@@ -77,8 +77,8 @@ pub(super) async fn write(
         step => step?,
     };
     let what = match step {
-        Step::Applied(what) => what,
-        Step::Replace(live) => {
+        SecretWrite::Applied(what) => what,
+        SecretWrite::Replace(live) => {
             // Neither --timeout nor an interrupt comes between: every call has its own limit.
             writing.replace(&live).await?;
             "replaced"
@@ -91,7 +91,7 @@ pub(super) async fn write(
 }
 
 /// The remaining step once everything is known.
-enum Step {
+enum SecretWrite {
     Applied(&'static str),
     /// The Secret in the way, as it is stored.
     Replace(Value),

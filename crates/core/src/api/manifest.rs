@@ -36,7 +36,7 @@ impl Default for NamespaceChoice {
 
 /// A manifest and its warnings.
 #[derive(Clone, Debug)]
-pub struct Manifest {
+pub struct InstanceManifest {
     /// The instance: name, namespace, labels, annotations and spec; no status.
     pub instance: CheckedInstance,
     /// The object as its author wrote it, for server-side apply: without the API's defaults. It has the namespace of
@@ -81,7 +81,7 @@ fn places(locations: &[Option<Location>]) -> String {
 ///
 /// # Errors
 /// [`ManifestError`]; [`ManifestError::Invalid`] contains every problem of the manifest.
-pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, ManifestError> {
+pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<InstanceManifest, ManifestError> {
     let documents = yaml::parse_documents(text)?;
     let positions = LazyPositions { text, parsed: std::cell::OnceCell::new() };
     let (place, object) = the_one_instance(&documents, &positions)?;
@@ -101,7 +101,7 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<Manifest, Manifes
     let warnings = locate(odd_annotations(&object));
     let instance = to_instance(&object, namespace).map_err(|error| InvalidInstance::of(&error))?;
     let written = applicable(written, instance.metadata.namespace.as_deref());
-    Ok(Manifest { instance: CheckedInstance::of_complete(instance), written, warnings })
+    Ok(InstanceManifest { instance: CheckedInstance::of_complete(instance), written, warnings })
 }
 
 /// Adds the namespace and removes fields that only the API server writes: exported objects have them, and apply refuses

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use crate::format::tarball::{Files, Limits};
+use crate::format::tarball::{ArchiveLimits, Files};
 
 /// A tree of files, read by their path below its root, with `/` between the parts.
 pub trait Tree: Debug + Send + Sync {
@@ -38,7 +38,7 @@ impl Tree for FolderTree {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let limit = Limits::DISTRIBUTION.file_bytes;
+        let limit = ArchiveLimits::DISTRIBUTION.file_bytes;
         let mut bytes = Vec::new();
         file.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {

@@ -33,7 +33,7 @@ impl From<Vec<u8>> for TarFile {
 
 /// Limits for reading an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     pub compressed_bytes: u64,
     /// The whole uncompressed stream: contents, headers and padding.
     pub unpacked_bytes: u64,
@@ -45,9 +45,9 @@ pub struct Limits {
     pub ratio: u64,
 }
 
-impl Limits {
+impl ArchiveLimits {
     /// Limits for distributions of Flux: the largest known one unpacks to 20 MB in 400 files.
-    pub const DISTRIBUTION: Limits = Limits {
+    pub const DISTRIBUTION: ArchiveLimits = ArchiveLimits {
         compressed_bytes: 64 << 20,
         unpacked_bytes: 128 << 20,
         entries: 10_000,
@@ -55,7 +55,7 @@ impl Limits {
         ratio: 200,
     };
     /// Limits for artifacts of pipelines. The reference unpacks at most 100 MiB.
-    pub const ARTIFACT: Limits = Limits {
+    pub const ARTIFACT: ArchiveLimits = ArchiveLimits {
         compressed_bytes: 100 << 20,
         unpacked_bytes: 256 << 20,
         entries: 50_000,
@@ -114,7 +114,7 @@ fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> 
 ///
 /// # Errors
 /// It is damaged, in another format, larger than the limits say, or holds anything but plain files and folders under relative names.
-pub fn read_tarball(mut reader: impl Read, limits: &Limits) -> Result<Files, TarballError> {
+pub fn read_tarball(mut reader: impl Read, limits: &ArchiveLimits) -> Result<Files, TarballError> {
     let mut beginning = Vec::new();
     (&mut reader).take(TAR_HEADER_BYTES).read_to_end(&mut beginning).map_err(TarballError::Read)?;
     if let Some(format) = unsupported_format(&beginning) {
@@ -415,8 +415,8 @@ mod tests {
 
     use super::*;
 
-    const SMALL: Limits =
-        Limits { compressed_bytes: 10_000, unpacked_bytes: 5 << 20, entries: 6, file_bytes: 4 << 20, ratio: 50 };
+    const SMALL: ArchiveLimits =
+        ArchiveLimits { compressed_bytes: 10_000, unpacked_bytes: 5 << 20, entries: 6, file_bytes: 4 << 20, ratio: 50 };
 
     struct Raw(tar::Builder<Vec<u8>>);
 
@@ -523,7 +523,7 @@ mod tests {
         let long_name =
             || Raw::new().add(b"././@LongLink", EntryType::GNULongName, &vec![b'a'; 6 << 20]).file("a", b"");
         let trailing = || [Raw::new().file("a", b"").bytes(), vec![0; 6 << 20]].concat();
-        let any_ratio = Limits { ratio: 2000, ..SMALL };
+        let any_ratio = ArchiveLimits { ratio: 2000, ..SMALL };
         for (limits, archive, problem) in [
             (&SMALL, many.bytes(), "more than 6 entries"),
             (&SMALL, large.file("x", &noise(12_000)).bytes(), "is larger than 0 MiB"),
