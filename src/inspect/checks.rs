@@ -39,7 +39,7 @@ pub enum Verdict {
 }
 
 // `S` is a step, or a step in words.
-/// One check.
+/// A check with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Check")]
@@ -137,7 +137,7 @@ impl<S> CheckReport<S> {
     }
 }
 
-/// What is checked.
+/// The subject of the checks.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions<'a> {
     /// Only what an installation needs beforehand.
@@ -148,7 +148,7 @@ pub struct CheckOptions<'a> {
     pub now: Timestamp,
     /// The version of Flux that somebody wants to go to; None leaves that out.
     pub to: Option<&'a Target>,
-    /// What the instance could be built from next; None leaves that out.
+    /// The distribution that the instance would be built from next; None leaves that out.
     pub distribution: Option<&'a Distribution>,
 }
 
@@ -261,7 +261,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let patches =
         instance(snapshot, namespace).map(|i| fields::items(i, "/spec/kustomize/patches")).unwrap_or_default();
     let patched = upgrade::patched_arguments(patches);
-    // What the build of the version sets by itself is no concern: only what somebody added.
+    // Only fields that somebody added count, not those that the build of the version sets by itself.
     let wrong = target.arguments(&patched);
     if wrong.is_empty() {
         group.pass("flags and gates", "every one that patches set is known");
@@ -339,7 +339,7 @@ fn kubernetes(snapshot: &Snapshot) -> Group {
     group
 }
 
-/// What the reconciler does besides reading: verb, group, resource, whether in the instance's namespace.
+/// The writes of the reconciler: verb, group, resource, whether in the instance's namespace.
 pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("patch", "apiextensions.k8s.io", "customresourcedefinitions", false),
     ("patch", "", "namespaces", false),
@@ -359,7 +359,7 @@ pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("create", "", "events", true),
 ];
 
-/// Whoever is to install Flux needs all of them; who looks at an installation is told which they lack.
+/// Installing Flux needs all of them; a check of an installation names those that are missing.
 fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let mut group = Group::new("rights");
     let namespace = options.namespace;

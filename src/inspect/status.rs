@@ -79,7 +79,7 @@ pub struct OperatorSummary {
     pub message: String,
 }
 
-/// One controller, and why its pods do not run.
+/// A controller, and why its pods do not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControllerRow {
@@ -87,7 +87,8 @@ pub struct ControllerRow {
     pub ready_pods: i64,
     pub desired_pods: i64,
     pub status: Status,
-    /// What its pods say, else its Deployment, and that this lacks the label of Flux; absent when it runs and has it.
+    /// The message of its pods, else of its Deployment, or that the Deployment lacks the label of Flux; absent when it runs
+    /// and has the label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -43,7 +43,7 @@ use crate::k8s::kstatus;
 use crate::k8s::kstatus::Status;
 use crate::k8s::{ObjectId, ResourceType};
 
-/// One thing that was looked at.
+/// An object that was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WalkStep {
@@ -51,7 +51,7 @@ pub struct WalkStep {
     /// Whether it is fine; absent when it could not be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
-    /// What it says of itself.
+    /// Its own message.
     pub says: String,
 }
 
@@ -146,7 +146,7 @@ struct Walk<'a> {
     steps: Vec<WalkStep>,
     /// The objects from the one that was asked about down to the one that is looked at.
     way: Vec<ObjectId>,
-    /// What was found out of objects already.
+    /// The results of objects that were looked at already.
     known: BTreeMap<ObjectId, Option<Cause>>,
     controllers: Option<Rc<[controller::Controller<'a>]>>,
     /// Many objects are asked about: kinds are listed once for all of them, and what is well is not looked into.
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
         if absence.is_some() {
             return absence;
         }
-        // What is well is not looked into where all that is not well is asked for.
+        // Healthy objects are not looked into where everything unhealthy is asked for.
         let looks_deeper = !self.is_overview || !is_ready;
         if looks_deeper && let Some(cause) = self.inventory() {
             return Some(cause);
@@ -490,7 +490,7 @@ impl<'a> Walk<'a> {
         NextStep::ListEvents(ObjectId::of(object))
     }
 
-    /// What the instance itself reports as the end of the road: build, artifact and apply errors.
+    /// The final causes that the instance itself reports: build, artifact and apply errors.
     fn reported(&mut self) -> Option<Cause> {
         let instance = self.subject;
         let stalled = fields::condition(instance, condition::STALLED).filter(|c| c.is_true());
@@ -637,7 +637,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What refused an object, where several objects may have been refused by the same.
+/// The quota, policy or webhook that refused an object; it may have refused several.
 fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String> {
     let namespace = fields::namespace(object).unwrap_or_default();
     let word = |phrase: &str| message::after(text, phrase).map(str::to_owned);
@@ -671,7 +671,7 @@ fn refusing_object(reason: Reason, text: &str, object: &Value) -> Option<ObjectI
     }
 }
 
-/// What shows more of what refused an object.
+/// The command that shows more about the refusal of an object.
 fn next_for_refusal(reason: Reason, text: &str, object: &Value) -> NextStep {
     let namespace = fields::namespace(object);
     if let Some(refusing) = refusing_object(reason, text, object) {

@@ -3,7 +3,7 @@
 //!
 //! Each list of exceptions can only shrink: an entry that is no longer needed fails the test.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -14,12 +14,6 @@ use crate::architecture::{assert_none, files_below, root};
 
 /// Words that hide the subject of a sentence. A comment names its subject, or begins with a verb.
 const HIDDEN_SUBJECTS: &[&str] = &["Who", "Whoever", "Whom", "Whose", "What", "Whatever", "Nobody", "Somebody", "One"];
-
-/// Files and folders whose comments still begin with a hidden subject.
-const COMMENTS_TO_DO: &[&str] = &["crates/core/src/api", "src/inspect"];
-
-/// Files and folders whose texts still say that something "is no" something.
-const MESSAGES_TO_DO: &[&str] = &[];
 
 /// Names of several types. `Args` and `Command` are clap's convention for a command and its subcommands.
 const SHARED_TYPE_NAMES: &[&str] =
@@ -40,24 +34,12 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     files.iter().map(|file| Source { path: path(file), text: fs::read_to_string(file).expect("UTF-8") }).collect()
 }
 
-/// Fails with the matching lines of files outside of `to_do`, and with the entries of `to_do` that match nothing.
-fn check(rule: &str, sources: &[Source], to_do: &[&str], matches: impl Fn(&Source) -> Vec<(usize, String)>) {
-    let (mut wrong, mut needed) = (Vec::new(), BTreeSet::new());
-    for source in sources {
-        let is_below = |entry: &&&str| {
-            source.path.strip_prefix(**entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let entry = to_do.iter().find(is_below);
-        for (number, line) in matches(source) {
-            match entry {
-                Some(entry) => _ = needed.insert(*entry),
-                None => wrong.push(format!("{}:{number}: {line}", source.path)),
-            }
-        }
-    }
-    assert_none(rule, &wrong);
-    let done = to_do.iter().filter(|entry| !needed.contains(*entry)).map(ToString::to_string);
-    assert_none("these are done: delete them from the list", &done.collect::<Vec<_>>());
+/// Fails with the lines that match.
+fn check(rule: &str, sources: &[Source], matches: impl Fn(&Source) -> Vec<(usize, String)>) {
+    let wrong = sources.iter().flat_map(|source| {
+        matches(source).into_iter().map(|(number, line)| format!("{}:{number}: {line}", source.path))
+    });
+    assert_none(rule, &wrong.collect::<Vec<_>>());
 }
 
 /// The marker and the text of a line that holds only a comment.
@@ -88,7 +70,7 @@ fn a_comment_begins_with_its_subject() {
     let hidden = Regex::new(&format!(r"^({})\b", HIDDEN_SUBJECTS.join("|"))).expect("a pattern");
     assert!(hidden.is_match("What is left") && !hidden.is_match("Whether it is left"));
     let all = sources(&["src", "cmd", "crates", "tests", "tools"]);
-    check("a comment begins with its subject or a verb", &all, COMMENTS_TO_DO, |source| {
+    check("a comment begins with its subject or a verb", &all, |source| {
         let begun = beginnings(&source.text).into_iter().filter(|(_, words)| hidden.is_match(words));
         begun.map(|(number, words)| (number, words.to_owned())).collect()
     });
@@ -105,7 +87,7 @@ fn a_message_negates_its_verb() {
     };
     assert!(is_wrong("\"x is no namespace\"") && is_wrong("\"`x` is no namespace\""));
     assert!(!is_wrong("\"there is no namespace x\"") && !is_wrong("\"x is no longer used\""));
-    check("a message negates its verb", &sources(&["src", "cmd", "crates"]), MESSAGES_TO_DO, |source| {
+    check("a message negates its verb", &sources(&["src", "cmd", "crates"]), |source| {
         let code = source.text.lines().enumerate().filter(|(_, line)| comment(line).is_none());
         let wrong = code.filter(|(_, line)| LITERAL.find_iter(line).any(|literal| is_wrong(literal.as_str())));
         wrong.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()

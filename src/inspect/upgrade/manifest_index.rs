@@ -109,7 +109,7 @@ impl ManifestIndex {
         (keys, is_whole)
     }
 
-    /// What stays out of the artifact of the repository with this root, whose source has patterns of its own.
+    /// The files that stay out of the artifact of the repository with this root, whose source has patterns of its own.
     pub(super) fn left_out(&self, root: &Path, patterns: &str) -> LeftOut {
         let of_root = self.ignores.get(root).map_or("", String::as_str);
         let below = self.ignores.iter().filter(|(folder, _)| folder.as_path() != root && folder.starts_with(root));

@@ -1,4 +1,4 @@
-//! What a walk can end with.
+//! The causes that a walk can end with.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -120,12 +120,12 @@ pub struct Evidence {
 pub struct Cause<S = NextStep> {
     pub reason: Reason,
     pub object: ObjectId,
-    /// One sentence without a full stop.
+    /// A sentence without a full stop.
     pub summary: String,
     pub evidence: Vec<Evidence>,
     /// Commands to run, the most useful first.
     pub next: Vec<S>,
-    /// What is broken, where that is not the object itself: causes with the same reason and place are one.
+    /// The broken thing, where that is not the object itself: causes with the same reason and place are one.
     #[serde(skip)]
     pub(super) place: Option<String>,
 }
@@ -157,7 +157,7 @@ impl Cause {
         self
     }
 
-    /// What tells this cause from others.
+    /// The key that tells this cause from others.
     pub(super) fn key(&self) -> String {
         let object = || format!("{} {}", self.object.group, self.object);
         format!("{:?} {}", self.reason, self.place.clone().unwrap_or_else(object))

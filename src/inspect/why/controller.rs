@@ -22,7 +22,7 @@ pub(super) struct Controller<'a> {
     deployment: &'a Value,
     id: ObjectId,
     component: &'static str,
-    /// What `--watch-label-selector` says.
+    /// The value of `--watch-label-selector`.
     selector: Option<LabelSelector>,
     /// Objects of its own namespace only.
     is_namespaced: bool,
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
         let own = || all.iter().filter(|controller| controller.component == name);
         let mut found = None;
         for controller in own().filter(|controller| controller.serves(object)) {
-            // One that is well is enough.
+            // A single healthy Deployment is enough.
             let cause = self.serving(controller)?;
             found = found.or(Some(cause));
         }
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         self.controllers.get_or_insert_with(find).clone()
     }
 
-    /// What is wrong with a Deployment whose pods have to reconcile.
+    /// The fault of a Deployment whose pods have to reconcile.
     fn serving(&mut self, controller: &Controller<'a>) -> Option<Cause> {
         let Controller { deployment, id, component: name, .. } = controller;
         if let Some(known) = self.known.get(id) {

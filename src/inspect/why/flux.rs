@@ -1,4 +1,4 @@
-//! One Flux object: who reconciles it, what it reports, what it waits for, what it applied.
+//! A Flux object: its controller, what it reports, what it waits for, what it applied.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const LONGEST_WAY: usize = 150;
 const LISTED_FROM: usize = 8;
 /// How long objects may wait for a controller that has much to do.
 const QUEUED: SignedDuration = SignedDuration::from_mins(5);
-/// What makes pods or waits for something outside.
+/// Kinds that make pods or wait for something outside.
 const WORKLOADS: [&str; 6] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "PersistentVolumeClaim", "Pod"];
 
 impl<'a> Walk<'a> {
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
             self.step(object, Some(!is_cause), "suspended");
             return is_cause.then(|| self.suspended(object));
         }
-        // Nobody reports on an OCI address of charts, nor on a kind without status.
+        // No controller reports on an OCI address of charts, nor on a kind without status.
         let is_static = ready.is_none() && (!kind.has_status || fields::text(object, "/spec/type") == "oci");
         let failed = fields::condition(object, STALLED).filter(|c| c.is_true()).or(ready.filter(|c| c.is_false()));
         let ok = if failed.is_some() { Some(false) } else { (is_ready || is_static).then_some(true) };
@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
         }
         // A ResourceSet stays ready with the inputs of before while a provider fails.
         let inputs = if resource_set::is_resource_set(object) { self.source(object) } else { None };
-        // What an instance or a dependency applied is looked into when that is asked about itself.
+        // The objects of an instance or a dependency are looked into only when the question is about that itself.
         inputs.or_else(|| self.applied(object))
     }
 
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         Some(cause.next(self.list_events(object)))
     }
 
-    /// What an object reports as failed.
+    /// The failure that an object reports.
     fn failed(&mut self, kind: &'static FluxKind, object: &'a Value, reported: Condition<'a>, from: usize) -> Cause {
         if reported.reason() == "DependencyNotReady"
             && let Some(cause) = self.dependencies(object, reported)
@@ -558,7 +558,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// What makes pods among what an object applied.
+    /// The applied objects that make pods.
     fn workloads(&self, object: &'a Value, entries: &[ObjectId]) -> Vec<&'a Value> {
         let is_workload = |id: &&ObjectId| WORKLOADS.contains(&id.kind.as_str());
         let listed: Vec<&Value> =
@@ -629,11 +629,11 @@ impl<'a> Walk<'a> {
             );
         }
         let owner = ObjectId::of(owner);
-        // What one object lost is one cause.
+        // All that an object lost is one cause.
         Some(gone(id.clone(), &owner).at(owner.to_string()))
     }
 
-    /// What an object applied and is not there any more, or not healthy.
+    /// The objects that an object applied and that are gone, or not healthy.
     fn applied(&mut self, object: &'a Value) -> Option<Cause> {
         let own = ObjectId::of(object);
         for (id, live) in inventory::owned(self.snapshot, object)? {
@@ -696,7 +696,7 @@ fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
     ended.find(|c| c.is_false()).unwrap_or(reported)
 }
 
-/// What an object waits for, and the expression that has to hold.
+/// The object that is waited for, and the expression that has to hold.
 fn depends_on(object: &Value) -> Vec<(ObjectId, Option<String>)> {
     let own = ObjectId::of(object);
     let dependencies = fields::items(object, "/spec/dependsOn").iter().map(|dependency| {

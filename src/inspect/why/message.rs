@@ -58,7 +58,7 @@ const REFUSALS: &[MessageRule] = &[
     ("namespace not specified", Reason::ObjectInvalid, "an object says no namespace"),
 ];
 
-/// What is wrong with an object that a Kustomization applies, before and beside what refuses it.
+/// The faults of an object that a Kustomization applies, before and beside a refusal.
 const KUSTOMIZATIONS: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("artifact not found", Reason::ArtifactUnavailable, "the source has no artifact"),
@@ -96,7 +96,7 @@ const KUSTOMIZATIONS: &[MessageRule] = &[
     ("delete failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
 ];
 
-/// What is wrong with a ResourceSet, before what refuses its objects.
+/// The faults of a ResourceSet, before a refusal of its objects.
 const RESOURCE_SETS: &[MessageRule] = &[
     ("map has no entry for key", Reason::InputMissing, "a template uses a value that its input set does not have"),
     ("nil data; no entry for key", Reason::InputMissing, "a template uses a value outside of its inputs"),
@@ -111,7 +111,7 @@ const RESOURCE_SETS: &[MessageRule] = &[
     ("build failed", Reason::BuildFailed, "the objects cannot be built"),
 ];
 
-/// What is wrong with a Helm release, before and beside what refuses its objects.
+/// The faults of a Helm release, before and beside a refusal of its objects.
 const RELEASES: &[MessageRule] = &[
     ("cross-namespace references", Reason::AccessDenied, "references to other namespaces are switched off"),
     ("chart values reference", Reason::ValuesMissing, "what values are taken from cannot be read"),
@@ -142,7 +142,7 @@ const RELEASES: &[MessageRule] = &[
     ("failed early due to", Reason::HealthCheckFailed, "what was installed does not become healthy"),
 ];
 
-/// What is wrong with a chart, before what is wrong with its repository.
+/// The faults of a chart, before those of its repository.
 const CHARTS: &[MessageRule] = &[
     ("invalid chart reference: stat", Reason::ChartNotFound, "the source has no chart at this path"),
     ("chart with version matching", Reason::ChartNotFound, "the repository has no such version of the chart"),
@@ -154,7 +154,7 @@ const CHARTS: &[MessageRule] = &[
     ("chart.yaml file is missing", Reason::ArtifactCorrupt, "the archive is not a Helm chart"),
 ];
 
-/// What is wrong with the following of images and with the writing of them.
+/// The faults of image scanning and image updates.
 const IMAGES: &[MessageRule] = &[
     ("cannot determine latest tag", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
     ("version list argument cannot be empty", Reason::ImagePolicyUnmatched, "no tag of the image fits the policy"),
@@ -273,7 +273,7 @@ pub(crate) fn host(url: &str) -> Option<&str> {
     authority.rsplit('@').next().filter(|host| !host.is_empty())
 }
 
-/// What refused an object, if the text says so.
+/// The quota, policy or webhook that refused an object, if the text says so.
 pub(crate) fn refusal(text: &str) -> Option<(Reason, &'static str)> {
     find(REFUSALS, text)
 }

@@ -40,11 +40,11 @@ pub struct Overview<S = NextStep> {
     pub failing: usize,
     /// Objects that are on their way, or wait for one that is.
     pub in_progress: usize,
-    /// What explains them, the cause of most first.
+    /// The causes that explain them, the one with most objects first.
     pub causes: Vec<CauseGroup<S>>,
 }
 
-/// One cause, and the objects it takes down.
+/// A cause, and the objects it takes down.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CauseGroup")]
@@ -117,13 +117,13 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         None => managed::workloads(snapshot, objects.iter().map(|(_, object)| *object), namespace),
         Some(_) => vec![],
     };
-    // What is listed is not asked for one by one as well.
+    // Listed objects are not read one by one as well.
     if snapshot.is_loading() {
         return nothing;
     }
     let nobody = Value::Null;
     let mut walk = Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &nobody, now) };
-    // What is not well asks for more, again and again; what says that it is well is looked at once, at the end.
+    // An unhealthy object needs further reads, again and again; a healthy one is looked at once, at the end.
     let says_well =
         |object: &Value| fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
     for (_, object) in objects.iter().filter(|(_, object)| !says_well(object) && !kinds::is_suspended(object)) {
@@ -174,7 +174,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     let count = workloads.len();
     for (workload, cause) in workloads {
         if let Some(cause) = cause {
-            // Who applied what is gone may have told of it already.
+            // The owner of an object that is gone may have reported it already.
             let cause = if workload.live.is_none() { found.known(cause) } else { cause };
             found.add(workload.id, applied_by(cause, workload.owner));
         }

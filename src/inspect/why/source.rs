@@ -17,7 +17,7 @@ impl<'a> Walk<'a> {
         let resource = kinds::of(kinds::KUSTOMIZE_GROUP, "Kustomization")?.resource_type();
         let kustomization = self.snapshot.get(&resource, Some(self.namespace()), name)?;
         let source = trace::source_of(kustomization).and_then(|reference| self.snapshot.get_ref(&reference));
-        // What is on its way does not make the instance unwell.
+        // A source in progress does not make the instance unhealthy.
         let is_one = |cause: &Cause| cause.reason != Reason::InProgress;
         if let Some(cause) = source.and_then(|source| self.object(source)).filter(is_one) {
             return Some(cause);
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
                 cause = cause.evidence("spec", value.map(|v| format!("{field}: {v}")).unwrap_or_default(), None);
             }
         }
-        // What is still worked with, and how old it is.
+        // The artifact in use, and how old it is.
         if let Some(revision) = fields::some_text(source, "/status/artifact/revision") {
             let at = fields::time(source, "/status/artifact/lastUpdateTime");
             cause = cause.evidence("status", format!("last artifact: {revision}"), at);
@@ -134,7 +134,7 @@ const CREDENTIALS: &str = "/spec/secretRef/name";
 const SECRETS: [&str; 4] =
     [CREDENTIALS, "/spec/certSecretRef/name", "/spec/proxySecretRef/name", "/spec/verify/secretRef/name"];
 
-/// What a source asks for at its address.
+/// The request of a source at its address.
 const ASKED_FOR: [(&str, &str); 8] = [
     ("/spec/ref/branch", "branch"),
     ("/spec/ref/tag", "tag"),

@@ -1,4 +1,4 @@
-//! One small cluster per cause.
+//! A small cluster per cause.
 
 use serde_json::{Value, json};
 

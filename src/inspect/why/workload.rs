@@ -55,7 +55,7 @@ impl<'a> Walk<'a> {
         self.refused_pods(deployment).or_else(|| self.held_rollout(deployment))
     }
 
-    /// What keeps a workload from its state though nothing is wrong with its pods.
+    /// The fault that keeps a workload from its state though its pods are healthy.
     fn held_rollout(&self, workload: &Value) -> Option<Cause> {
         let kind = fields::kind(workload);
         if kind == "Deployment" && desired_replicas(workload) == 0 {
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
         cause.evidence("status", health.message, None).next(NextStep::Describe(ObjectId::of(object)))
     }
 
-    /// What made a pod: the owner of its ReplicaSet, or its own owner.
+    /// The maker of a pod: the owner of its ReplicaSet, or its own owner.
     fn workload_of(&self, pod: &Value) -> Option<&'a Value> {
         let owner = |object: &Value| {
             let owner = fields::items(object, "/metadata/ownerReferences").first()?;
@@ -420,7 +420,7 @@ impl<'a> Walk<'a> {
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
                 return Ok(Some(line.clone()));
             }
-            // What keeps one of them away keeps the other away as well.
+            // The same fault keeps both of them away.
             if let Some(trouble) = self.snapshot.log_trouble(namespace, name, container, previous) {
                 return Err(trouble);
             }

@@ -62,7 +62,7 @@ pub struct FluxInstanceSpec {
     /// Labels and annotations to put on every installed object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_metadata: Option<CommonMetadata>,
-    /// What kind of cluster this is, and how its tenants are kept apart.
+    /// The kind of cluster, and how its tenants are kept apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterSpec>,
     /// Extra sets of controllers that share the work by a label.
@@ -128,7 +128,7 @@ pub struct CommonMetadata {
     pub labels: Option<BTreeMap<String, String>>,
 }
 
-/// What kind of cluster this is, and how its tenants are kept apart.
+/// The kind of cluster, and how its tenants are kept apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = rules::validations("spec.cluster")))]
@@ -226,7 +226,7 @@ pub struct KustomizeSpec {
     pub patches: Vec<KustomizePatch>,
 }
 
-/// One patch, and the objects it is for.
+/// A patch, and the objects it is for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KustomizePatch {
@@ -288,7 +288,7 @@ pub struct SyncSpec {
     /// Address of the source: https:// or ssh:// for a GitRepository, oci:// for an OCIRepository, host and port of
     /// the endpoint for a Bucket.
     pub url: String,
-    /// What to take of the source: a Git reference (refs/heads/main), the tag of an OCI artifact, or the name of the
+    /// The part of the source to take: a Git reference (refs/heads/main), the tag of an OCI artifact, or the name of the
     /// bucket.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -297,13 +297,13 @@ pub struct SyncSpec {
     /// Secret in the instance's namespace with the credentials for the source.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     pub pull_secret: Option<String>,
-    /// Whose identity to log in with instead of a stored password: aws, azure, gcp, or github for a GitHub App.
+    /// The cloud identity to log in with instead of a stored password: aws, azure, gcp, or github for a GitHub App.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "unset_if_empty")]
     #[schemars(extend("enum" = SYNC_PROVIDERS))]
     pub provider: Option<String>,
 }
 
-/// What became of the desired installation.
+/// The state of the desired installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FluxInstanceStatus {
@@ -359,7 +359,7 @@ pub struct Inventory {
     pub entries: Vec<InventoryEntry>,
 }
 
-/// One applied object, in the encoding of the inventories of Flux: `NAMESPACE_NAME_GROUP_KIND`.
+/// An applied object, in the encoding of the inventories of Flux: `NAMESPACE_NAME_GROUP_KIND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "One applied object.")]
 pub struct InventoryEntry {
@@ -369,7 +369,7 @@ pub struct InventoryEntry {
     pub v: String,
 }
 
-/// One configuration and what reconciling it came to.
+/// A configuration, and the result of reconciling it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {

@@ -1,6 +1,6 @@
 //! FluxReport: what an operator says about Flux in its cluster, for people, command lines and dashboards.
 //!
-//! What was found stands in the spec, the status has only conditions: other programs read it so. Whoever has no operator has
+//! The findings are in the spec, the status has only conditions: other programs read it so. A cluster without operator has
 //! no report.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions;
 
-/// What the operator has found.
+/// The findings of the operator.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "fluxcd.controlplane.io",
@@ -43,7 +43,7 @@ pub struct FluxReportSpec {
     /// How many objects of each kind there are, and how they do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reconcilers: Vec<ReportedReconciler>,
-    /// What the cluster is synchronised with; not set without a synchronisation.
+    /// The source that the cluster is synchronised with; not set without a synchronisation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync: Option<ReportedSync>,
 }
@@ -52,14 +52,14 @@ pub struct FluxReportSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedDistribution {
-    /// Who has issued the right to support; Unknown where nobody has.
+    /// The issuer of the right to support; Unknown without one.
     pub entitlement: String,
     /// Installed or Not Installed.
     pub status: String,
     /// Version of Flux, for example v2.9.4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What has installed Flux: flux-operator, flux bootstrap, or whoever labels the definitions.
+    /// The tool that installed Flux: flux-operator, flux bootstrap, or the one that the definitions' labels name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct ReportedOperator {
     pub platform: String,
 }
 
-/// One controller of Flux.
+/// A controller of Flux.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedComponent {
@@ -101,7 +101,7 @@ pub struct ReportedComponent {
     pub name: String,
     /// Whether the controller is as it should be.
     pub ready: bool,
-    /// What is known about the controller, as a state and a sentence.
+    /// The controller's state, with a sentence about it.
     pub status: String,
 }
 
@@ -133,7 +133,7 @@ pub struct ReportedStats {
     pub total_size: Option<String>,
 }
 
-/// What the cluster is synchronised with.
+/// The source that the cluster is synchronised with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedSync {
@@ -144,7 +144,7 @@ pub struct ReportedSync {
     pub path: Option<String>,
     /// Whether Kustomization and source do well.
     pub ready: bool,
-    /// What both say about themselves.
+    /// The conditions of both.
     pub status: String,
     /// Address of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -140,7 +140,7 @@ fn rules() -> Value {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules()))]
 pub struct ResourceSetInputProviderSpec {
-    /// What to ask: Static exports its default values; the others ask a Git service, a registry, a web service, or the
+    /// The service to ask: Static exports its default values; the others ask a Git service, a registry, a web service, or the
     /// ExternalArtifacts of the cluster.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = INPUT_PROVIDER_TYPES))]
@@ -263,7 +263,7 @@ pub struct ArtifactSelector {
     pub match_expressions: Option<Vec<LabelSelectorRequirement>>,
 }
 
-/// What was exported last, and how asking went.
+/// The last export, and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSetInputProviderStatus {

@@ -65,7 +65,7 @@ impl<'a> OperatorState<'a> {
                 _ => return OperatorState::Running,
             },
             Some(record) if matches!(record.holder, Holder::Operator(_)) => Some(record),
-            // Nobody holds it, or a run from a terminal left it behind: only that it was not taken since says something.
+            // The lease is free, or a run from a terminal left it behind: only that it was not taken since says something.
             _ => None,
         };
         match (deployment, expired) {

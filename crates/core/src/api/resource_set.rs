@@ -98,7 +98,7 @@ pub struct InputStrategySpec {
     pub include_empty_providers: Option<bool>,
 }
 
-/// One ResourceSetInputProvider by name, or all with some labels.
+/// A ResourceSetInputProvider by name, or all with some labels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = json!([
@@ -125,7 +125,7 @@ pub struct InputProviderReference {
     pub selector: Option<LabelSelector>,
 }
 
-/// One group of objects.
+/// A group of objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = json!([
@@ -172,7 +172,7 @@ pub struct ResourceSetDependency {
     pub ready_expr: Option<String>,
 }
 
-/// What became of the objects.
+/// The state of the objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSetStatus {

@@ -1,4 +1,4 @@
-//! One row a cause: the objects as the controllers leave them, and what explains them.
+//! A row per cause: the objects as the controllers leave them, and what explains them.
 
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ fn a_template_that_fails_is_placed_in_the_spec_with_its_input_set() {
 
 #[test]
 fn all_causes_are_found_among_all_objects_as_well() {
-    // What is looked into only for one object that was asked about.
+    // Causes that are looked for only in the object that was asked about.
     let only_asked = ["ObjectMissing", "InProgress"];
     for Row { subject, others, reason, object, .. } in rows() {
         let is_flux = kinds::of(fields::group(&subject), fields::kind(&subject)).is_some();
@@ -279,7 +279,7 @@ fn every_kind_of_workload_is_looked_at_and_what_nobody_applied_is_not() {
         paused("DaemonSet", "d"),
         plain("batch/v1", "Job", "migrate", json!({}), failed.clone()),
         pod(json!({}), unscheduled("0/3 nodes are available: 3 Insufficient cpu.")),
-        // Somebody else's, and no workload.
+        // An object of another owner that is not a workload.
         plain("batch/v1", "Job", "other", json!({}), failed),
         plain("v1", "Other", "x", json!({}), json!({})),
     ]);
