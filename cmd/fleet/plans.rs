@@ -222,10 +222,10 @@ mod tests {
         assert_ne!(changes(&plan("1", "y")), changes(&plan("1", "z")));
         let one = FleetCluster { context: "eu".to_owned(), ..FleetCluster::default() };
         let folded = FoldedPlan { changes: changes(&plan("1", "y")), clusters: vec![&one] };
-        assert_eq!(
-            folded.lines(2, false),
-            "1 of 2 clusters: 1 to change, 1 to delete (v2.8.8@sha256:2 → v2.9.4@sha256:1): eu\n  \
-             ~ configure Deployment/n/a\n  - prune     ConfigMap/n/c\n"
-        );
+        insta::assert_snapshot!(folded.lines(2, false), @r"
+        1 of 2 clusters: 1 to change, 1 to delete (v2.8.8@sha256:2 → v2.9.4@sha256:1): eu
+          ~ configure Deployment/n/a
+          - prune     ConfigMap/n/c
+        ");
     }
 }

@@ -422,10 +422,10 @@ mod tests {
 
     #[test]
     fn fields_name_who_set_them_and_when() {
-        assert_eq!(
-            field(&replicas(), false, &style(None, false)),
-            "    spec.replicas: 3 → 1\n      set by kubectl, 5m ago\n"
-        );
+        insta::assert_snapshot!(field(&replicas(), false, &style(None, false)), @r"
+            spec.replicas: 3 → 1
+              set by kubectl, 5m ago
+        ");
         let colored = field(&replicas(), false, &Style { color: true, ..style(None, false) });
         assert!(colored.contains("\u{1b}[31m3\u{1b}[0m → \u{1b}[32m1\u{1b}[0m"), "{colored:?}");
         let secret: FieldChange =

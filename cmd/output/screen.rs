@@ -123,7 +123,13 @@ mod tests {
             screen.text()
         };
         assert_eq!(shown(43), "Objects      ✔ Provider  1 ready, 2 failing\n");
-        assert_eq!(shown(40), "Objects      ✔ Provider  1 ready, 2\n                         failing\n");
-        assert_eq!(shown(34), "Objects      ✔ Provider 1 ready, 2\n               failing\n");
+        insta::assert_snapshot!(shown(40), @r"
+        Objects      ✔ Provider  1 ready, 2
+                                 failing
+        ");
+        insta::assert_snapshot!(shown(34), @r"
+        Objects      ✔ Provider 1 ready, 2
+                       failing
+        ");
     }
 }

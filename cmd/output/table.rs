@@ -620,7 +620,10 @@ mod tests {
         table.measure(&rows);
         assert_eq!(table.first_width(), 9);
         assert_eq!(table.page(&[]), "NAME        READY\n");
-        assert_eq!(table.page(&rows[..1]) + &table.page(&rows[1..]), "a           x\nlong-name   y\n");
+        insta::assert_snapshot!(table.page(&rows[..1]) + &table.page(&rows[1..]), @r"
+        a           x
+        long-name   y
+        ");
     }
 
     #[test]

@@ -81,11 +81,13 @@ mod tests {
             node("controllers (1)", None, "", vec![node("Deployment/fs/hc", Some(Status::Current), "", vec![pod])]);
         let sync = node("Kustomization/fs/fs", Some(Status::Current), "suspended", vec![]);
         let tree = node("FluxInstance/fs/flux", Some(Status::Current), "", vec![stage, sync]);
-        assert_eq!(
-            drawn(&tree, None, false),
-            "FluxInstance/fs/flux\n├── controllers (1)\n│   └── Deployment/fs/hc\n\
-             │       └── Pod/fs/hc-1  InProgress: it starts\n└── Kustomization/fs/fs  suspended\n"
-        );
+        insta::assert_snapshot!(drawn(&tree, None, false), @r"
+        FluxInstance/fs/flux
+        ├── controllers (1)
+        │   └── Deployment/fs/hc
+        │       └── Pod/fs/hc-1  InProgress: it starts
+        └── Kustomization/fs/fs  suspended
+        ");
     }
 
     #[test]
@@ -94,11 +96,15 @@ mod tests {
         let deployment =
             node("Deployment/flux-system/helm-controller", Some(Status::Failed), "no pod is ready", vec![pod]);
         let tree = node("FluxInstance/fs/flux", None, "", vec![deployment, node("Secret/fs/a", None, "x", vec![])]);
-        assert_eq!(
-            drawn(&tree, Some(34), false),
-            "FluxInstance/fs/flux\n├── Deployment/flux-system/\n│   │   helm-controller\n\
-             │   │   Failed: no pod is ready\n│   └── Pod/flux-system/\n│           helm-controller-1\n\
-             │           InProgress: it is pul…\n└── Secret/fs/a  x\n"
-        );
+        insta::assert_snapshot!(drawn(&tree, Some(34), false), @r"
+        FluxInstance/fs/flux
+        ├── Deployment/flux-system/
+        │   │   helm-controller
+        │   │   Failed: no pod is ready
+        │   └── Pod/flux-system/
+        │           helm-controller-1
+        │           InProgress: it is pul…
+        └── Secret/fs/a  x
+        ");
     }
 }

@@ -19,10 +19,21 @@ mod tests {
     #[test]
     fn a_diff_is_one_that_patch_takes() {
         assert_eq!(unified_diff("a\n", "a\n", "x", "y"), "");
-        assert_eq!(unified_diff("", "a\n", "/dev/null", "y"), "--- /dev/null\n+++ y\n@@ -0,0 +1 @@\n+a\n");
-        assert_eq!(
-            unified_diff("a\n\nb\n", "a\n\nc", "live/x", "planned/x"),
-            "--- live/x\n+++ planned/x\n@@ -1,3 +1,3 @@\n a\n \n-b\n+c\n\\ No newline at end of file\n"
-        );
+        insta::assert_snapshot!(unified_diff("", "a\n", "/dev/null", "y"), @r"
+        --- /dev/null
+        +++ y
+        @@ -0,0 +1 @@
+        +a
+        ");
+        insta::assert_snapshot!(unified_diff("a\n\nb\n", "a\n\nc", "live/x", "planned/x"), @r"
+        --- live/x
+        +++ planned/x
+        @@ -1,3 +1,3 @@
+         a
+         
+        -b
+        +c
+        \ No newline at end of file
+        ");
     }
 }

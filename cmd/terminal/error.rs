@@ -250,7 +250,11 @@ mod tests {
     fn an_error_names_its_causes_and_hints_in_text_and_json() {
         let io = std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
         let error = CliError::failed("cannot read a.yaml").caused_by(&io).hint("check the path").object("file/a.yaml");
-        assert_eq!(error.text(false), "error: cannot read a.yaml\ncaused by: no such file\nhint: check the path\n");
+        insta::assert_snapshot!(error.text(false), @r"
+        error: cannot read a.yaml
+        caused by: no such file
+        hint: check the path
+        ");
         let json: serde_json::Value = serde_json::from_str(&error.json()).unwrap();
         assert_eq!(json["code"], 1);
         assert_eq!(json["causes"][0], "no such file");

@@ -142,10 +142,10 @@ mod tests {
         assert_eq!(interruption.error().exit(), Exit::Interrupted);
         interruption.set("the operator goes on", Some("flux-operator wait instance flux".into()));
         let text = interruption.error().text(false);
-        assert_eq!(
-            text,
-            "error: interrupted: the operator goes on\nhint: follow it with `flux-operator wait instance flux`\n"
-        );
+        insta::assert_snapshot!(text, @r"
+        error: interrupted: the operator goes on
+        hint: follow it with `flux-operator wait instance flux`
+        ");
     }
 
     #[test]

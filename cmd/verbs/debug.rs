@@ -259,7 +259,10 @@ mod tests {
             values: json!({"image": {"tag": "v1"}, "a.b": "x"}),
             origins: vec![origin("image.tag", "spec.values"), origin("a.b", "ConfigMap/c")],
         };
-        assert_eq!(with_origins(&told), "image.tag: \"v1\"  # spec.values\na.b: \"x\"  # ConfigMap/c\n");
+        insta::assert_snapshot!(with_origins(&told), @r#"
+        image.tag: "v1"  # spec.values
+        a.b: "x"  # ConfigMap/c
+        "#);
     }
 
     #[test]

@@ -247,7 +247,10 @@ mod tests {
             (right, condition)
         };
         let rows = [line("get", Some("it fails")), line("list", Some("it fails")), line("watch", None)].into();
-        assert_eq!(notes(&rows), "# Rights that a run uses only under a condition:\n# - it fails: get,list pods\n");
+        insta::assert_snapshot!(notes(&rows), @r"
+        # Rights that a run uses only under a condition:
+        # - it fails: get,list pods
+        ");
         assert_eq!(notes(&[line("watch", None)].into()), "");
     }
 }

@@ -123,10 +123,11 @@ mod tests {
             ("Deployment/flux-system/a".to_owned(), Action::Unchanged),
             ("Service/flux-system/b".to_owned(), Action::Skipped),
         ];
-        assert_eq!(
-            applied("v2.9.4", true, &changes),
-            "Flux v2.9.4 installed\nNamespace/flux-system configured\nService/flux-system/b skipped"
-        );
+        insta::assert_snapshot!(applied("v2.9.4", true, &changes), @r"
+        Flux v2.9.4 installed
+        Namespace/flux-system configured
+        Service/flux-system/b skipped
+        ");
         assert!(applied("v2.9.4", false, &changes).starts_with("Flux v2.9.4 updated\n"));
     }
 

@@ -17,11 +17,17 @@ fn created(flags: &[&str]) -> flux_operator::api::CheckedInstance {
 #[test]
 fn without_flags_the_default_instance_is_printed() {
     let run = run(&["create", "instance", "--export"]).exits(0);
-    assert_eq!(
-        run.stdout,
-        "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata:\n  name: flux\n  namespace: flux-system\n\
-         spec:\n  distribution:\n    version: 2.x\n    registry: ghcr.io/fluxcd\n"
-    );
+    insta::assert_snapshot!(run.stdout, @r"
+    apiVersion: fluxcd.controlplane.io/v1
+    kind: FluxInstance
+    metadata:
+      name: flux
+      namespace: flux-system
+    spec:
+      distribution:
+        version: 2.x
+        registry: ghcr.io/fluxcd
+    ");
     assert_eq!(run.stderr, "");
 }
 

@@ -192,7 +192,10 @@ fn names_and_columns_have_the_cluster_first_and_errors_are_talk() {
     assert_eq!(lines, [["a", name], ["cc", name]]);
     assert!(run.stderr.contains("warning: dead: "), "{}", run.stderr);
     let run = world.run("get ks -A --contexts * -o custom-columns=N:.metadata.name --no-headers").exits(8);
-    assert_eq!(run.stdout, "a      app\ncc     app\n");
+    insta::assert_snapshot!(run.stdout, @r"
+    a      app
+    cc     app
+    ");
 }
 
 #[test]
