@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Arg;
 use flux_operator::cluster::lease::{self, LeaseOptions};
 use flux_operator::controller::{
     self, ControllerOptions, Endpoints, NotificationPolicy, RetryDelays, Served, Telemetry,
@@ -31,7 +32,7 @@ const SERVICE: &str = "Service";
 /// with a kubeconfig. Of several operators, the one that holds lease/flux-operator works. SIGUSR1 writes its current
 /// state to the log.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(args = unserved_flags(), after_help = "Examples:\n  \
     # In a pod, with the rights of its service account\n  \
     flux-operator controller\n\n  \
     # On this machine, against the current context, to see what it does\n  \
@@ -102,59 +103,30 @@ pub struct Args {
     pub verify_key: Option<PathBuf>,
     #[command(flatten)]
     pub registries: RegistryArgs,
-    #[command(flatten)]
-    pub unserved: Unserved,
 }
 
-/// Flags of the reference operator for features that are missing here. They are refused by name, so that nobody relies
-/// on them.
-#[derive(clap::Args, Debug)]
-pub struct Unserved {
-    #[arg(long, hide = true)]
-    storage_path: Option<String>,
-    #[arg(long, hide = true)]
-    default_workload_identity_service_account: Option<String>,
-    #[arg(long, hide = true)]
-    web_server_port: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
-    web_server_only: Option<String>,
-    #[arg(long, hide = true)]
-    web_config: Option<String>,
-    #[arg(long, hide = true)]
-    web_config_secret_name: Option<String>,
-    #[arg(long, hide = true)]
-    token_cache_max_size: Option<String>,
-    #[arg(long, hide = true)]
-    token_cache_max_duration: Option<String>,
-}
+/// Flags of the reference operator for features that are missing here, with the reason. They are refused by name, so that
+/// nobody relies on them.
+const UNSERVED: [(&str, &str); 8] = [
+    ("storage-path", NO_DISTRIBUTION),
+    ("default-workload-identity-service-account", NO_CLOUDS),
+    ("web-server-port", NO_PAGE),
+    ("web-server-only", NO_PAGE),
+    ("web-config", NO_PAGE),
+    ("web-config-secret-name", NO_PAGE),
+    ("token-cache-max-size", NO_CLOUDS),
+    ("token-cache-max-duration", NO_CLOUDS),
+];
+const NO_DISTRIBUTION: &str =
+    "the distribution is part of the program, and spec.distribution.artifact names another one; leave the flag out";
+const NO_CLOUDS: &str = "identities of clouds are not used; leave the flag out";
+const NO_PAGE: &str = "there is no web interface; leave the flag out";
 
-impl Unserved {
-    fn refuse(&self) -> Result<(), CliError> {
-        const DISTRIBUTION: &str =
-            "the distribution is part of the program; another one is named by spec.distribution.artifact";
-        const IDENTITIES: &str = "identities of clouds are not used";
-        const WEB: &str = "there is no web interface";
-        let given = [
-            ("--storage-path", &self.storage_path, DISTRIBUTION),
-            (
-                "--default-workload-identity-service-account",
-                &self.default_workload_identity_service_account,
-                IDENTITIES,
-            ),
-            ("--web-server-port", &self.web_server_port, WEB),
-            ("--web-server-only", &self.web_server_only, WEB),
-            ("--web-config", &self.web_config, WEB),
-            ("--web-config-secret-name", &self.web_config_secret_name, WEB),
-            ("--token-cache-max-size", &self.token_cache_max_size, IDENTITIES),
-            ("--token-cache-max-duration", &self.token_cache_max_duration, IDENTITIES),
-        ];
-        match given.iter().find(|(_, value, _)| value.is_some()) {
-            Some((flag, _, why)) => Err(CliError::new(Exit::Usage, format!("{flag} has no meaning for this operator"))
-                .cause(*why)
-                .hint(format!("leave {flag} out"))),
-            None => Ok(()),
-        }
-    }
+fn unserved_flags() -> impl Iterator<Item = Arg> {
+    UNSERVED.into_iter().map(|(flag, why)| {
+        let refuse = move |_: &str| Err::<String, _>(why);
+        Arg::new(flag).long(flag).hide(true).num_args(0..=1).default_missing_value("true").value_parser(refuse)
+    })
 }
 
 /// The address of a service: `:8080`, `127.0.0.1:8080`, or `0` for none.
@@ -213,7 +185,6 @@ impl std::fmt::Display for Address {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    args.unserved.refuse()?;
     let election = election(args)?;
     logging::init_service(args.log_level, args.log_encoding);
     shell.block_on(serve(args, shell, election))?
