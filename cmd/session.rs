@@ -15,6 +15,7 @@ use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::{self, Category, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
 use flux_operator::format::nearest::nearest;
+use flux_operator::inspect::missing;
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage, find_set_coverage};
 use serde_json::Value;
@@ -364,15 +365,13 @@ impl<'a> Session<'a> {
         {
             return not_installed(&self.cluster.endpoint.place(), &self.whereto()).object(target.reference());
         }
-        let named: Vec<(String, String)> = all.iter().map(ObjectId::of).map(|id| (id.namespace, id.name)).collect();
-        let error = match named.iter().any(|(namespace, _)| *namespace == target.namespace) {
+        let existing: Vec<_> = all.iter().map(ObjectId::of).map(|id| (Some(id.namespace), id.name)).collect();
+        let namespace = Some(target.namespace.as_str());
+        let error = match existing.iter().any(|(place, _)| place.as_deref() == namespace) {
             true => error,
             false => self.with_namespace_hint(error, &target.namespace).await,
         };
-        match missing_hint(target, &named) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+        error.hint(missing::hint(target.kind.plural, namespace, &target.name, &existing))
     }
 
     /// Returns the error for a watch that the API server refused.
@@ -391,56 +390,11 @@ fn names_only() -> ListOptions {
     ListOptions { metadata_only: true, without_managers: true, ..ListOptions::default() }
 }
 
-fn missing_hint(target: &Target, existing: &[(String, String)]) -> Option<String> {
-    let elsewhere: Vec<&str> =
-        existing.iter().filter(|(_, name)| *name == target.name).map(|(namespace, _)| namespace.as_str()).collect();
-    if !elsewhere.is_empty() {
-        return Some(format!("found in namespace {}: choose it with -n", elsewhere.join(", ")));
-    }
-    let here = existing.iter().filter(|(namespace, _)| *namespace == target.namespace);
-    let here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
-    if let Some(near) = nearest(&target.name, here.iter().copied()) {
-        return Some(format!("did you mean `{near}`?"));
-    }
-    match (existing.len(), here.len()) {
-        (0, _) => Some(format!("the cluster has no {}", target.kind.plural)),
-        (_, 0) => {
-            let mut namespaces: Vec<&str> = existing.iter().map(|(namespace, _)| namespace.as_str()).collect();
-            namespaces.sort_unstable();
-            namespaces.dedup();
-            namespaces.truncate(10);
-            Some(format!("{} are in namespace {}: choose it with -n", target.kind.plural, namespaces.join(", ")))
-        }
-        _ => {
-            let mut names = here;
-            names.sort_unstable();
-            names.truncate(10);
-            Some(format!("{} in namespace {}: {}", target.kind.plural, target.namespace, names.join(", ")))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use flux_operator::api::kinds;
     use serde_json::json;
 
     use super::*;
-
-    fn existing(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
-    }
-
-    #[test]
-    fn a_missing_object_is_looked_for_under_other_names_and_in_other_namespaces() {
-        let target = Target { kind: kinds::find("ks").unwrap(), namespace: "apps".into(), name: "podinf".into() };
-        let hint = |pairs: &[(&str, &str)]| missing_hint(&target, &existing(pairs)).unwrap_or_default();
-        assert_eq!(hint(&[("apps", "podinfo"), ("apps", "other")]), "did you mean `podinfo`?");
-        assert_eq!(hint(&[("web", "podinf")]), "found in namespace web: choose it with -n");
-        assert_eq!(hint(&[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b: choose it with -n");
-        assert_eq!(hint(&[]), "the cluster has no kustomizations");
-        assert_eq!(hint(&[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
-    }
 
     #[tokio::test]
     async fn a_command_may_have_sessions_with_several_clusters() {

@@ -20,6 +20,7 @@ pub mod instance;
 pub mod inventory;
 pub mod logs;
 mod managed;
+pub mod missing;
 pub mod next_step;
 pub(crate) mod operator;
 pub mod page;

@@ -1,6 +1,5 @@
 //! The source of a read command: a cluster, or a dump given by `--from`.
 
-use flux_operator::format::nearest::nearest;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::error::Error;
 use std::io::IsTerminal;
@@ -11,6 +10,7 @@ use flux_operator::api::kinds;
 use flux_operator::api::well_known::{DEFAULT_NAMESPACE, GROUP};
 use flux_operator::cluster::{ClusterError, DeniedAccess, Reason};
 use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::missing;
 use flux_operator::inspect::next_step::NextStep;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::from_cluster::Collected;
@@ -355,38 +355,8 @@ impl<'a> Source<'a> {
             (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
             _ => error,
         };
-        let elsewhere: Vec<_> = names.iter().filter(|(_, n)| n == name).filter_map(|(ns, _)| ns.as_deref()).collect();
-        if !elsewhere.is_empty() {
-            return error.hint(format!("{name} is in namespace {}", elsewhere.join(", ")));
-        }
-        let here = names.iter().filter(|(ns, _)| namespace.is_none() || ns.as_deref() == namespace).map(|(_, n)| n);
-        match nearest(name, here.map(String::as_str)) {
-            Some(near) => error.hint(format!("did you mean {near}?")),
-            None => match nearest(name, names.iter().map(|(_, n)| n.as_str())) {
-                Some(near) => {
-                    let places: Vec<_> =
-                        names.iter().filter(|(_, n)| n == near).filter_map(|(ns, _)| ns.as_deref()).collect();
-                    error.hint(format!("did you mean {near} in namespace {}?", places.join(", ")))
-                }
-                None => match names_of(&names, namespace) {
-                    here if here.is_empty() => error,
-                    here => {
-                        let place = namespace.map_or("any namespace".to_owned(), |name| format!("namespace {name}"));
-                        error.hint(format!("{} in {place}: {here}", resource.plural))
-                    }
-                },
-            },
-        }
+        error.hint(missing::hint(&resource.plural, namespace, name, &names))
     }
-}
-
-/// Returns the first names in a namespace, in order.
-fn names_of(names: &[(Option<String>, String)], namespace: Option<&str>) -> String {
-    let here = names.iter().filter(|(place, _)| namespace.is_none() || place.as_deref() == namespace);
-    let mut here: Vec<&str> = here.map(|(_, name)| name.as_str()).collect();
-    here.sort_unstable();
-    here.truncate(10);
-    here.join(", ")
 }
 
 /// Returns the advice for a kind that the API server does not serve: some come with the operator, some with a

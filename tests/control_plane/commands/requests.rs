@@ -179,7 +179,7 @@ async fn a_mistyped_name_gets_the_nearest_one_and_exit_3(cluster: TestCluster) {
 
 async fn an_object_in_another_namespace_is_found(cluster: TestCluster) {
     create(&cluster, KUSTOMIZATION, "only-here", json!({})).await;
-    let hint = format!("found in namespace {}: choose it with -n", cluster.namespace());
+    let hint = format!("is in namespace {}", cluster.namespace());
     let arguments = ["-n", "default", "reconcile", "resource", "ks/only-here"];
     run(&cluster, &arguments).await.exits(3).stderr_has(&hint);
 }
