@@ -10,6 +10,7 @@ pub const CHILD: &str = "--measure";
 
 /// Measurements of one run.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "not every measuring program prints each of them")]
 pub struct Once {
     pub milliseconds: f64,
     /// CPU time in milliseconds, which hardly depends on other load, unlike wall time.
