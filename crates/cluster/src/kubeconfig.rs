@@ -116,7 +116,7 @@ fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
     // The parser's message quotes the file, which contains credentials, so only the kind of problem and its position
     // are shown.
     let content = read_at_most(path, MAX_CONFIG_BYTES).map_err(|e| unusable(path, &e.to_string()))?;
-    let text = text(content).ok_or_else(|| unusable(path, "it is not text in UTF-8"))?;
+    let text = yaml::decode(content).map_err(|_| unusable(path, "it is not text in UTF-8"))?;
     let documents = yaml::parse_kubeconfig_documents(&text).map_err(|error| {
         let place = error.location().map(|place| format!(" ({place})")).unwrap_or_default();
         unusable(path, &format!("it is not a kubeconfig in YAML{place}"))
@@ -301,19 +301,6 @@ fn checked(mut config: Kubeconfig) -> Result<Kubeconfig, String> {
         }
     }
     Ok(config)
-}
-
-/// Decodes a text that Go's YAML reads: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
-fn text(bytes: Vec<u8>) -> Option<String> {
-    let units = |order: fn([u8; 2]) -> u16| -> Option<String> {
-        let (pairs, rest) = bytes.get(2..)?.as_chunks();
-        rest.is_empty().then(|| String::from_utf16(&pairs.iter().map(|pair| order(*pair)).collect::<Vec<_>>()).ok())?
-    };
-    match bytes.as_slice() {
-        [0xFF, 0xFE, ..] => units(u16::from_le_bytes),
-        [0xFE, 0xFF, ..] => units(u16::from_be_bytes),
-        _ => String::from_utf8(bytes).ok(),
-    }
 }
 
 fn make_absolute(document: &mut Value, folder: &Path) {

@@ -59,6 +59,9 @@ pub enum YamlError {
     /// The bytes are not UTF-8.
     #[error("the text is not valid UTF-8 (first bad byte in line {line})")]
     NotUtf8 { line: usize },
+    /// The bytes begin like UTF-16 and are not.
+    #[error("the text begins with a byte order mark of UTF-16, but it is not valid UTF-16")]
+    NotUtf16,
     /// The text contains a NUL, which YAML does not allow.
     #[error("the text contains a NUL byte at {0}")]
     NulByte(Location),
@@ -102,18 +105,35 @@ fn at(location: &Option<Location>) -> String {
 /// Reads a whole text, and stops as soon as it is longer than [`MAX_INPUT_BYTES`].
 ///
 /// # Errors
-/// [`YamlError::TooLarge`], [`YamlError::NotUtf8`] and [`YamlError::Read`].
+/// [`YamlError::TooLarge`], [`YamlError::Read`] and those of [`decode`].
 pub fn read(reader: impl Read) -> Result<String, YamlError> {
     let mut bytes = Vec::new();
     reader.take(MAX_INPUT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(YamlError::Read)?;
     if bytes.len() > MAX_INPUT_BYTES {
         return Err(YamlError::TooLarge);
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
-        YamlError::NotUtf8 { line }
-    })
+    decode(bytes)
+}
+
+/// Decodes a text as Go's YAML and kubectl do: UTF-8, or UTF-16 with a byte order mark, as Windows PowerShell writes it with `>`.
+///
+/// # Errors
+/// [`YamlError::NotUtf8`] and [`YamlError::NotUtf16`].
+pub fn decode(bytes: Vec<u8>) -> Result<String, YamlError> {
+    let utf_16 = |order: fn([u8; 2]) -> u16| {
+        let (units, rest) = bytes.get(2..).unwrap_or_default().as_chunks();
+        let units: Vec<u16> = units.iter().map(|unit| order(*unit)).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty()).ok_or(YamlError::NotUtf16)
+    };
+    match bytes.as_slice() {
+        [0xFF, 0xFE, ..] => utf_16(u16::from_le_bytes),
+        [0xFE, 0xFF, ..] => utf_16(u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+            YamlError::NotUtf8 { line }
+        }),
+    }
 }
 
 /// Parses every document of a text; documents that are empty or have only comments are skipped.

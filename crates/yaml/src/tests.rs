@@ -290,6 +290,18 @@ fn bytes_that_are_not_utf8_are_refused_with_their_line() {
 }
 
 #[test]
+fn utf_16_with_a_byte_order_mark_is_read() {
+    let text = "grün: ✓\r\n";
+    for (mark, order) in [([0xFF, 0xFE], u16::to_le_bytes as fn(u16) -> [u8; 2]), ([0xFE, 0xFF], u16::to_be_bytes)] {
+        let bytes: Vec<u8> = mark.into_iter().chain(text.encode_utf16().flat_map(order)).collect();
+        assert_eq!(read(bytes.as_slice()).unwrap(), text);
+        let half = read(&bytes[..bytes.len() - 1]).unwrap_err();
+        assert_eq!(half.to_string(), "the text begins with a byte order mark of UTF-16, but it is not valid UTF-16");
+    }
+    assert_eq!(read(&[0xFF, 0xFE][..]).unwrap(), "");
+}
+
+#[test]
 fn a_long_head_of_comments_is_read() {
     let text = format!("{}a: 1\n", "# a line of a licence\n".repeat(500));
     assert_eq!(one(&text), json!({"a": 1}));

@@ -1,5 +1,6 @@
 //! Reads dumps: `kubectl cluster-info dump` folders, `kubectl get -o json|yaml` lists, and streams of both.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -213,13 +214,13 @@ impl DumpReader {
         const GZIP: [u8; 2] = [0x1f, 0x8b];
         if !bytes.starts_with(&GZIP) {
             self.allowance.spend(bytes.len(), origin)?;
-            return self.add_text(&String::from_utf8_lossy(bytes), origin);
+            return self.add_text(&text_of(bytes), origin);
         }
         let unpacked = tarball::read_tarball(bytes, &ARCHIVE);
         let files = unpacked.map_err(|source| DumpError::Archive { origin: origin.to_owned(), source })?;
         self.allowance.spend(files.values().map(|file| file.bytes.len()).sum(), origin)?;
         for (path, file) in files.iter().filter(|(path, _)| is_dump_file(Path::new(path))) {
-            match self.add_text(&String::from_utf8_lossy(&file.bytes), &format!("{origin}:{path}")) {
+            match self.add_text(&text_of(&file.bytes), &format!("{origin}:{path}")) {
                 Err(error @ DumpError::SeveralClusters { .. }) => return Err(error),
                 Err(error) => self.unread.push(error),
                 Ok(()) => {}
@@ -322,6 +323,17 @@ fn is_readable(metadata: &std::fs::Metadata) -> bool {
     #[cfg(not(unix))]
     let is_pipe = false;
     metadata.is_file() || is_pipe
+}
+
+/// Decodes a file of a dump. Logs may hold bytes that are not text, which cost no more than themselves.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    match bytes {
+        // `kubectl … > FILE` in Windows PowerShell.
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {
+            yaml::decode(bytes.to_vec()).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Owned)
+        }
+        _ => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Reads all bytes, or returns `None` when there are more than `limit`.
@@ -583,6 +595,15 @@ mod tests {
         assert!(matches!(read_text("just: a map\n", "stdin"), Err(DumpError::Empty(_))));
         assert!(matches!(read_text("{\"a\":", "stdin"), Err(DumpError::Json { .. })));
         assert!(matches!(read(&folder.path().join("absent")), Err(DumpError::Read { .. })));
+    }
+
+    #[test]
+    fn a_dump_in_utf_16_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "\u{feff}apiVersion: v1\r\nkind: Pod\r\nmetadata: {name: p, namespace: a}\r\n";
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(folder.path().join("dump.yaml"), bytes).unwrap();
+        assert_eq!(read(&folder.path().join("dump.yaml")).unwrap().snapshot.list(&POD, None).len(), 1);
     }
 
     #[test]
