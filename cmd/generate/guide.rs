@@ -169,7 +169,7 @@ fn status() -> Result<String, CliError> {
          | `Reconciling` | `True` | a reconciliation goes on, or the next attempt is due |\n\
          | `Stalled` | `True` | the spec has to change before another attempt makes sense |\n\
          | `UpToDate` | `True`, `False` | whether the newest known version of Flux is installed (FluxInstance only) |\n\n\
-         Events on a FluxInstance have the same reasons. `flux-operator explain REASON` explains those that are also a cause.\n\n\
+         Events on a FluxInstance have the same reasons. `flux-operator explain REASON` explains each.\n\n\
          | reason | meaning |\n| --- | --- |\n"
     );
     for (name, word) in pairs(r#"pub const ([A-Z_]+): &str = "(\w+)";"#, module)? {
@@ -181,32 +181,23 @@ fn status() -> Result<String, CliError> {
     Ok(page)
 }
 
-fn reason_meaning(word: &str) -> Option<&'static str> {
-    Some(match word {
+fn reason_meaning(word: &str) -> Option<String> {
+    let meaning = match word {
         "Progressing" => "a reconciliation goes on",
         "ProgressingWithRetry" => "the last attempt failed, and another one follows",
-        "ReconciliationSucceeded" => "everything was applied and is healthy",
         "ReconciliationFailed" => "an object could not be applied or deleted",
         "ReconciliationDisabled" => "the object is suspended",
         "BuildFailed" => "the objects could not be made from spec and distribution",
         "ArtifactFailed" => "the distribution artifact could not be pulled or verified",
         "HealthCheckFailed" => "an applied object did not become healthy in time",
         "HealthCheckCanceled" => "a newer change ended the wait for health; the next run follows at once",
-        "OutdatedVersion" => "a newer version of Flux exists than the one that is installed",
-        "UpToDate" => "the newest known version of Flux is installed",
-        "NewVersionAvailable" => "a newer version of Flux is known, and the version range does not allow it",
-        "RolledBack" => "an upgrade failed, and the revision before it was restored",
-        "DriftDetected" => "event: an installed object was changed by another field manager, and corrected",
-        "InvalidSchedule" => "a schedule of the provider cannot be read",
-        "InvalidSpec" => "the spec breaks a rule, so nothing is attempted until it changes",
-        "SkippedDueToSchedule" => "the schedule allows no reconciliation at this time",
-        "ApplySucceeded" => "event: lists what a ResourceSet created, changed and deleted",
         "DependencyNotReady" => "an object in `dependsOn`, or an input provider, is not ready yet",
         "InvalidCELExpression" => "a `readyExpr` cannot be evaluated",
-        "PruningWithheld" => "objects are kept until the input providers have exported",
-        "DriftContested" => "event: another field manager changes the same object again and again",
         _ => causes::find(word)?.title,
-    })
+    };
+    // The other meanings in the table begin small.
+    let (first, rest) = meaning.split_at_checked(1)?;
+    Some(first.to_lowercase() + rest)
 }
 
 fn metrics() -> Result<String, CliError> {

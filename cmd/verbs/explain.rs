@@ -19,8 +19,11 @@ use crate::output::table::terminal_width;
 use crate::output::wrap::wrapped;
 use crate::terminal::{CliError, Exit, Shell};
 use causes::{CAUSES, CauseText, REFUSALS};
+use reasons::REASONS;
 
+mod cause_text;
 pub mod causes;
+mod reasons;
 
 /// Maximum columns of the text form.
 const WIDTH: usize = 80;
@@ -182,7 +185,7 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
         }
     }
     let word = steps.first().copied().unwrap_or_default();
-    let causes = CAUSES.iter().chain(REFUSALS).map(|text| text.cause);
+    let causes = CAUSES.iter().chain(REFUSALS).chain(REASONS).map(|text| text.cause);
     // Both lists in one question: half of a cause may look like a kind.
     Err(match nearest(word, kinds::words().chain(causes)) {
         Some(near) if causes::find(near).is_some() => {

@@ -5,24 +5,10 @@
 //! commands use the names of the guide's examples (`apps`, `podinfo`, `flux-system`).
 
 use flux_operator::inspect::why::Reason;
-use serde::Serialize;
 
+pub use super::cause_text::CauseText;
+use super::reasons::{EXPLAINED_BY_CAUSES, REASONS};
 use crate::terminal::Exit;
-
-/// The explanation of a cause or a refusal.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct CauseText {
-    /// The word that JSON output has: `cause.reason` of `why`, `category` of an error.
-    pub cause: &'static str,
-    pub title: &'static str,
-    pub meaning: &'static str,
-    /// How it comes about.
-    pub origin: &'static str,
-    /// How to tell it from similar causes.
-    pub neighbours: &'static str,
-    /// Commands that show more or mend it, in this order.
-    pub commands: &'static [&'static str],
-}
 
 /// Makes the list of texts and a `match` without a wildcard, so that the program does not compile while a variant has no text.
 macro_rules! texts {
@@ -49,35 +35,11 @@ macro_rules! texts {
     };
 }
 
-/// Reasons that controllers write into conditions, which alerts carry, and the cause that explains each.
-const REASONS_OF_CONDITIONS: [(&str, &str); 20] = [
-    ("ArtifactFailed", "ArtifactUnavailable"),
-    ("AuthenticationFailed", "CredentialsRejected"),
-    ("BucketOperationFailed", "SourceFailed"),
-    ("ChartPackageError", "ChartFailed"),
-    ("ChartPullError", "ChartNotFound"),
-    ("FetchFailed", "SourceFailed"),
-    ("GitOperationFailed", "SourceFailed"),
-    ("HealthCheckCanceled", "InProgress"),
-    ("IndexationFailed", "SourceFailed"),
-    ("InstallFailed", "HelmFailed"),
-    ("OCIArtifactPullFailed", "SourceFailed"),
-    ("Progressing", "InProgress"),
-    ("ProgressingWithRetry", "ReconciliationFailed"),
-    ("ReconciliationDisabled", "Suspended"),
-    ("RollbackFailed", "HelmFailed"),
-    ("SourceNotReady", "ArtifactUnavailable"),
-    ("TestFailed", "HelmTestFailed"),
-    ("UninstallFailed", "HelmFailed"),
-    ("UpgradeFailed", "HelmFailed"),
-    ("VerificationError", "SignatureInvalid"),
-];
-
-/// Looks a cause, a refusal or the reason of a condition up, in any case.
+/// Looks a cause, a refusal or the reason of a condition or an event up, in any case.
 pub fn find(word: &str) -> Option<&'static CauseText> {
-    let reason = REASONS_OF_CONDITIONS.iter().find(|(reason, _)| reason.eq_ignore_ascii_case(word));
+    let reason = EXPLAINED_BY_CAUSES.iter().find(|(reason, _)| reason.eq_ignore_ascii_case(word));
     let word = reason.map_or(word, |(_, cause)| cause);
-    CAUSES.iter().chain(REFUSALS).find(|text| text.cause.eq_ignore_ascii_case(word))
+    CAUSES.iter().chain(REFUSALS).chain(REASONS).find(|text| text.cause.eq_ignore_ascii_case(word))
 }
 
 texts! { CAUSES, Reason, [],
@@ -1116,13 +1078,13 @@ mod tests {
 
     #[test]
     fn every_word_is_listed_once_and_is_not_the_name_of_a_kind() {
-        let all = CAUSES.iter().chain(REFUSALS);
+        let all = CAUSES.iter().chain(REFUSALS).chain(REASONS);
         let words: std::collections::BTreeSet<String> = all.clone().map(|text| text.cause.to_lowercase()).collect();
         assert_eq!(words.len(), all.count());
         for word in words {
             assert!(flux_operator::api::kinds::find(&word).is_none(), "{word} is a kind");
         }
-        for (reason, cause) in REASONS_OF_CONDITIONS {
+        for (reason, cause) in EXPLAINED_BY_CAUSES {
             assert!(CAUSES.iter().all(|text| text.cause != reason), "{reason} is a cause of its own");
             assert!(find(reason).is_some_and(|text| text.cause == cause), "{reason}");
         }
@@ -1138,7 +1100,7 @@ mod tests {
         let other = ["ConfigMap", "ServiceAccount", "LimitRange", "ResourceQuota", "LoadBalancer", "HelmRelease"];
         let other =
             [&other[..], &["ValidatingAdmissionPolicy", "ImageRepository", "ImagePolicy", "StatefulSet"]].concat();
-        for text in CAUSES.iter().chain(REFUSALS) {
+        for text in CAUSES.iter().chain(REFUSALS).chain(REASONS) {
             for word in pattern.find_iter(text.neighbours).map(|found| found.as_str()) {
                 assert!(find(word).is_some() || other.contains(&word), "{}: {word} cannot be explained", text.cause);
             }
@@ -1147,7 +1109,7 @@ mod tests {
 
     #[test]
     fn the_commands_of_every_text_are_accepted() {
-        for text in CAUSES.iter().chain(REFUSALS) {
+        for text in CAUSES.iter().chain(REFUSALS).chain(REASONS) {
             for command in text.commands.iter().filter(|command| command.starts_with("flux-operator ")) {
                 let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
                 let words = crate::input::grammar::in_order(&words, &Cli::command());

@@ -132,3 +132,24 @@ fn the_category_of_an_error_in_json_is_explained() {
     run(&["explain", category]).exits(0).stdout_has(&format!("{category}: "));
     run(&["explain", "refusals"]).exits(0).stdout_has("Denied").stdout_has("Unreachable");
 }
+
+#[test]
+fn every_reason_of_a_condition_or_an_event_is_explained() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/reference/status.md");
+    let page = std::fs::read_to_string(page).expect("read");
+    let own = page.split("| reason | meaning |").nth(1).expect("the table of reasons");
+    let own: Vec<&str> = own.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert!(own.len() > 20, "{own:?}");
+    // Reasons of failures that the controllers of Flux 2.9 write, which alerts carry as well.
+    let of_flux = "AccessDenied AcquireLockFailed ArchiveOperationFailed ArtifactFailed AuthenticationFailed BucketOperationFailed \
+        BuildFailed CacheOperationFailed ChartPackageFailed ChartPullFailed DependencyNotReady DirectoryCreationFailed Failed \
+        FeatureGateDisabled GetLastReleaseFailed GitOperationFailed HealthCheckCanceled HealthCheckFailed IndexationFailed InitFailed \
+        InsecureConnectionsDisallowed InstallFailed InvalidCELExpression InvalidPath InvalidProviderConfiguration \
+        InvalidSTSConfiguration InvalidURL InventoryBuildFailed OCIArtifactLayerOperationFailed OCIArtifactPullFailed \
+        PatchOperationFailed Progressing ProgressingWithRetry PruneFailed ReadOperationFailed ReconciliationFailed RollbackFailed \
+        StatOperationFailed StorageOperationFailed Suspended SymlinkUpdateFailed TestFailed TokenNotFound URLInvalid UninstallFailed \
+        UnsupportedConnectionType UpgradeFailed ValidationFailed VerificationFailed";
+    for word in own.into_iter().chain(of_flux.split_whitespace()) {
+        run(&["explain", word]).exits(0).stdout_has("\nMEANING\n").stdout_has("\nCOMMANDS\n");
+    }
+}
