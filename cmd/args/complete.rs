@@ -21,6 +21,7 @@ use flux_operator::k8s::ResourceType;
 use crate::args::has_rights;
 use crate::input::grammar;
 use crate::input::grammar::Unsaid;
+use crate::output::as_started::name_of_program;
 use crate::output::columns_of_kind::of_kind;
 use crate::output::listing::{Column, Row};
 use crate::session::Session;
@@ -301,7 +302,7 @@ fn words_of_line() -> Vec<String> {
         words.remove(1);
         return words;
     }
-    if words.first().is_some_and(|program| program.ends_with(COMPLETING_PLUGIN)) {
+    if name_of_program().as_deref() == Some(COMPLETING_PLUGIN) {
         return words;
     }
     let at = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);

@@ -1,14 +1,17 @@
 //! The name under which the program was started, for the command lines that it prints.
 
 use std::borrow::Cow;
+use std::env::consts::EXE_SUFFIX;
 use std::path::Path;
 
 /// The name by which kubectl starts its plugin.
 const PLUGIN: &str = "kubectl-flux_operator";
 
+/// Returns the file name of the program, on Windows without `.exe`.
 pub fn name_of_program() -> Option<String> {
     let program = std::env::args_os().next()?;
-    Some(Path::new(&program).file_name()?.to_string_lossy().into_owned())
+    let name = Path::new(&program).file_name()?.to_string_lossy().into_owned();
+    Some(name.strip_suffix(EXE_SUFFIX).map_or(name.clone(), str::to_owned))
 }
 
 pub fn is_plugin() -> bool {
