@@ -34,7 +34,7 @@ async fn every_command_of_the_guide_gives_the_output_that_is_shown(cluster: Test
         let (path, home) = (kubeconfig.path().to_owned(), folder.path().to_owned());
         let run = move || {
             let program = Path::new(env!("CARGO_BIN_EXE_flux-operator"));
-            let surroundings = Surroundings { program, folder: &home, kubeconfig: Some(&path) };
+            let surroundings = Surroundings { shell: "bash", program, folder: &home, kubeconfig: Some(&path) };
             guide::run_page(&page, &surroundings)
         };
         if let Err(differences) = tokio::task::spawn_blocking(run).await.unwrap() {

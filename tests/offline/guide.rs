@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use regex::Regex;
 use test_support::guide::{self, BlockKind, Surroundings};
 
 use crate::cli::support;
+use crate::needs;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -24,13 +26,13 @@ fn markdown_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn every_offline_command_of_the_guide_gives_the_output_that_is_shown() {
+fn run_offline_commands(shell: &str) {
     let mut failures = vec![];
     let mut count = 0;
     for page in guide::pages(root()) {
         let folder = tempfile::tempdir().expect("a folder");
         let surroundings = Surroundings {
+            shell,
             program: Path::new(env!("CARGO_BIN_EXE_flux-operator")),
             folder: folder.path(),
             kubeconfig: None,
@@ -43,6 +45,45 @@ fn every_offline_command_of_the_guide_gives_the_output_that_is_shown() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(count > 20, "only {count} commands ran");
+}
+
+#[test]
+fn every_offline_command_of_the_guide_gives_the_output_that_is_shown() {
+    run_offline_commands("bash");
+}
+
+#[test]
+fn every_offline_command_of_the_guide_gives_the_same_output_in_zsh() {
+    if needs::has_programs(&["zsh"], "the package zsh") {
+        run_offline_commands("zsh");
+    }
+}
+
+#[test]
+#[ignore = "slow: it makes the site of the guide"]
+fn the_site_of_the_guide_has_every_page_and_a_search() {
+    if !needs::has_programs(&["mdbook"], "`cargo install --locked mdbook --no-default-features --features search`") {
+        return;
+    }
+    let site = tempfile::tempdir().expect("a folder");
+    let mut mdbook = Command::new("mdbook");
+    let output = mdbook.arg("build").arg(root().join("docs")).arg("--dest-dir").arg(site.path()).output();
+    let output = output.expect("mdbook runs");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !talk.contains("WARN") && !talk.contains("ERROR"), "{talk}");
+    let summary = fs::read_to_string(root().join("docs/guide/SUMMARY.md")).expect("the summary");
+    let pages = Regex::new(r"\]\(([^)]+)\.md\)").expect("a pattern");
+    let link = Regex::new(r##" href="([^"#:?]+)[^":]*""##).expect("a pattern");
+    for page in pages.captures_iter(&summary) {
+        let file = site.path().join(format!("{}.html", &page[1]));
+        let html = fs::read_to_string(&file).expect("the page");
+        for found in link.captures_iter(&html) {
+            assert!(file.with_file_name(&found[1]).exists(), "{}: {}", &page[1], &found[1]);
+        }
+    }
+    let is_index = |name: &str| name.starts_with("searchindex");
+    let mut names = fs::read_dir(site.path()).expect("the site").flatten();
+    assert!(names.any(|entry| is_index(&entry.file_name().to_string_lossy())), "the site has a search");
 }
 
 #[test]
@@ -59,7 +100,13 @@ fn every_block_with_a_command_of_this_program_is_run_or_says_why_not() {
                         "{place}: a block of commands is marked `console`, `console cluster` or `console not run: REASON`"
                     );
                 }
-                BlockKind::Offline | BlockKind::Cluster => assert!(!block.commands().is_empty(), "{place}"),
+                BlockKind::Offline | BlockKind::Cluster => {
+                    let commands = block.commands();
+                    assert!(!commands.is_empty(), "{place}");
+                    // An interactive zsh passes the words of a comment to the command.
+                    let comment = commands.iter().find(|shown| shown.command.contains(" # "));
+                    assert_eq!(comment, None, "{place}");
+                }
                 BlockKind::File(_) => {}
             }
         }
@@ -77,9 +124,17 @@ fn every_flag_and_verb_in_a_block_that_does_not_run_exists() {
             };
             // A namespace may stand before the verb.
             let line = line.strip_prefix("-n ").map_or(line, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
-            let verb = line.split_whitespace().find(|word| !word.starts_with('-')).expect("a verb");
-            let help = support::run(&[verb, "--help"]).exits(0).stdout;
-            assert!(help.contains("Usage:"), "{}:{}: {line}", page.path, block.line);
+            let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('>')).collect();
+            let named: Vec<&str> = words.iter().copied().take_while(|word| !word.starts_with('-')).collect();
+            let help = support::run(&[&named[..], &["--help"]].concat());
+            assert_eq!(help.code, 0, "{}:{}: {line}\n{}", page.path, block.line, help.stderr);
+            // Without a noun a verb is about the instance, and has its flags.
+            let of_instance = support::run(&[named[0], "instance", "--help"]).stdout;
+            let flags = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+            for flag in flags.map(|word| word.split('=').next().unwrap_or(word)) {
+                let exists = help.stdout.contains(flag) || of_instance.contains(flag);
+                assert!(exists, "{}:{}: {line}: {flag} does not exist", page.path, block.line);
+            }
         }
     }
 }
@@ -190,7 +245,7 @@ fn every_picture_shows_a_command_that_exists() {
 
 #[test]
 fn a_page_and_its_blocks_are_read_as_they_are_marked() {
-    let text = "# A title: `x`\n```yaml file=a.yaml\na: 1\n```\n```console cluster\n$ one \\\n  two\nshown 3s\n…\n$ three # ends with 7\n```\n\
+    let text = "# A title: `x`\n```yaml file=a.yaml\na: 1\n```\n```console cluster\n$ one \\\n  two\nshown 3s\n…\n$ three\n[ends with 7]\n```\n\
                 ```console not run: it needs a cloud\n$ four\n```\n";
     let page = guide::GuidePage { path: "a.md".into(), text: text.into() };
     let blocks = page.blocks();

@@ -34,6 +34,18 @@ pub fn browser() -> Option<PathBuf> {
     found
 }
 
+/// Whether all of these programs are on the search path; `how` says how they are installed.
+pub fn has_programs(programs: &[&str], how: &str) -> bool {
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let is_there = |program: &&str| folders.iter().any(|folder| folder.join(program).is_file());
+    let absent: Vec<&str> = programs.iter().copied().filter(|program| !is_there(program)).collect();
+    if !absent.is_empty() {
+        missing(&format!("needs {} ({how})", absent.join(", ")));
+    }
+    absent.is_empty()
+}
+
 /// The folder that the variable names, or one beside this package.
 pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     let folder =

@@ -8,7 +8,8 @@
 //! yaml file=NAME        is written to a file that later blocks of the page read
 //! ```
 //! In a block, `$ ` begins a command; the lines below are its output on both streams, and without any nothing is compared.
-//! `…` stands for any text: alone on a line for any number of lines. `# ends with 7` in a command expects that exit code.
+//! `…` stands for any text: alone on a line for any number of lines. `[ends with 7]` below a command expects that exit code.
+//! It is not a comment in the command, because an interactive zsh has no comments and takes the words as arguments.
 
 use std::fmt::Write;
 use std::fs;
@@ -115,13 +116,15 @@ impl GuideBlock {
         for line in self.text.lines() {
             match (line.strip_prefix("$ "), commands.last_mut()) {
                 (Some(command), _) => {
-                    let exit =
-                        command.split("# ends with ").nth(1).map_or(0, |code| code.trim().parse().expect("a code"));
-                    commands.push(ShownCommand { command: command.to_owned(), exit, output: vec![] });
+                    commands.push(ShownCommand { command: command.to_owned(), exit: 0, output: vec![] });
                 }
                 (None, Some(last)) if last.command.ends_with('\\') => {
                     last.command.push('\n');
                     last.command.push_str(line);
+                }
+                (None, Some(last)) if last.output.is_empty() && line.starts_with("[ends with ") => {
+                    let code = line.trim_start_matches("[ends with ").trim_end_matches(']');
+                    last.exit = code.parse().expect("an exit code");
                 }
                 (None, Some(last)) => last.output.push(line.to_owned()),
                 (None, None) => panic!("line {}: a block of commands begins with `$ `", self.line),
@@ -133,6 +136,8 @@ impl GuideBlock {
 
 /// Where the commands of a page run.
 pub struct Surroundings<'a> {
+    /// `bash`, or another shell that takes `-c` and redirections as bash does.
+    pub shell: &'a str,
     pub program: &'a Path,
     pub folder: &'a Path,
     pub kubeconfig: Option<&'a Path>,
@@ -174,12 +179,15 @@ pub fn run_page(page: &GuidePage, surroundings: &Surroundings<'_>) -> Result<usi
 fn run(command: &str, surroundings: &Surroundings<'_>) -> (i32, String) {
     let mut folders = vec![surroundings.program.parent().expect("a folder").to_owned()];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    let mut bash = Command::new("bash");
-    bash.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(surroundings.folder).env_clear();
-    bash.env("PATH", std::env::join_paths(folders).expect("folders")).env("HOME", surroundings.folder).env("TZ", "UTC");
+    let mut shell = Command::new(surroundings.shell);
+    shell.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(surroundings.folder).env_clear();
+    shell
+        .env("PATH", std::env::join_paths(folders).expect("folders"))
+        .env("HOME", surroundings.folder)
+        .env("TZ", "UTC");
     let none = surroundings.folder.join("no-kubeconfig");
-    bash.env("KUBECONFIG", surroundings.kubeconfig.unwrap_or(&none)).stdin(Stdio::null());
-    let output = bash.output().expect("bash runs");
+    shell.env("KUBECONFIG", surroundings.kubeconfig.unwrap_or(&none)).stdin(Stdio::null());
+    let output = shell.output().expect("the shell runs");
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
