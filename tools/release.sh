@@ -1,18 +1,26 @@
 #!/bin/sh
-# Builds a release: program, man pages, completions, bill of materials and checksum in one archive, and the image.
+# Builds a release: program, man pages, completions, bill of materials and checksum in one archive, the packages of
+# distributions made from it, and the image. Two builds of a commit give the same bytes, in any folder.
 set -eu
 
 usage() {
     cat <<'USAGE'
 Usage:
-  tools/release.sh [--target TRIPLE] [--to DIR] [--no-image]
+  tools/release.sh [--target TRIPLE] [--to DIR] [--profile NAME] [--no-image] [--no-packages] [--program-only]
 
-  --target    [default: this machine, statically linked: ARCH-unknown-linux-musl]
-  --to        folder for what is made [default: target/packages]
-  --no-image  the archive only
+  --target       [default: this machine, statically linked: ARCH-unknown-linux-musl]
+  --to           folder for the results [default: target/packages]
+  --profile      Cargo profile of the program [default: dist, which takes minutes]
+  --no-image     without the image
+  --no-packages  without .deb and .rpm
+  --program-only the program as a file, and nothing else
 
-*-linux-musl is linked statically: it runs on any Linux and is what the image holds. Another architecture than this
-machine's needs cargo-zigbuild and zig; a *-linux-gnu program is somewhat faster on systems with glibc.
+*-linux-musl is linked statically: it runs on any Linux, and the image and the packages hold it. Another architecture than
+this machine's needs cargo-zigbuild and zig; a *-linux-gnu program is somewhat faster on systems with glibc. The program for
+Windows is x86_64-pc-windows-gnu, which MinGW links from Linux without files of Microsoft.
+
+The list of crates in the program needs cargo-auditable, the packages need cargo-deb and cargo-generate-rpm:
+  cargo install --locked cargo-auditable cargo-deb cargo-generate-rpm
 USAGE
 }
 
@@ -25,61 +33,112 @@ fail() {
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 machine=$(uname -m)
 [ "$machine" != arm64 ] || machine=aarch64
-target="$machine-unknown-linux-musl" to="$here/target/packages" image=yes
+target="$machine-unknown-linux-musl" to="$here/target/packages" profile=dist image=yes packages=yes program_only=''
 while [ $# -gt 0 ]; do
     case $1 in
-        --target | --to)
+        --target | --to | --profile)
             [ $# -ge 2 ] || fail "$1 needs a value"
             case $1 in
                 --target) target=$2 ;;
                 --to) to=$2 ;;
+                --profile) profile=$2 ;;
             esac
             shift 2
             ;;
         --no-image) image='' && shift ;;
+        --no-packages) packages='' && shift ;;
+        --program-only) program_only=yes image='' packages='' && shift ;;
         -h | --help) usage && exit 0 ;;
         *) usage >&2 && fail "unknown argument $1" ;;
     esac
 done
 
 command -v cargo >/dev/null 2>&1 || fail 'cargo is not installed' 'see https://rustup.rs'
+# The crates of the program are listed in the program itself, where `cargo audit bin` and scanners of images read them.
+command -v cargo-auditable >/dev/null 2>&1 ||
+    fail 'cannot list the crates in the program: cargo-auditable is not installed' 'cargo install --locked cargo-auditable'
+case $target in
+    *-linux-musl)
+        for tool in cargo-deb cargo-generate-rpm; do
+            [ -z "$packages" ] || command -v "$tool" >/dev/null 2>&1 ||
+                fail "cannot make the packages: $tool is not installed" "cargo install --locked $tool, or --no-packages"
+        done
+        ;;
+    *) image='' packages='' ;;
+esac
 cd "$here"
 if command -v rustup >/dev/null 2>&1; then
     rustup target add "$target" >&2
 fi
 # With frame pointers the tables for unwinding are short.
 flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
+# Panics name their file. The folders of this machine are replaced: they would make every builder's program another one.
+# The last prefix that matches counts, and the folder for results is mostly below that of the sources.
+results=${CARGO_TARGET_DIR:-target}
+case $results in
+    /*) ;;
+    *) results=$here/$results ;;
+esac
+compiler="/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')"
+for pair in "$here=/flux-operator" "$results=/target" "${CARGO_HOME:-$HOME/.cargo}=/cargo" \
+    "$(rustc --print sysroot)/lib/rustlib/src/rust=$compiler"; do
+    flags="$flags --remap-path-prefix=$pair"
+done
 # The program stands at an address that is drawn anew at each start: in a pod it reads archives that others have made.
 case $target in
     # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.
     "$machine"-*-musl) flags="$flags -C link-arg=-Wl,-z,pack-relative-relocs" ;;
 esac
 case $target in
+    *-windows-gnu)
+        build=build
+        command -v x86_64-w64-mingw32-gcc >/dev/null 2>&1 ||
+            fail "cannot link for $target: MinGW is not installed" 'apt-get install gcc-mingw-w64-x86-64'
+        ;;
+    *-apple-darwin)
+        build=build
+        [ "$(uname -s)" = Darwin ] || fail "cannot link for $target" 'build on a Mac, which has the frameworks of the system'
+        ;;
     "$machine"-*)
+        build=build
         # The C of aws-lc is compiled by this machine's own compiler, with glibc's headers: what it calls is in musl as well.
         export "CC_$(printf '%s' "$target" | tr - _)=${CC:-gcc}"
-        RUSTFLAGS="$flags" cargo build --profile dist --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
     *)
+        build=zigbuild
         command -v cargo-zigbuild >/dev/null 2>&1 ||
             fail "cannot build for $target on $machine" 'install cargo-zigbuild and zig, or build on such a machine'
-        RUSTFLAGS="$flags" cargo zigbuild --profile dist --locked --target "$target" --no-default-features --features cli --bin flux-operator >&2
         ;;
 esac
-program="${CARGO_TARGET_DIR:-target}/$target/dist/flux-operator"
+RUSTFLAGS="$flags" cargo auditable "$build" --profile "$profile" --locked --target "$target" \
+    --no-default-features --features cli --bin flux-operator >&2
+case $profile in
+    dev) folder=debug ;;
+    *) folder=$profile ;;
+esac
+case $target in
+    *-windows-*) program="$results/$target/$folder/flux-operator.exe" ;;
+    *) program="$results/$target/$folder/flux-operator" ;;
+esac
 case $target in
     *-musl)
+        command -v readelf >/dev/null 2>&1 || fail "cannot check $program: readelf is not installed" 'it is in the package binutils'
         # A program that looks for a loader at run time would not start in an image without one.
-        if command -v readelf >/dev/null 2>&1 && readelf -l "$program" | grep -q 'Requesting program interpreter'; then
+        if readelf -l "$program" | grep -q 'Requesting program interpreter'; then
             fail "$program is not linked statically"
         fi
-        if command -v readelf >/dev/null 2>&1 && ! readelf -h "$program" | grep -q 'Type: *DYN'; then
+        if ! readelf -h "$program" | grep -q 'Type: *DYN'; then
             fail "$program would always be loaded at the same address"
         fi
+        readelf -S "$program" | grep -q ' \.dep-v0 ' || fail "$program does not list its crates"
         ;;
-    *) image='' ;;
 esac
 
+if [ -n "$program_only" ]; then
+    mkdir -p "$to"
+    cp "$program" "$to/"
+    exit
+fi
 authorities=''
 if [ -n "$image" ]; then
     for file in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
@@ -90,3 +149,7 @@ fi
 set -- --program "$program" --target "$target" --to "$to"
 [ -z "$authorities" ] || set -- "$@" --authorities "$authorities"
 cargo run --quiet --locked -p tools --bin release -- "$@"
+if [ -n "$packages" ]; then
+    version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | sed -n 1p)
+    tools/packages.sh --archive "$to/flux-operator-$version-$target.tar.gz" --to "$to"
+fi

@@ -1,11 +1,13 @@
-//! `tools/src/release.rs`: what a release consists of, made of a stand-in for the program.
+//! `tools/release.sh` and its programs: the parts of a release, most of them made of a stand-in for the program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use flux_operator::oci::Layout;
 use serde_json::Value;
+
+use crate::needs;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
@@ -144,20 +146,186 @@ fn manifests_of_package_managers_name_the_archives_of_every_system_with_their_ch
         assert_eq!(names_it(&formula), !target.contains("windows"), "{formula}");
     }
 
-    // Like krew: unpack the archive, take the files in the manifest, and run the program as a plugin.
-    let linux =
-        platforms.iter().find(|one| one["uri"].as_str().is_some_and(|uri| uri.contains(TARGET))).expect("Linux");
-    let archive = archives.join(format!("flux-operator-{}-{TARGET}.tar.gz", env!("CARGO_PKG_VERSION")));
-    let unpacked =
-        Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder.path()).status().expect("tar runs");
-    assert!(unpacked.success());
-    for file in linux["files"].as_array().expect("a list") {
-        let from = file["from"].as_str().expect("a path");
-        let name = from.rsplit('/').next().expect("a name");
-        std::fs::copy(folder.path().join(from), folder.path().join(name)).expect("the archive has the file");
+    // Krew itself takes the archive and the manifest, and links the plugin; kubectl finds it on the path.
+    let go = "`go install sigs.k8s.io/krew/cmd/krew@v0.4.3 sigs.k8s.io/krew/cmd/validate-krew-manifest@v0.4.3`";
+    if needs::has_programs(&["krew", "validate-krew-manifest", "kubectl"], go) {
+        let manifest = manifests.join("flux-operator.yaml");
+        let mut checked = Command::new("validate-krew-manifest");
+        output_of(checked.arg("-skip-install").arg("-manifest").arg(&manifest));
+        let archive = archives.join(format!("flux-operator-{}-{TARGET}.tar.gz", env!("CARGO_PKG_VERSION")));
+        let root = folder.path().join("krew");
+        let mut krew = Command::new("krew");
+        krew.args(["install", "--manifest"]).arg(&manifest).arg("--archive").arg(archive).env("KREW_ROOT", &root);
+        output_of(&mut krew);
+        let mut folders = vec![root.join("bin")];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let path = std::env::join_paths(folders).expect("folders");
+        assert_eq!(output_of(Command::new("kubectl").arg("flux-operator").env("PATH", path)), "it works\n");
     }
-    std::fs::rename(folder.path().join("flux-operator"), folder.path().join("kubectl-flux_operator"))
-        .expect("a plugin");
-    let plugin = Command::new(folder.path().join("kubectl-flux_operator")).output().expect("runs");
-    assert_eq!(plugin.stdout, b"it works\n");
+
+    // Homebrew reads the formula as Ruby with methods of its own, for each system and processor.
+    if needs::has_programs(&["ruby"], "the package ruby") {
+        let reader = folder.path().join("formula.rb");
+        std::fs::write(&reader, FORMULA_READER).expect("written");
+        for (system, processor, target) in [
+            ("macos", "arm", "aarch64-apple-darwin"),
+            ("macos", "intel", "x86_64-apple-darwin"),
+            ("linux", "arm", "aarch64-unknown-linux-musl"),
+            ("linux", "intel", "x86_64-unknown-linux-musl"),
+        ] {
+            let formula = manifests.join("flux-operator.rb");
+            let read = output_of(Command::new("ruby").arg(&reader).arg(formula).args([system, processor]));
+            let archive = archives.join(format!("flux-operator-{}-{target}.tar.gz", env!("CARGO_PKG_VERSION")));
+            let checksum = std::fs::read_to_string(format!("{}.sha256", archive.display())).expect("a checksum");
+            let expected = format!("{url}/{} {}", archive.file_name().expect("a name").display(), &checksum[..64]);
+            assert_eq!(read.lines().next(), Some(expected.as_str()), "{system} {processor}");
+            assert!(read.contains("bin.install flux-operator"), "{read}");
+        }
+    }
+
+    // The members of Scoop's schema that every manifest has, and those that an archive with a folder needs.
+    let scoop: Value = serde_json::from_str(&scoop).expect("JSON");
+    for member in ["version", "description", "homepage", "license", "architecture", "bin"] {
+        assert!(!scoop[member].is_null(), "{member}");
+    }
+    let hash = scoop["architecture"]["64bit"]["hash"].as_str().expect("a hash");
+    assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
+    let archive = archives.join(format!("flux-operator-{}-x86_64-pc-windows-gnu.zip", env!("CARGO_PKG_VERSION")));
+    let program =
+        [&scoop["architecture"]["64bit"]["extract_dir"], &scoop["bin"]].map(|part| part.as_str().expect("text"));
+    let names = std::fs::read(archive).expect("the archive");
+    assert!(contains(&names, &program.join("/")), "the program is where the manifest says");
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+/// Enough of Homebrew to read a formula: it prints the address, the checksum and what would be installed.
+const FORMULA_READER: &str = r##"
+class Recorder
+  def initialize(name) = @name = name
+  def method_missing(method, *words) = puts("#{@name}.#{method} #{words.join(' ')}")
+  def respond_to_missing?(*) = true
+end
+class Formula
+  SYSTEM, PROCESSOR = ARGV[1], ARGV[2]
+  class << self
+    attr_reader :archive
+    def desc(text) = text.length > 80 ? raise("too long: #{text}") : text
+    def homepage(text) = text
+    def version(text = nil) = text
+    def license(text) = text
+    def url(text) = @archive = [text]
+    def sha256(text) = @archive << text
+    def test = nil
+    def on_macos = (yield if SYSTEM == "macos")
+    def on_linux = (yield if SYSTEM == "linux")
+    def on_arm = (yield if PROCESSOR == "arm")
+    def on_intel = (yield if PROCESSOR == "intel")
+  end
+  %i[bin man1 bash_completion zsh_completion fish_completion].each { |name| define_method(name) { Recorder.new(name) } }
+end
+load ARGV[0]
+puts FluxOperator.archive.join(" ")
+FluxOperator.new.install
+"##;
+
+/// Runs a program that has to succeed, and returns what it printed.
+fn output_of(command: &mut Command) -> String {
+    let output = command.output().expect("the program is installed");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+#[ignore = "slow: it compiles the program that packs"]
+fn packages_hold_what_the_archive_holds_install_and_are_removed_without_a_trace() {
+    let tools = ["cargo-deb", "cargo-generate-rpm", "dpkg", "rpm"];
+    if !needs::has_programs(&tools, "`cargo install --locked cargo-deb cargo-generate-rpm`, and the package rpm") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let archives = folder.path().join("archives");
+    release(folder.path(), &archives);
+    let stem = format!("flux-operator-{}-{TARGET}", env!("CARGO_PKG_VERSION"));
+    let packages: Vec<_> = ["one", "two"].iter().map(|name| folder.path().join(name)).collect();
+    for to in &packages {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/packages.sh");
+        let archive = archives.join(format!("{stem}.tar.gz"));
+        output_of(Command::new(script).arg("--archive").arg(archive).arg("--to").arg(to));
+    }
+    let (deb, rpm) = (packages[0].join(format!("{stem}.deb")), packages[0].join(format!("{stem}.rpm")));
+    for package in [&deb, &rpm] {
+        let name = package.file_name().expect("a name");
+        let again = std::fs::read(packages[1].join(name)).expect("the second");
+        assert!(std::fs::read(package).expect("the first") == again, "the same archive gives the same {name:?}");
+        let checksum = format!("{}.sha256", name.display());
+        output_of(Command::new("sha256sum").arg("--check").arg(checksum).current_dir(&packages[0]));
+    }
+
+    let field = |name: &str| output_of(Command::new("dpkg-deb").arg("--field").arg(&deb).arg(name)).trim().to_owned();
+    assert_eq!((field("Package"), field("Version")), ("flux-operator".into(), env!("CARGO_PKG_VERSION").into()));
+    assert_eq!((field("Architecture"), field("Depends")), ("amd64".into(), String::new()));
+    let root = folder.path().join("root");
+    for below in ["updates", "info", "triggers"] {
+        std::fs::create_dir_all(root.join("var/lib/dpkg").join(below)).expect("made");
+    }
+    std::fs::write(root.join("var/lib/dpkg/status"), "").expect("written");
+    let dpkg = |arguments: &[&str]| {
+        let mut command = Command::new("dpkg");
+        command.arg(format!("--root={}", root.display())).args(["--force-not-root", "--force-architecture"]);
+        output_of(command.arg("--log=/dev/null").args(arguments))
+    };
+    dpkg(&["--install", deb.to_str().expect("UTF-8")]);
+    for program in ["flux-operator", "kubectl-flux_operator", "kubectl_complete-flux_operator"] {
+        assert_eq!(output_of(&mut Command::new(root.join("usr/bin").join(program))), "it works\n", "{program}");
+    }
+    let copyright = std::fs::read_to_string(root.join("usr/share/doc/flux-operator/copyright")).expect("the licence");
+    assert!(copyright.contains("Apache License"), "{copyright}");
+    let files_of_deb: BTreeSet<String> = dpkg(&["--listfiles", "flux-operator"]).lines().map(str::to_owned).collect();
+    dpkg(&["--purge", "flux-operator"]);
+    let (mut left, mut whole) = (BTreeMap::new(), root.clone());
+    whole.push("usr");
+    if whole.exists() {
+        files(&whole, &mut left, "");
+    }
+    assert!(left.is_empty(), "{:?}", left.keys());
+
+    let query = |arguments: &[&str]| output_of(Command::new("rpm").arg("-qp").args(arguments).arg(&rpm));
+    let labels = query(&["--queryformat", "%{NAME} %{VERSION} %{ARCH} %{LICENSE}"]);
+    assert_eq!(labels, concat!("flux-operator ", env!("CARGO_PKG_VERSION"), " x86_64 Apache-2.0"));
+    let files_of_rpm: BTreeSet<String> = query(&["-l"]).lines().map(str::to_owned).collect();
+    // The scripts, in a folder that stands for the system: an upgrade keeps the links, a removal takes them.
+    let system = folder.path().join("system");
+    std::fs::create_dir(&system).expect("made");
+    let script = |tag: &str, count: &str| {
+        let text = query(&["--queryformat", tag]).replace("/usr/bin", system.to_str().expect("UTF-8"));
+        output_of(Command::new("sh").args(["-ec", &text, "sh", count]));
+        std::fs::read_dir(&system).expect("the folder").count()
+    };
+    assert_eq!((script("%{POSTIN}", "1"), script("%{POSTUN}", "1"), script("%{POSTUN}", "0")), (2, 2, 0));
+
+    let pages = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/man")).expect("the manual");
+    let mut expected: Vec<String> =
+        pages.flatten().map(|page| format!("/usr/share/man/man1/{}", page.file_name().display())).collect();
+    expected.extend(
+        [
+            "/usr/bin/flux-operator",
+            "/usr/share/bash-completion/completions/flux-operator",
+            "/usr/share/fish/vendor_completions.d/flux-operator.fish",
+            "/usr/share/doc/flux-operator/README.md",
+            "/usr/share/doc/flux-operator/bill-of-materials.cdx.json",
+        ]
+        .map(str::to_owned),
+    );
+    for file in expected {
+        assert!(files_of_rpm.contains(&file), "{file}: {files_of_rpm:?}");
+        let is_there = files_of_deb.contains(&file) || files_of_deb.contains(&format!("{file}.gz"));
+        assert!(is_there, "{file}: {files_of_deb:?}");
+    }
+    assert!(files_of_deb.contains("/usr/share/zsh/vendor-completions/_flux-operator"), "{files_of_deb:?}");
+    for file in ["/usr/share/zsh/site-functions/_flux-operator", "/usr/share/licenses/flux-operator/LICENSE"] {
+        assert!(files_of_rpm.contains(file), "{files_of_rpm:?}");
+    }
 }
