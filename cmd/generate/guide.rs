@@ -246,8 +246,8 @@ fn environment() -> Result<String, CliError> {
 fn configuration() -> String {
     let schema = schemars::schema_for!(Config);
     let mut page = format!(
-        "{HEAD}# Configuration file\n\n`$XDG_CONFIG_HOME/flux-operator/config.yaml`, or `~/.config/flux-operator/config.yaml`. Its \
-         schema is `docs/schemas/config.json`.\n\n| field | meaning |\n| --- | --- |\n"
+        "{HEAD}# Configuration file\n\n`$XDG_CONFIG_HOME/flux-operator/config.yaml`, or `~/.config/flux-operator/config.yaml`, on Windows \
+         `%APPDATA%\\flux-operator\\config.yaml`. Its schema is `docs/schemas/config.json`.\n\n| field | meaning |\n| --- | --- |\n"
     );
     for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let text = field.get("description").and_then(Value::as_str).unwrap_or_default();

@@ -23,9 +23,21 @@ const NO_FILES_NO_SPACE: &str = ":6";
 /// Last characters of a word that continues.
 const GOES_ON: [char; 3] = ['=', '/', ':'];
 
-/// Returns the command tree under the name by which the program was started.
+/// The differences of this program on Windows, for its help there.
+const ON_WINDOWS: &str = "On Windows: the configuration is %APPDATA%\\flux-operator\\config.yaml, and what is\n\
+                          pulled is kept below %LOCALAPPDATA%\\flux-operator. Files have the permissions of\n\
+                          their folder, because there are no file modes: choose one that others cannot\n\
+                          read. Other users may see the arguments of a command: give passwords by prompt,\n\
+                          file or standard input. Ctrl-C is the only signal. `controller` is meant for\n\
+                          Linux; here it has no process metrics and does not answer SIGUSR1.";
+
+/// Returns the command tree under the name by which the program was started, with the help of this system.
 pub fn command_tree() -> Command {
-    let tree = Cli::command();
+    let mut tree = Cli::command();
+    if cfg!(windows) {
+        let help = tree.get_after_help().map(ToString::to_string).unwrap_or_default();
+        tree = tree.after_help(format!("{help}\n\n{ON_WINDOWS}"));
+    }
     if is_plugin() { in_words_of_kubectl(tree) } else { tree }
 }
 

@@ -19,6 +19,7 @@ mod guide;
 mod inspect;
 mod operator;
 mod reconcile;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         reconcile::tests(),
         faults::tests(),
         guide::tests(),
+        windows::tests(),
     ];
     support::run_tests(tests.concat())
 }

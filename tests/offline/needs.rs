@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use test_support::windows;
+
 /// # Panics
 /// Under `CI=true`, where nothing may be missing.
 fn missing(what: &str) {
@@ -57,14 +59,11 @@ pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     None
 }
 
-/// The Wine that runs the program for Windows, if MinGW, which builds it, is installed as well.
+/// The Wine that runs the program for Windows.
 pub fn wine() -> Option<PathBuf> {
-    let folders = ["/usr/lib/wine/wine64", "/usr/bin/wine64", "/usr/local/bin/wine64"];
-    let wine = folders.iter().map(PathBuf::from).find(|file| file.is_file());
-    let compiler = Command::new("x86_64-w64-mingw32-gcc").arg("--version").output().is_ok_and(|o| o.status.success());
-    if wine.is_none() || !compiler {
-        missing("needs wine64 and gcc-mingw-w64-x86-64 (and `rustup target add x86_64-pc-windows-gnu`)");
-        return None;
+    let wine = windows::wine();
+    if wine.is_none() {
+        missing(windows::NEEDS);
     }
     wine
 }

@@ -1,90 +1,24 @@
 //! The program for Windows, built here and run under Wine.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use test_support::run::Run;
+use test_support::windows::WindowsProgram;
 
 use crate::needs;
-
-const TARGET: &str = "x86_64-pc-windows-gnu";
-/// Wine 8 lacks this library of Windows 10, from which Rust's standard library takes random numbers.
-const RANDOM_NUMBERS: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
-     BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size) { return RtlGenRandom(data, (ULONG)size); }\n";
-
-struct Windows {
-    wine: PathBuf,
-    program: PathBuf,
-    folder: tempfile::TempDir,
-}
-
-impl Windows {
-    /// Builds the program; `None` where that is impossible, which was printed.
-    fn new() -> Option<Self> {
-        let wine = needs::wine()?;
-        let folder = tempfile::tempdir().expect("a folder");
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "--target", TARGET, "--bin", "flux-operator"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status()
-            .expect("cargo runs");
-        assert!(built.success());
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join(target);
-        let program = folder.path().join("flux-operator.exe");
-        std::fs::copy(target.join(TARGET).join("debug/flux-operator.exe"), &program).expect("the program");
-        std::fs::write(folder.path().join("random.c"), RANDOM_NUMBERS).expect("written");
-        let library = Command::new("x86_64-w64-mingw32-gcc")
-            .args(["-shared", "-o", "bcryptprimitives.dll", "random.c", "-ladvapi32"])
-            .current_dir(folder.path())
-            .status()
-            .expect("the compiler runs");
-        assert!(library.success());
-        Some(Windows { wine, program, folder })
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.wine);
-        command.arg(&self.program).args(arguments).current_dir(self.folder.path());
-        // A home and configuration of its own; Wine's own messages would stand in the program's standard error.
-        command.env("WINEPREFIX", self.folder.path().join("wine")).env("WINEDEBUG", "-all").env("USER", "tester");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Run {
-        self.run_with_input(arguments, "")
-    }
-
-    fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
-        let mut command = self.command(arguments);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("Wine runs");
-        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
-        Run::from(child.wait_with_output().expect("ended"))
-    }
-
-    /// A folder of the Windows user, by its path below `AppData` or the profile.
-    fn of_user(&self, below: &str) -> PathBuf {
-        self.folder.path().join("wine/drive_c/users/tester").join(below)
-    }
-
-    fn write(&self, path: &Path, text: &str) {
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        std::fs::write(path, text).expect("written");
-    }
-}
 
 #[test]
 #[ignore = "slow: it builds the program for Windows"]
 fn the_program_for_windows_works_as_on_linux() {
-    let Some(windows) = Windows::new() else { return };
+    let Some(wine) = needs::wine() else { return };
+    let windows = WindowsProgram::build(wine, Path::new(env!("CARGO_MANIFEST_DIR")));
     windows.run(&["--version"]).exits(0).stdout_has("flux-operator");
 
     // The same bytes, from a path with a drive letter and backslashes, and from a text with line ends of Windows.
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/flux.yaml");
     let text = std::fs::read_to_string(&example).expect("the example");
-    windows.write(&windows.folder.path().join("crlf.yaml"), &text.replace('\n', "\r\n"));
+    windows.write(&windows.folder().join("crlf.yaml"), &text.replace('\n', "\r\n"));
     let here = Command::new(env!("CARGO_BIN_EXE_flux-operator"))
         .args(["build", "instance", "-f"])
         .arg(&example)
@@ -121,4 +55,17 @@ fn the_program_for_windows_works_as_on_linux() {
     // No colours without a console, and a wrong word is wrong usage.
     let wrong = windows.run(&["build", "instanze"]).exits(2);
     assert!(!wrong.stderr.contains('\u{1b}'), "{}", wrong.stderr);
+
+    windows.run(&["--help"]).exits(0).stdout_has("%APPDATA%\\flux-operator\\config.yaml").stdout_has("no file modes");
+
+    // Krew and Scoop start the program under the name of a plugin of kubectl, which ends with `.exe` here.
+    let plugin = windows.folder().join("kubectl-flux_operator.exe");
+    std::fs::copy(windows.folder().join("flux-operator.exe"), &plugin).expect("copied");
+    let help = windows.command_of(&plugin, &["get", "--help"]).output().map(Run::from).expect("Wine runs");
+    help.exits(0).stdout_has("Usage: kubectl flux-operator get");
+
+    // PowerShell 5 writes UTF-16 where a command is redirected to a file.
+    let wide: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(windows.folder().join("utf-16.yaml"), wide).expect("written");
+    assert!(windows.run(&["build", "instance", "-f", "utf-16.yaml"]).exits(0).stdout == here.stdout);
 }

@@ -19,6 +19,7 @@
 //! local_cluster          a control plane for trying commands by hand
 //! flux                   the real Flux controllers beside it, and a Git server
 //! registry               a real OCI registry with independent clients, and faults between a client and it
+//! windows                the program for Windows, run under Wine
 //! slow_tests             tests that run only on request
 //! runner                 libtest-mimic around tests that get a cluster
 //! ```
@@ -73,6 +74,7 @@ pub mod runner;
 pub mod server_process;
 pub mod situations;
 pub mod slow_tests;
+pub mod windows;
 
 use std::future::Future;
 use std::path::Path;
