@@ -40,27 +40,36 @@ const CLUSTER: &[Rule] = &[
         verbs: READ,
     },
     Rule {
-        why: "Takes ResourceSets and their providers of all namespaces into its care with a finalizer.",
+        why: "Adds its finalizer to ResourceSets and input providers of all namespaces, and removes it when they are deleted.",
         groups: &[well_known::GROUP],
         resources: &["resourcesets", "resourcesetinputproviders"],
         names: &[],
-        verbs: &["patch", "update"],
+        verbs: &["patch"],
     },
     Rule {
-        why: "Says what became of them.",
+        why: "Writes the conditions, inventory and history of ResourceSets, and what input providers export.",
         groups: &[well_known::GROUP],
         resources: &["resourcesets/status", "resourcesetinputproviders/status"],
         names: &[],
-        verbs: &["patch", "update"],
+        verbs: &["patch"],
     },
     Rule {
         why: "Applies what a ResourceSet stands for with the rights of the service account that it names, and looks whether that is \
               still there. A ResourceSet without one is applied with the rights listed here, which take no part of an \
-              application: give it a service account, or bind the operator to what it shall apply.",
+              application: give it a service account, or bind the operator to what it shall apply. ExternalArtifacts are read \
+              in the same way, and registries are asked with the pull secrets of the service account of a provider.",
         groups: &[""],
         resources: &["serviceaccounts"],
         names: &[],
         verbs: &["get", "impersonate"],
+    },
+    Rule {
+        why: "Asks services with the credentials and certificates that input providers name, which live in any namespace, and pulls \
+              the distribution with the secret that the instance names.",
+        groups: &[""],
+        resources: &["secrets"],
+        names: &[],
+        verbs: &["get"],
     },
     Rule {
         why: "Sees changes of the ConfigMaps and Secrets that ResourceSets use, where these are labelled so. Only their metadata is \
@@ -71,7 +80,7 @@ const CLUSTER: &[Rule] = &[
         verbs: &["list", "watch"],
     },
     Rule {
-        why: "Tells what it does, in the namespaces of its objects.",
+        why: "Reports what it does as events, in the namespaces of its objects.",
         groups: &[""],
         resources: &["events"],
         names: &[],
@@ -142,35 +151,6 @@ const CLUSTER: &[Rule] = &[
         verbs: &["get", "list", "watch", "patch"],
     },
     Rule {
-        why: "Takes input providers into its care with a finalizer, and lets them go.",
-        groups: &[well_known::GROUP],
-        resources: &["resourcesetinputproviders"],
-        names: &[],
-        verbs: &["patch"],
-    },
-    Rule {
-        why: "Writes what input providers export.",
-        groups: &[well_known::GROUP],
-        resources: &["resourcesetinputproviders/status"],
-        names: &[],
-        verbs: &["patch"],
-    },
-    Rule {
-        why: "Asks services with the credentials and certificates that input providers name, and registries with the pull \
-              secrets of a service account. They live in any namespace.",
-        groups: &[""],
-        resources: &["secrets", "serviceaccounts"],
-        names: &[],
-        verbs: &["get"],
-    },
-    Rule {
-        why: "Tells what became of input providers, in their namespaces.",
-        groups: &[""],
-        resources: &["events"],
-        names: &[],
-        verbs: &["create", "patch"],
-    },
-    Rule {
         why: "Counts the nodes for the report.",
         groups: &[""],
         resources: &["nodes"],
@@ -182,25 +162,25 @@ const CLUSTER: &[Rule] = &[
 /// Rights in the operator's own namespace.
 const OWN_NAMESPACE: &[Rule] = &[
     Rule {
-        why: "Records requests on the instance and takes it into its care with a finalizer.",
+        why: "Records requests on the instance, and adds and removes its finalizer.",
         groups: &[well_known::GROUP],
         resources: &["fluxinstances"],
         names: &[],
-        verbs: &["patch", "update", "delete"],
+        verbs: &["patch"],
     },
     Rule {
         why: "Writes the report.",
         groups: &[well_known::GROUP],
         resources: &["fluxreports"],
         names: &[],
-        verbs: &["create", "patch", "update"],
+        verbs: &["create", "patch"],
     },
     Rule {
         why: "Says what became of both.",
         groups: &[well_known::GROUP],
         resources: &["fluxinstances/status", "fluxreports/status"],
         names: &[],
-        verbs: &["patch", "update"],
+        verbs: &["patch"],
     },
     Rule {
         why: "Installs the controllers of Flux and what they need; these kinds are all that a build has.",
@@ -244,14 +224,6 @@ const OWN_NAMESPACE: &[Rule] = &[
         names: &[],
         verbs: READ,
     },
-    Rule {
-        why: "Pulls the distribution with the secret that the instance names.",
-        groups: &[""],
-        resources: &["secrets"],
-        names: &[],
-        verbs: &["get"],
-    },
-    Rule { why: "Tells what it does.", groups: &[""], resources: &["events"], names: &[], verbs: &["create", "patch"] },
     Rule {
         why: "Holds the lease by which one of several works at a time.",
         groups: &["coordination.k8s.io"],
@@ -411,6 +383,21 @@ mod tests {
             }
         }
         assert!(seen.len() >= 12, "{seen:?}");
+    }
+
+    /// A right in two places is removed in one of them only, and stays.
+    #[test]
+    fn no_right_is_listed_twice_and_no_rule_of_the_namespace_is_given_everywhere_already() {
+        let everywhere: Vec<Permission> = CLUSTER.iter().flat_map(|rule| rule.permissions(None, "fs")).collect();
+        let own: Vec<Permission> = OWN_NAMESPACE.iter().flat_map(|rule| rule.permissions(None, "fs")).collect();
+        for rights in [&everywhere, &own] {
+            let mut seen = BTreeSet::new();
+            let twice: Vec<&Permission> = rights.iter().filter(|right| !seen.insert(*right)).collect();
+            assert!(twice.is_empty(), "{twice:?}");
+        }
+        for rule in OWN_NAMESPACE {
+            assert!(rule.permissions(None, "fs").any(|right| !everywhere.contains(&right)), "{rule:?}");
+        }
     }
 
     #[test]
