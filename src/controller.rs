@@ -1,13 +1,12 @@
 //! The operator: the reconcile core as a service, for the FluxInstance of one namespace.
 //!
 //! ```text
-//! lease ─► instance   follows the FluxInstance: runs, retries, intervals, deletion
-//!          resource_set  the same for the ResourceSets of all namespaces
+//! lease ─► kind_loop  follows the objects of a kind: runs, retries, intervals, deletion
+//!          instance, resource_set, input_providers   what a run of each kind is, and what else makes one due
 //!          artifact   looks for a new digest of its artifact
 //!          drift      follows the objects in its inventory
 //!          fleet      follows every Flux object
 //!          report     keeps the FluxReport
-//!          input_providers   follows the ResourceSetInputProviders of all namespaces; objects is such a loop of any kind
 //! telemetry, server   collect metrics and state from all of them, and serve them
 //! ```
 //! The holder of the lease works; the others wait for it. A run is [`reconcile::run()`](crate::reconcile::run());
@@ -38,7 +37,6 @@ mod fleet;
 mod input_providers;
 mod instance;
 mod kind_loop;
-mod objects;
 mod report;
 mod resource_set;
 mod schedule;

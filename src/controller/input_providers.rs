@@ -4,27 +4,50 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flux_operator_providers::TokenCache;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 
 use super::instance::notifications;
-use super::objects::{ObjectKind, follow};
+use super::kind_loop::{self, LoopScope, Worker};
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
 use super::{Shared, Wires};
 use crate::api::kinds::INPUT_PROVIDER;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::ObjectId;
 use crate::reconcile::ReconcileError;
 use crate::reconcile::input_provider::{self, ExportResult, InputProviderOptions, InputProviderOutcome};
+use crate::reconcile::interrupt::Interrupts;
 
 pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, stop: watch::Receiver<bool>) {
-    // Schedules name moments, so that nothing here is stretched.
-    let kind = ObjectKind { resource: INPUT_PROVIDER, controller: ControllerKind::InputProvider, jitter: 0 };
-    let tokens = Arc::new(TokenCache::new());
-    let (_wake, wakes) = mpsc::channel(1);
-    let begin = |id: ObjectId| reconcile(cluster.clone(), shared.clone(), wires.clone(), tokens.clone(), id);
-    follow(&cluster, shared.clone(), kind, wakes, stop, begin).await;
+    let scope = LoopScope {
+        controller: ControllerKind::InputProvider,
+        kind: INPUT_PROVIDER,
+        namespace: None,
+        options: ListOptions::default(),
+        workers: shared.options.workers,
+        // Schedules name moments, which a jitter would miss.
+        jitter: 0,
+    };
+    let (_sender, requests) = mpsc::channel(1);
+    let worker = ProviderWorker { cluster: cluster.clone(), shared: shared.clone(), wires, tokens: Arc::default() };
+    kind_loop::follow(&cluster, &shared, scope, requests, stop, worker).await;
+}
+
+struct ProviderWorker {
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    wires: Wires,
+    tokens: Arc<TokenCache>,
+}
+
+impl Worker for ProviderWorker {
+    // A call of a provider has a deadline of its own, so no interrupt ends it.
+    fn begin(&mut self, id: &ObjectId, _: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
+        let (cluster, shared, tokens) = (self.cluster.clone(), self.shared.clone(), self.tokens.clone());
+        Box::pin(reconcile(cluster, shared, self.wires.clone(), tokens, id.clone()))
+    }
 }
 
 async fn reconcile(

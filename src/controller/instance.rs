@@ -71,6 +71,7 @@ async fn follow(
         namespace: Some(shared.options.namespace.clone()),
         options: ListOptions::named(INSTANCE_NAME),
         workers: 1,
+        jitter: shared.options.interval_jitter,
     };
     let worker = InstanceWorker { shared: shared.clone(), wires: wires.clone(), begin, confirmed: Arc::default() };
     kind_loop::follow(cluster, shared, scope, requests, stop, worker).await;

@@ -36,18 +36,20 @@ pub(super) struct LoopScope {
     pub options: ListOptions,
     /// Runs at a time.
     pub workers: usize,
+    /// The most that an interval is made longer or shorter by, in percent.
+    pub jitter: u8,
 }
 
 /// A kind's part of the loop.
 pub(super) trait Worker {
     /// Takes note of an object that was seen, or is gone.
-    fn saw(&mut self, id: &ObjectId, object: Option<&Value>);
+    fn saw(&mut self, _id: &ObjectId, _object: Option<&Value>) {}
 
     /// Begins one piece of work. It hears of interrupts, and is told whether it was asked for or is due by a timer.
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd>;
 
     /// Takes note of the end of a run, and of when the next one is due.
-    fn ended(&mut self, id: &ObjectId, ended: RunEnd, due: Option<Instant>);
+    fn ended(&mut self, _id: &ObjectId, _ended: RunEnd, _due: Option<Instant>) {}
 }
 
 /// An object of the loop.
@@ -95,12 +97,16 @@ pub(super) async fn follow<W: Worker>(
                 }
             },
             Some(request) = requests.recv() => state.ask(request),
-            () = until(next), if state.tasks.len() < state.scope.workers => state.begin_due(),
+            () = until(next), if state.has_room() => state.begin_due(),
         }
     }
 }
 
 impl<W: Worker> Loop<'_, W> {
+    fn has_room(&self) -> bool {
+        self.tasks.len() < self.scope.workers.max(1)
+    }
+
     /// When the next run of an object that is not at work is due.
     fn next_due(&self) -> Option<Instant> {
         let idle = self.entries.values().filter(|entry| entry.running.is_none());
@@ -118,9 +124,9 @@ impl<W: Worker> Loop<'_, W> {
         let id = ObjectId::of(object);
         self.worker.saw(&id, Some(object));
         let trigger = Some(Trigger::of(object));
-        let options = &self.shared.options;
+        let (retry, jitter) = (self.shared.options.retry, self.scope.jitter);
         let entry = self.entries.entry(id.clone()).or_insert_with(|| LoopEntry {
-            schedule: Schedule::new(options.retry, options.interval_jitter),
+            schedule: Schedule::new(retry, jitter),
             seen: None,
             is_asked: true,
             running: None,
@@ -169,8 +175,11 @@ impl<W: Worker> Loop<'_, W> {
             idle.filter_map(|(id, entry)| Some((entry.schedule.due()?, id.clone()))).collect();
         due.retain(|(due, _)| *due <= now);
         due.sort();
-        let free = self.scope.workers.saturating_sub(self.tasks.len());
-        due.into_iter().take(free).for_each(|(_, id)| self.begin(&id));
+        for (_, id) in due {
+            if self.has_room() {
+                self.begin(&id);
+            }
+        }
     }
 
     fn begin(&mut self, id: &ObjectId) {
@@ -232,5 +241,143 @@ impl<W: Worker> Loop<'_, W> {
         if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
             tracing::warn!("a run did not end in time; the next operator completes it");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use http_body_util::{BodyExt, Full, StreamBody};
+    use hyper::body::{Bytes, Frame};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Endpoint;
+    use crate::controller::tests::shared;
+
+    const KIND: ResourceType = ResourceType::namespaced(
+        "fluxcd.controlplane.io",
+        "v1",
+        "ResourceSetInputProvider",
+        "resourcesetinputproviders",
+    );
+
+    /// An API server with these objects, whose watches live and bring nothing.
+    fn cluster(names: &'static [&'static str]) -> Cluster {
+        let service = tower::service_fn(move |request: http::Request<Body>| async move {
+            let body = if request.uri().query().unwrap_or_default().contains("watch=true") {
+                let nothing = futures::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+                StreamBody::new(nothing).boxed_unsync()
+            } else {
+                let items: Vec<Value> = names
+                    .iter()
+                    .map(|name| json!({"metadata": {"name": name, "namespace": "apps", "uid": name, "generation": 1}}))
+                    .collect();
+                let list = json!({"metadata": {"resourceVersion": "1"}, "items": items});
+                Full::from(list.to_string()).boxed_unsync()
+            };
+            http::Response::builder().status(200).body(body)
+        });
+        Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default())
+    }
+
+    /// Runs of a second, of which it keeps the names and the times of their beginning.
+    struct LoggedWorker<E> {
+        end: Arc<E>,
+        begun: Arc<Mutex<Vec<(String, Duration)>>>,
+        started: Instant,
+    }
+
+    impl<E: Fn(&str, usize) -> RunEnd + Send + Sync + 'static> Worker for LoggedWorker<E> {
+        fn begin(&mut self, id: &ObjectId, _: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
+            let mut begun = self.begun.lock().unwrap();
+            begun.push((id.name.clone(), self.started.elapsed()));
+            let number = begun.iter().filter(|(name, _)| *name == id.name).count();
+            let (end, name) = (self.end.clone(), id.name.clone());
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                end(&name, number)
+            })
+        }
+    }
+
+    /// Follows the objects for so long; returns the names of the runs and when they began.
+    async fn followed(
+        names: &'static [&'static str],
+        workers: usize,
+        time: Duration,
+        end: impl Fn(&str, usize) -> RunEnd + Send + Sync + 'static,
+        requests: mpsc::Receiver<QueuedRun>,
+    ) -> Vec<(String, Duration)> {
+        let (_stop, stopping) = watch::channel(false);
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let worker = LoggedWorker { end: Arc::new(end), begun: begun.clone(), started: Instant::now() };
+        let scope = LoopScope {
+            controller: ControllerKind::InputProvider,
+            kind: KIND,
+            namespace: None,
+            options: ListOptions::default(),
+            workers,
+            jitter: 0,
+        };
+        let (cluster, shared) = (cluster(names), shared());
+        let following = follow(&cluster, &shared, scope, requests, stopping, worker);
+        assert!(tokio::time::timeout(time, following).await.is_err(), "it goes on");
+        begun.lock().unwrap().clone()
+    }
+
+    fn count(runs: &[(String, Duration)], name: &str) -> usize {
+        runs.iter().filter(|(one, _)| one == name).count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_object_has_its_own_interval_and_retries() {
+        let (_sender, requests) = mpsc::channel(1);
+        let end = |name: &str, _| match name {
+            "hourly" => RunEnd::Done(Some(Duration::from_secs(3600))),
+            "often" => RunEnd::Done(Some(Duration::from_secs(60))),
+            "broken" => RunEnd::Failed,
+            _ => RunEnd::Terminal,
+        };
+        let names = &["hourly", "often", "broken", "stalled"];
+        let runs = followed(names, 10, Duration::from_secs(2 * 3600 + 60), end, requests).await;
+        assert_eq!((count(&runs, "hourly"), count(&runs, "stalled")), (3, 1));
+        assert!((110..=120).contains(&count(&runs, "often")), "{}", count(&runs, "often"));
+        let broken: Vec<Duration> =
+            runs.iter().filter(|(name, _)| name == "broken").map(|(_, at)| *at).take(4).collect();
+        let pauses: Vec<Duration> = broken.windows(2).map(|pair| pair[1] - pair[0] - Duration::from_secs(1)).collect();
+        assert_eq!(pauses, [750, 1500, 3000].map(Duration::from_millis));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_run_at_the_same_time_than_may_and_all_get_their_turn() {
+        let (_sender, requests) = mpsc::channel(1);
+        let names = &["a", "b", "c", "d", "e"];
+        let runs = followed(names, 2, Duration::from_secs(60), |_, _| RunEnd::Done(None), requests).await;
+        assert_eq!(runs.len(), 5);
+        for (index, (_, at)) in runs.iter().enumerate() {
+            assert_eq!(at.as_secs(), index as u64 / 2, "{runs:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_runs_its_object_and_one_that_panics_is_tried_again() {
+        let (sender, requests) = mpsc::channel(1);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            let object = ObjectId::new(&KIND.group, &KIND.kind, Some("apps"), "a").at("v1");
+            sender.send(QueuedRun { object, why: "a test wants it".to_owned() }).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let end = |name: &str, number| {
+            assert!(name != "b" || number > 1, "a bug of ours");
+            RunEnd::Done(None)
+        };
+        let runs = followed(&["a", "b"], 10, Duration::from_secs(60), end, requests).await;
+        assert_eq!((count(&runs, "a"), count(&runs, "b")), (2, 2));
     }
 }

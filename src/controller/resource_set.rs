@@ -13,7 +13,6 @@ use flux_operator_resourceset::{ProviderReference, ResourceSet as Templates};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
 
 use super::instance::{Log, log_outcome, notifications, refused};
 use super::kind_loop::{self, LoopScope, Worker};
@@ -56,6 +55,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
         namespace: None,
         options: ListOptions::default(),
         workers: shared.options.workers,
+        jitter: shared.options.interval_jitter,
     };
     let worker = SetWorker {
         cluster: cluster.clone(),
@@ -118,8 +118,6 @@ impl Worker for SetWorker {
             }
         })
     }
-
-    fn ended(&mut self, _: &ObjectId, _: RunEnd, _: Option<Instant>) {}
 }
 
 enum SetResult {
