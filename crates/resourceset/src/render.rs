@@ -9,7 +9,7 @@ use crate::error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetEr
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
 use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, Unreadable};
-use crate::retyped::retyped_fields;
+use crate::retyped::{RetypedField, retyped_fields};
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
 
@@ -139,7 +139,7 @@ impl<'b> Builder<'b> {
         let first = self.objects.len();
         let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
         let has_inputs = !self.inputs.is_empty();
-        for (index, resource) in templates.resources.iter().enumerate() {
+        for index in 0..templates.resources.len() {
             let wrapper = match has_inputs {
                 true => format!("{prefix}failed to build resources[{index}]: "),
                 false => format!("{prefix}failed to build resource: "),
@@ -147,10 +147,7 @@ impl<'b> Builder<'b> {
             for origin in self.origins(step, Part::Resource(index)) {
                 let text = self.execute(origin, &wrapper, "template")?;
                 let candidate = self.one_object(origin, &text, &wrapper)?;
-                let input = origin.input.and_then(|index| self.inputs.get(index));
-                for field in input.map(|set| retyped_fields(resource, &candidate.fields, set)).unwrap_or_default() {
-                    self.warn(WarningKind::RetypedInput, field, origin);
-                }
+                self.warn_of_retyped(origin, &text);
                 if has_inputs {
                     self.take(candidate, &mut seen);
                 } else {
@@ -171,6 +168,7 @@ impl<'b> Builder<'b> {
                 for candidate in self.many_objects(origin, &text, &wrapper)? {
                     self.take(candidate, &mut seen);
                 }
+                self.warn_of_retyped(origin, &text);
             }
         }
         self.compare_steps(step, first)
@@ -224,6 +222,19 @@ impl<'b> Builder<'b> {
         template.execute(data.unwrap_or(&none), self.options).map_err(|error| {
             failed(format!("{wrapper}failed to execute {what}: {error}"), self.input_name(origin), error.line)
         })
+    }
+
+    /// Warns of texts of the inputs that are another value in what was rendered.
+    fn warn_of_retyped(&mut self, origin: Origin, rendered: &str) {
+        let Some(set) = origin.input.and_then(|index| self.inputs.get(index)) else { return };
+        let parsed = self.templates.get(&(origin.step, origin.part));
+        let Some(template) = parsed.and_then(|parsed| parsed.template.as_ref().ok()) else { return };
+        let options = self.options;
+        let render = |values: &Map<String, Value>| template.execute(&Data::from(values), options).ok();
+        for RetypedField { object, message } in retyped_fields(rendered, &set.values, render) {
+            let text = if origin.part == Part::Template { format!("{object}: {message}") } else { message };
+            self.warn(WarningKind::RetypedInput, text, origin);
+        }
     }
 
     fn unreadable(&self, origin: Origin, prefix: &str, error: Unreadable) -> ResourceSetError {

@@ -1,88 +1,233 @@
 //! Texts of inputs that YAML reads as another type after they were printed without quotes.
+//!
+//! A text that YAML could read so is replaced by a word, and the template is rendered again. Where the word then stands alone,
+//! the field got its value from the text without quotes. That finds each way from an input to a field, also through loops
+//! and variables; a template that fails or branches with the word is not judged.
 
+use flux_operator_yaml::parse_first_as_go;
 use serde_json::{Map, Value};
 
-use crate::inputs::InputSet;
 use crate::object;
 
 /// Limit for the length of a text: no number, boolean or null is longer.
 const MAX_LENGTH: usize = 64;
+/// Limit for texts of one input set, each of which costs a rendering.
+const MAX_TEXTS: usize = 16;
+/// Stands for a text. YAML reads it as a text.
+const WORD: &str = "retyped-input-of-a-set";
+/// The words of YAML 1.1 that are not texts, in lower case.
+const WORDS: [&str; 10] = ["null", "~", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
-/// Returns the paths of fields that a template fills with a text of its inputs and that have become a different value:
-/// `off` is false and `1.10` is 1.1. A text that only changes its type, such as `2`, is not reported.
-pub fn retyped_fields(template: &Value, rendered: &Map<String, Value>, inputs: &InputSet) -> Vec<String> {
+/// A field with a value that was a text of the inputs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RetypedField {
+    /// `Kind/namespace/name` of the object.
+    pub object: String,
+    /// The field, its value, and the text that was read so.
+    pub message: String,
+}
+
+/// Returns the fields of rendered documents that were filled with a text of the inputs and became a different value: `off`
+/// is false and `1.10` is 1.1. A text that only changes its type, such as `2`, is not reported. `render` renders the template
+/// with other values.
+pub fn retyped_fields(
+    rendered: &str,
+    values: &Map<String, Value>,
+    render: impl Fn(&Map<String, Value>) -> Option<String>,
+) -> Vec<RetypedField> {
+    let mut texts = vec![];
+    for (key, value) in values {
+        add_texts(&mut vec![InputStep::Member(key)], value, &mut texts);
+    }
     let mut found = vec![];
-    let Value::Object(template) = template else { return found };
-    compare_members("", template, rendered, &inputs.values, &mut found);
+    if texts.is_empty() {
+        return found;
+    }
+    let objects = objects(rendered);
+    for RetypedText { path, text } in texts.into_iter().take(MAX_TEXTS) {
+        let Some(others) = with_word(values, &path).and_then(|values| render(&values)).map(|text| self::objects(&text))
+        else {
+            continue;
+        };
+        if others.len() != objects.len() {
+            continue;
+        }
+        let mut fields = vec![];
+        let is_alike = objects.iter().zip(&others).all(|(object, other)| {
+            let mut places = vec![];
+            let is_alike = compare_members("", object, other, &mut places);
+            fields.extend(places.into_iter().map(|(path, value)| RetypedField {
+                object: object::described(&object::key(object)),
+                message: format!("{path} is {value}, which YAML reads from the text {text:?}: quote it"),
+            }));
+            is_alike
+        });
+        if is_alike {
+            found.append(&mut fields);
+        }
+    }
     found
 }
 
-fn compare_members(
-    path: &str,
-    template: &Map<String, Value>,
-    rendered: &Map<String, Value>,
-    inputs: &Map<String, Value>,
-    found: &mut Vec<String>,
-) {
-    for (key, template) in template {
-        let Some(rendered) = rendered.get(key) else { continue };
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        compare(&path, template, rendered, inputs, found);
-    }
+/// A text of an input that YAML would read as another value.
+struct RetypedText<'i> {
+    path: Vec<InputStep<'i>>,
+    text: &'i str,
 }
 
-fn compare(path: &str, template: &Value, rendered: &Value, inputs: &Map<String, Value>, found: &mut Vec<String>) {
-    match (template, rendered) {
-        (Value::Object(template), Value::Object(rendered)) => compare_members(path, template, rendered, inputs, found),
-        (Value::Array(template), Value::Array(rendered)) => {
-            for (index, (template, rendered)) in template.iter().zip(rendered).enumerate() {
-                compare(&format!("{path}[{index}]"), template, rendered, inputs, found);
+#[derive(Clone, Copy)]
+enum InputStep<'i> {
+    Member(&'i str),
+    Item(usize),
+}
+
+fn add_texts<'i>(path: &mut Vec<InputStep<'i>>, value: &'i Value, found: &mut Vec<RetypedText<'i>>) {
+    match value {
+        Value::String(text) if is_retyped(text) => found.push(RetypedText { path: path.clone(), text }),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push(InputStep::Item(index));
+                add_texts(path, item, found);
+                path.pop();
             }
         }
-        (Value::String(action), Value::Bool(_) | Value::Number(_) | Value::Null) if action.contains("<<") => {
-            let shown = rendered.to_string();
-            if let Some(text) = inputs.values().find_map(|input| text_read_as(input, rendered, &shown)) {
-                found.push(format!("{path} is {shown}, which YAML reads from the text {text:?}: quote it"));
+        Value::Object(members) => {
+            for (key, member) in members {
+                path.push(InputStep::Member(key));
+                add_texts(path, member, found);
+                path.pop();
             }
         }
         _ => {}
     }
 }
 
-/// Returns a text within an input that YAML reads as a value which is shown in another form.
-fn text_read_as<'i>(input: &'i Value, value: &Value, shown: &str) -> Option<&'i str> {
-    match input {
-        Value::String(text) if text.len() <= MAX_LENGTH && text != shown => {
-            let read = object::read_document(0, &format!("x: {text}")).ok()??;
-            (read.get("x") == Some(value)).then_some(text)
+/// Whether YAML reads a text without quotes as a value that is shown in another form.
+fn is_retyped(text: &str) -> bool {
+    // Thousands of sets have texts that are nothing but texts: no parser has to see those.
+    let may_be = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
+        || WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if !may_be || text.len() > MAX_LENGTH {
+        return false;
+    }
+    match parse_first_as_go(text) {
+        Ok(Some(document)) => {
+            let is_scalar = matches!(document.value, Value::Bool(_) | Value::Number(_) | Value::Null);
+            is_scalar && document.value.to_string() != text
         }
-        Value::Array(items) => items.iter().find_map(|item| text_read_as(item, value, shown)),
-        Value::Object(members) => members.values().find_map(|member| text_read_as(member, value, shown)),
+        _ => false,
+    }
+}
+
+/// Returns the values with the word in place of a text.
+fn with_word(values: &Map<String, Value>, path: &[InputStep<'_>]) -> Option<Map<String, Value>> {
+    let mut values = Value::Object(values.clone());
+    let mut place = &mut values;
+    for step in path {
+        place = match step {
+            InputStep::Member(key) => place.get_mut(*key)?,
+            InputStep::Item(index) => place.get_mut(*index)?,
+        };
+    }
+    *place = Value::String(WORD.to_owned());
+    match values {
+        Value::Object(values) => Some(values),
         _ => None,
+    }
+}
+
+/// Reads the documents of a text, with the items of lists.
+fn objects(text: &str) -> Vec<Map<String, Value>> {
+    let mut found = vec![];
+    for (lines, document) in object::split_documents(text) {
+        let Ok(Some(fields)) = object::read_document(lines, document) else { continue };
+        match object::items(&fields) {
+            Some(items) => found.extend(items.iter().filter_map(Value::as_object).cloned()),
+            None => found.push(fields),
+        }
+    }
+    found
+}
+
+type Places<'v> = Vec<(String, &'v Value)>;
+
+/// Adds the places where only the word stands. `false` if anything else differs than texts with the word.
+fn compare_members<'v>(
+    path: &str,
+    object: &'v Map<String, Value>,
+    other: &Map<String, Value>,
+    places: &mut Places<'v>,
+) -> bool {
+    object.len() == other.len()
+        && object.iter().all(|(key, value)| {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            other.get(key).is_some_and(|other| compare(path, value, other, places))
+        })
+}
+
+fn compare<'v>(path: String, value: &'v Value, other: &Value, places: &mut Places<'v>) -> bool {
+    match (value, other) {
+        (Value::Object(members), Value::Object(others)) => compare_members(&path, members, others, places),
+        (Value::Array(items), Value::Array(others)) => {
+            let mut pairs = items.iter().zip(others).enumerate();
+            items.len() == others.len()
+                && pairs.all(|(index, (item, other))| compare(format!("{path}[{index}]"), item, other, places))
+        }
+        (Value::Bool(_) | Value::Number(_) | Value::Null, Value::String(other)) if other == WORD => {
+            places.push((path, value));
+            true
+        }
+        (_, Value::String(other)) if other.contains(WORD) => true,
+        _ => value == other,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use flux_operator_gotemplate::{Data, Options, Syntax, Template};
     use serde_json::json;
 
     use super::*;
 
+    fn found(template: &str, inputs: Value) -> Vec<String> {
+        let template = Template::parse("t", template, &Syntax::resource_set()).unwrap();
+        let render = |values: &Map<String, Value>| template.execute(&Data::from(values), &Options::default()).ok();
+        let Value::Object(values) = inputs else { panic!("no inputs") };
+        let fields = retyped_fields(&render(&values).unwrap(), &values, render);
+        fields.into_iter().map(|field| format!("{}: {}", field.object, field.message)).collect()
+    }
+
     #[test]
-    fn a_text_that_becomes_another_value_is_reported_with_its_path() {
-        let template = json!({"data": {"a": "<< inputs.a >>", "b": "<< inputs.b | quote >>", "c": ["<< inputs.c >>"]},
-            "spec": {"replicas": "<< inputs.d >>", "fixed": false, "port": "<< inputs.e >>"}});
-        let rendered = json!({"data": {"a": false, "b": "off", "c": [420]},
-            "spec": {"replicas": 2, "fixed": false, "port": 80}});
-        let values = json!({"a": "off", "b": "off", "c": "0644", "d": "2", "e": 80});
-        let inputs = InputSet { values: values.as_object().unwrap().clone(), source: None };
-        let found = retyped_fields(&template, rendered.as_object().unwrap(), &inputs);
+    fn a_text_that_becomes_another_value_is_reported_with_its_object_and_path() {
+        let template = r#"kind: A
+metadata: {name: a}
+data: {a: << inputs.a >>, b: << inputs.a | quote >>, c: [<< inputs.c >>]}
+spec: {replicas: << inputs.d >>, port: << inputs.e >>, image: "x:<< inputs.f >>"}
+---
+kind: B
+metadata: {name: b}
+list:
+<<- range $k, $v := inputs.map >>
+- << $k >>: << $v >>
+<<- end >>
+"#;
+        let inputs =
+            json!({"a": "off", "c": "0644", "d": "2", "e": 80, "f": "1.10", "map": {"one": "1.10", "two": "x"}});
         assert_eq!(
-            found,
+            found(template, inputs),
             [
-                "data.a is false, which YAML reads from the text \"off\": quote it",
-                "data.c[0] is 420, which YAML reads from the text \"0644\": quote it",
+                "A/a: data.a is false, which YAML reads from the text \"off\": quote it",
+                "A/a: data.c[0] is 420, which YAML reads from the text \"0644\": quote it",
+                "B/b: list[0].one is 1.1, which YAML reads from the text \"1.10\": quote it",
             ]
         );
+    }
+
+    #[test]
+    fn a_template_that_computes_or_branches_with_the_text_is_not_judged() {
+        assert!(found("kind: A\na: << inputs.a | int >>\n", json!({"a": "010"})).is_empty());
+        let branch =
+            "<< if eq inputs.a \"off\" >>kind: A\na: false\n<< else >>kind: A\na: << inputs.a >>\nb: 1\n<< end >>";
+        assert!(found(branch, json!({"a": "off"})).is_empty());
     }
 }
