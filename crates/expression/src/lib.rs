@@ -81,6 +81,9 @@ impl Expression {
         if loops(&parsed) > MAX_LOOPS {
             return Err(refused(format!("it has more than {MAX_LOOPS} loops within each other")));
         }
+        if let Some(error) = operators::impossible_constant(&parsed, &context(&Map::new())) {
+            return Err(refused(format!("failed to create CEL program: {}", reason(&error))));
+        }
         Ok(Expression { text: text.to_owned(), parsed })
     }
 

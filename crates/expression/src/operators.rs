@@ -4,7 +4,7 @@
 //! (<https://github.com/google/cel-spec/blob/master/doc/langdef.md#equality>).
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
-use kube_cel::cel::{Context, IdedExpr, Value as CelValue};
+use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 
 // No identifier of an expression begins with this sign, so an author cannot call them.
 const EQUAL: &str = "@equal";
@@ -49,8 +49,73 @@ pub(crate) fn replace(expression: &mut IdedExpr) {
     }
 }
 
-/// Adds the functions that [`replace`] uses.
+/// The functions that convert a value, which Go's library evaluates for constants before it sees an object.
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
+/// Returns a constant part of an expression that has no result: a pattern that is not valid, or a text that cannot be
+/// converted. Go's library refuses such an expression as a whole.
+pub(crate) fn impossible_constant(expression: &IdedExpr, context: &Context<'_>) -> Option<ExecutionError> {
+    let find = |part: &IdedExpr| impossible_constant(part, context);
+    let is_literal = |part: &IdedExpr| matches!(part.expr, Expr::Literal(_));
+    match &expression.expr {
+        Expr::Call(call) => {
+            let parts: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(&call.args).collect();
+            let is_conversion = CONVERSIONS.contains(&call.func_name.as_str());
+            let own = match parts.as_slice() {
+                [only] if is_conversion && is_literal(only) => CelValue::resolve(expression, context).err(),
+                [_, pattern] if call.func_name == "matches" && is_literal(pattern) => {
+                    let mut alone = expression.clone();
+                    if let Expr::Call(call) = &mut alone.expr {
+                        // The pattern itself stands for the text, which may be a field.
+                        call.target = Some(Box::new((*pattern).clone()));
+                        call.args = vec![(*pattern).clone()];
+                    }
+                    CelValue::resolve(&alone, context).err()
+                }
+                _ => None,
+            };
+            own.or_else(|| parts.into_iter().find_map(find))
+        }
+        Expr::Comprehension(loops) => {
+            [&loops.iter_range, &loops.loop_cond, &loops.loop_step, &loops.result].into_iter().find_map(find)
+        }
+        Expr::List(list) => list.elements.iter().find_map(find),
+        Expr::Select(select) => find(&select.operand),
+        _ => None,
+    }
+}
+
+/// The types of CEL that have a name in expressions: `type(spec.replicas) == int`.
+const TYPES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
+
+/// Stands for a type: no text of an object begins so.
+fn type_value(name: &str) -> CelValue {
+    CelValue::String(format!("\0type {name}").into())
+}
+
+fn type_of(value: &CelValue) -> CelValue {
+    type_value(match value {
+        CelValue::Bool(_) => "bool",
+        CelValue::Bytes(_) => "bytes",
+        CelValue::Float(_) => "double",
+        CelValue::Int(_) => "int",
+        CelValue::List(_) => "list",
+        CelValue::Map(_) => "map",
+        CelValue::Null => "null_type",
+        CelValue::String(_) => "string",
+        CelValue::UInt(_) => "uint",
+        _ => "dyn",
+    })
+}
+
+/// Adds the functions that [`replace`] uses, and those that the crate `cel` lacks.
 pub(crate) fn register(context: &mut Context<'_>) {
+    for name in TYPES {
+        context.add_variable_from_value(name, type_value(name));
+    }
+    context.add_function("type", |value: CelValue| -> Result<CelValue, ExecutionError> { Ok(type_of(&value)) });
+    context.add_function("dyn", |value: CelValue| -> Result<CelValue, ExecutionError> { Ok(value) });
     context.add_function(EQUAL, |left: CelValue, right: CelValue| is_equal(&left, &right));
     context.add_function(NOT_EQUAL, |left: CelValue, right: CelValue| !is_equal(&left, &right));
 }

@@ -82,6 +82,9 @@ const CASES: &[(&str, Option<bool>, &str)] = &[
     ("status[?'gone'].orValue(1) == 1", Some(true), ""),
     ("[1, 2] == [1.0, 2u] && {'a': 1} == {'a': 1.0} && 1 != 1.5", Some(true), ""),
     ("9007199254740993 == 9007199254740992", Some(false), ""),
+    ("type(spec.replicas) == int && type(status.phase) == string && type(spec.hosts) == list", Some(true), ""),
+    ("type(spec.ratio) == int", Some(false), ""),
+    ("dyn(status.phase) == 'Ready'", Some(true), ""),
     // Loops.
     ("status.conditions.exists(e, e.type == 'Ready' && e.status == 'True')", Some(true), ""),
     ("status.conditions.exists(e, e.type == 'Stalled')", Some(false), ""),
@@ -203,5 +206,19 @@ fn the_part_that_is_false_is_named_with_its_values() {
         let parts: Vec<String> =
             Expression::parse(text).unwrap().explain(&fields()).iter().map(ToString::to_string).collect();
         assert_eq!(parts, *expected, "{text}");
+    }
+}
+
+/// Go's library evaluates these before it sees an object.
+#[test]
+fn an_expression_with_an_impossible_constant_is_refused() {
+    for text in ["status.phase.matches('^(')", "int('x') == 2", "has(a.b) && [duration('1 hour')].size() == 1"] {
+        let error = Expression::parse(text).unwrap_err();
+        assert!(error.reason.starts_with("failed to create CEL program: "), "{error}");
+    }
+    for text in
+        ["status.phase.matches(spec.pattern)", "int(spec.x) == 2", "int('2') == 2", "matches(status.phase, '^a$')"]
+    {
+        assert!(Expression::parse(text).is_ok(), "{text}");
     }
 }
