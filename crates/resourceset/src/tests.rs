@@ -258,3 +258,27 @@ fn exported_inputs_of_selected_providers_are_used_and_one_that_has_not_exported_
     let built = build_with(&[provider("a", "apps", exported(&[]))], "{name: a}").unwrap_err();
     assert!(built.to_string().contains("id"), "nothing to render with: {built}");
 }
+
+#[test]
+fn a_retyped_text_of_a_template_with_many_documents_is_warned_of_with_its_object() {
+    let spec = "
+inputs:
+- {tenant: a, version: '1.10', mode: 'off'}
+resourcesTemplate: |
+  apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: << inputs.tenant >>, namespace: apps}
+  data: {mode: << inputs.mode | quote >>}
+  ---
+  apiVersion: example.com/v1
+  kind: App
+  metadata: {name: << inputs.tenant >>, namespace: apps}
+  spec: {version: << inputs.version >>}";
+    let built = built_of(spec, None, None).expect("built");
+    assert_eq!(kinds(&built), [WarningKind::RetypedInput]);
+    let told = built.warnings[0].to_string();
+    assert!(
+        told.contains("App/apps/a: spec.version is 1.1, which YAML reads from the text \"1.10\": quote it"),
+        "{told}"
+    );
+}
