@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flux_operator::api::well_known::{self, FINALIZER, FLUX_FINALIZER};
 use flux_operator::cluster::ClusterError;
+use flux_operator::inspect::judged_objects::{JudgedObject, judged_objects};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::why::{self, Unattended};
 use flux_operator::k8s::kstatus::Status;
@@ -467,8 +468,17 @@ fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     }
 }
 
+/// The kinds with expressions for the health of what they apply.
+const JUDGES: [&str; 2] = ["Kustomization", "HelmRelease"];
+
 async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal: &str) -> CliError {
     let reference = target.reference();
+    let judged = match &error {
+        WaitError::TimedOut(_) | WaitError::Failed { .. } if JUDGES.contains(&target.kind.kind) => {
+            health_checks(session, target).await
+        }
+        _ => vec![],
+    };
     let error = match error {
         WaitError::TimedOut(last) => {
             let message = format!(
@@ -491,7 +501,24 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
         }
         WaitError::Watch(source) => session.watch_error(target, *source),
     };
+    let error = unhealthy(&judged).fold(error, CliError::cause);
     error.object(reference)
+}
+
+/// Evaluates the expressions by which a followed object judges what it applied; nothing where that cannot be read.
+async fn health_checks(session: &Session<'_>, target: &Target) -> Vec<JudgedObject> {
+    let resource = target.kind.resource_type();
+    let found = from_cluster::collect(&session.cluster, |snapshot| {
+        let owner = snapshot.get(&resource, Some(&target.namespace), &target.name);
+        owner.map(|owner| judged_objects(snapshot, owner)).unwrap_or_default()
+    });
+    timeout(HINT_LIMIT, found).await.ok().and_then(Result::ok).map(|found| found.value).unwrap_or_default()
+}
+
+/// Returns a line for each object that is not healthy: the part of the expression that is false, and its values.
+pub fn unhealthy(judged: &[JudgedObject]) -> impl Iterator<Item = String> {
+    let failing = judged.iter().filter(|one| one.status != Status::Current);
+    failing.map(|one| format!("{} is {}: {}", one.object, one.status, one.message))
 }
 
 /// Returns the error for a request to a suspended object.

@@ -19,19 +19,41 @@ pub(super) fn health_of(owner: &Value, live: &Value) -> Health {
 
 /// Returns the health by the expressions of the owner; `None` where it has none for the kind.
 pub(super) fn by_expressions(owner: &Value, live: &Value) -> Option<Health> {
-    if ![KUSTOMIZE_GROUP, HELM_GROUP].contains(&fields::group(owner)) {
-        return None;
-    }
-    let is_for = |entry: &&Value| {
-        let (group, _) = split_api_version(fields::text(entry, "/apiVersion"));
-        group == fields::group(live) && fields::text(entry, "/kind") == fields::kind(live)
-    };
-    let expressions = fields::items(owner, "/spec/healthCheckExprs").iter().find(is_for)?;
+    let expressions = expressions_for(owner, fields::group(live), fields::kind(live))?;
     Some(judge(expressions, live))
 }
 
+/// Returns the expressions of an owner for a kind: those that name it, or else those for its whole group.
+pub(super) fn expressions_for<'a>(owner: &'a Value, group: &str, kind: &str) -> Option<&'a Value> {
+    if ![KUSTOMIZE_GROUP, HELM_GROUP].contains(&fields::group(owner)) {
+        return None;
+    }
+    let entries = fields::items(owner, "/spec/healthCheckExprs");
+    let with_kind = |wanted: &str| {
+        entries.iter().find(|entry| {
+            split_api_version(fields::text(entry, "/apiVersion")).0 == group && fields::text(entry, "/kind") == wanted
+        })
+    };
+    with_kind(kind).or_else(|| with_kind(""))
+}
+
+/// The expressions of a health check in the order in which Flux evaluates them.
+const EXPRESSIONS: [(&str, Status); 3] =
+    [("inProgress", Status::InProgress), ("failed", Status::Failed), ("current", Status::Current)];
+
 fn judge(expressions: &Value, live: &Value) -> Health {
     let health = |status: Status, message: String| Health { status, message };
+    let mut parsed = vec![];
+    // Flux parses all of them before it reads an object, so one that is not valid decides whatever the others say.
+    for (name, status) in EXPRESSIONS {
+        let Some(text) = fields::some_text(expressions, &format!("/{name}")) else { continue };
+        match Expression::parse(text) {
+            Ok(expression) => parsed.push((name, status, expression)),
+            Err(error) => {
+                return health(Status::Unknown, format!("the health check expression {name} is not valid: {error}"));
+            }
+        }
+    }
     let observed = fields::number(live, "/status/observedGeneration");
     let generation = fields::number(live, "/metadata/generation");
     if let (Some(observed), Some(generation)) = (observed, generation)
@@ -45,15 +67,8 @@ fn judge(expressions: &Value, live: &Value) -> Health {
     }
     let Some(object) = live.as_object() else { return health(Status::Unknown, String::new()) };
     let mut why = String::new();
-    for (name, status) in [("inProgress", Status::InProgress), ("failed", Status::Failed), ("current", Status::Current)]
-    {
-        let Some(text) = fields::some_text(expressions, &format!("/{name}")) else { continue };
-        let expression = match Expression::parse(text) {
-            Ok(expression) => expression,
-            Err(error) => {
-                return health(Status::Unknown, format!("the health check expression {name} is not valid: {error}"));
-            }
-        };
+    for (name, status, expression) in parsed {
+        let text = expression.text();
         match expression.evaluate(object) {
             Ok(true) if status == Status::Current => return health(status, format!("{name} is true: {text}")),
             Ok(true) => return health(status, format!("the health check expression {name} is true: {text}")),
@@ -123,5 +138,25 @@ mod tests {
         let broken = owner(json!({"apiVersion": "example.com/v1", "kind": "Database", "current": "status.phase ="}));
         let health = health_of(&broken, &database(json!({})));
         assert!(health.status == Status::Unknown && health.message.contains("is not valid"), "{health:?}");
+    }
+
+    #[test]
+    fn expressions_without_a_kind_are_for_the_group_and_those_of_the_kind_come_first() {
+        let group = json!({"apiVersion": "example.com/v1", "current": "true"});
+        let mut both = owner(group);
+        assert_eq!(by_expressions(&both, &database(json!({}))).unwrap().status, Status::Current);
+        let own = json!({"apiVersion": "example.com/v1", "kind": "Database", "current": "false"});
+        both["spec"]["healthCheckExprs"].as_array_mut().unwrap().push(own);
+        assert_eq!(by_expressions(&both, &database(json!({}))).unwrap().status, Status::InProgress);
+        let mut other = database(json!({}));
+        other["apiVersion"] = "example.org/v1".into();
+        assert_eq!(by_expressions(&both, &other), None);
+    }
+
+    #[test]
+    fn an_expression_that_is_not_valid_decides_before_any_other() {
+        let broken = json!({"apiVersion": "example.com/v1", "kind": "Database", "current": "status.phase =", "inProgress": "true"});
+        let health = by_expressions(&owner(broken), &database(json!({"observedGeneration": 1}))).unwrap();
+        assert!(health.status == Status::Unknown && health.message.contains("current is not valid"), "{health:?}");
     }
 }

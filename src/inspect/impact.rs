@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::dependencies::depends_on;
 use super::inventory;
 use super::read::snapshot::Snapshot;
 use super::resource_set;
@@ -243,22 +244,12 @@ fn address(service: &Value) -> String {
 
 /// Returns the Flux objects that depend on an object or take their content from it.
 fn dependents(snapshot: &Snapshot, subject: &Value, own: &ObjectId) -> Vec<ObjectId> {
-    let waits = |object: &Value| {
-        let namespace = fields::namespace(object);
-        fields::items(object, "/spec/dependsOn").iter().any(|dependency| {
-            let kind = fields::some_text(dependency, "/kind").unwrap_or(fields::kind(object));
-            let place = fields::some_text(dependency, "/namespace").or(namespace);
-            kind == own.kind && fields::text(dependency, "/name") == own.name && place == own.namespace()
-        })
-    };
+    let waits = |object: &Value| depends_on(object).iter().any(|dependency| dependency.object == *own);
     let is_provider = own.kind == kinds::INPUT_PROVIDER.kind;
     let uses = |object: &Value| match resource_set::is_resource_set(object) {
         true => is_provider && resource_set::takes_from(object, subject),
         false => trace::source_of(object).is_some_and(|source| source == *own),
     };
-    if kinds::of(&own.group, &own.kind).is_none() {
-        return vec![];
-    }
     FLUX_KINDS
         .iter()
         .filter(|kind| {
@@ -342,6 +333,24 @@ mod tests {
         assert_eq!(found.dependents.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Kustomization/fs/waits"]);
         assert_eq!(found.summary, "4 objects go with Kustomization/fs/root");
         assert_eq!(found.deleted[0].through.name, "inner");
+    }
+
+    #[test]
+    fn objects_that_wait_for_one_of_any_kind_are_named_and_those_of_another_group_are_not() {
+        let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "set", "namespace": "fs"},
+            "spec": {"dependsOn": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": "apps"}]}});
+        let waits = |api_version: &str| {
+            ks(
+                "waits",
+                json!({"dependsOn": [{"apiVersion": api_version, "kind": "ConfigMap", "name": "gate", "namespace": "apps"}]}),
+                &[],
+            )
+        };
+        let dependents =
+            |objects: Vec<Value>| -> Vec<String> { look(objects).dependents.iter().map(ToString::to_string).collect() };
+        let gate = plain("ConfigMap", "apps", "gate", json!({}));
+        assert_eq!(dependents(vec![gate.clone(), set, waits("v1")]), ["Kustomization/fs/waits", "ResourceSet/fs/set"]);
+        assert!(dependents(vec![gate, waits("example.com/v1")]).is_empty());
     }
 
     #[test]

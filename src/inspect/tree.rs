@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::components;
+use super::dependencies::{Dependency, depends_on};
 use super::health_checks;
 use super::inventory;
 use super::read::snapshot::Snapshot;
@@ -119,7 +120,31 @@ pub fn reconciler(snapshot: &Snapshot, owner: &Value, options: TreeOptions) -> T
     let mut seen = BTreeSet::from([ObjectId::of(owner)]);
     let mut root = TreeNode::of(snapshot, ObjectId::of(owner), Some(owner));
     root.children = children(snapshot, owner, &mut seen, options, MAX_DEPTH);
+    let dependencies = dependencies(snapshot, owner, &mut vec![ObjectId::of(owner)]);
+    if !dependencies.is_empty() {
+        root.children.insert(0, TreeNode::heading(format!("waits for ({})", dependencies.len()), dependencies));
+    }
     root
+}
+
+/// Returns what an object waits for, and what that waits for in turn. `way` leads from the root to the object: where a
+/// dependency is on it, the objects wait for each other.
+fn dependencies(snapshot: &Snapshot, object: &Value, way: &mut Vec<ObjectId>) -> Vec<TreeNode> {
+    let mut nodes = vec![];
+    for Dependency { object: id, .. } in depends_on(object) {
+        let live = snapshot.get_ref(&id);
+        let mut node = TreeNode::of(snapshot, id.clone(), live);
+        if way.contains(&id) {
+            node.status = Some(Status::Failed);
+            node.message = "the dependencies wait for each other in a circle".to_owned();
+        } else if let Some(live) = live.filter(|_| way.len() < MAX_DEPTH) {
+            way.push(id);
+            node.children = dependencies(snapshot, live, way);
+            way.pop();
+        }
+        nodes.push(node);
+    }
+    nodes
 }
 
 /// Limit for nested Kustomizations; `seen` detects cycles, and this ends infinite chains.
@@ -271,5 +296,27 @@ mod tests {
         let instance = snapshot.get(&kinds::find("instance").unwrap().resource_type(), Some("fs"), "flux").unwrap();
         let tree = super::instance(&snapshot, instance, TreeOptions { compact: true });
         assert_eq!(lines(&tree, "").len(), 5);
+    }
+
+    #[test]
+    fn what_an_object_waits_for_is_shown_with_missing_ends_and_circles() {
+        let waiting = |name: &str, depends_on: Value| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name, "namespace": "apps"},
+                "spec": {"dependsOn": depends_on}, "status": {"inventory": {"entries": [{"id": "apps_web__ConfigMap", "v": "v1"}]}}})
+        };
+        let objects = [
+            waiting("a", json!([{"name": "b"}, {"apiVersion": "v1", "kind": "ConfigMap", "name": "gate"}])),
+            waiting("b", json!([{"name": "a"}])),
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "apps"}}),
+        ];
+        let snapshot = Snapshot::of_dump(objects.clone());
+        let tree = reconciler(&snapshot, &objects[0], TreeOptions::default());
+        let waits = &tree.children[0];
+        assert_eq!((waits.label.as_str(), tree.children.len()), ("waits for (2)", 2));
+        let circle = &waits.children[0].children[0];
+        assert_eq!((circle.label.as_str(), circle.status), ("Kustomization/apps/a", Some(Status::Failed)));
+        assert!(circle.children.is_empty() && circle.message.contains("circle"), "{circle:?}");
+        let gate = &waits.children[1];
+        assert_eq!((gate.label.as_str(), gate.status), ("ConfigMap/apps/gate", Some(Status::NotFound)));
     }
 }

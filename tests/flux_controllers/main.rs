@@ -12,6 +12,7 @@
 mod artifacts;
 mod bootstrap;
 mod harness;
+mod health_expressions;
 mod incident;
 mod notifications;
 mod owners;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     support::run_flux_tests(
         [
             harness::tests(),
+            health_expressions::tests(),
             artifacts::tests(),
             incident::tests(),
             owners::tests(),

@@ -7,6 +7,7 @@ use flux_operator::api::kinds::{self, FluxKind, ResourceType};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
+use flux_operator::inspect::judged_objects::{JudgedObject, has_expressions, judged_objects};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::revision::{
     Member, RevisionProgress, RevisionQuery, RevisionRollout, RevisionScope, RevisionStage, rollout,
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::args::unknown_kind;
+use crate::flows::follow::unhealthy;
 use crate::flows::rights::{KIND, Rights, always, read_words, when};
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -98,6 +100,9 @@ struct ObjectReceipt {
     member: Member,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
+    /// Health of what it applied, by the expressions in its spec.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    health_checks: Vec<JudgedObject>,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
@@ -148,7 +153,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if !found.is_done() {
             return Err(late(shell, &source, &wait, &found, &ended).await);
         }
-        let receipt = wait.receipt(&found, matches!(source, Source::Cluster(_)));
+        let health_checks = wait.health_checks(shell, &source, &found).await;
+        let receipt = wait.receipt(&found, health_checks, matches!(source, Source::Cluster(_)));
         shell.print(&match structured(&receipt, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => names(&receipt),
@@ -197,6 +203,9 @@ struct RevisionWait {
     done: BTreeMap<ObjectId, Duration>,
     started: Instant,
 }
+
+/// The judged objects of each owner.
+type HealthChecks = BTreeMap<ObjectId, Vec<JudgedObject>>;
 
 type RevisionSignals = BoxStream<'static, (&'static str, Result<FollowedChange, ClusterError>)>;
 
@@ -283,7 +292,21 @@ impl RevisionWait {
         }
     }
 
-    fn receipt(&self, found: &RevisionRollout, has_waited: bool) -> Receipt {
+    /// Evaluates the expressions by which the members of the rollout judge what they applied.
+    async fn health_checks(&self, shell: &Shell, source: &Source<'_>, found: &RevisionRollout) -> HealthChecks {
+        let members = found.members.iter().filter_map(|member| self.objects.get_key_value(&member.object));
+        let owners: Vec<(&ObjectId, &Value)> = members.filter(|(_, owner)| has_expressions(owner)).collect();
+        if owners.is_empty() {
+            return HealthChecks::new();
+        }
+        let view = source.view(shell, |snapshot| -> HealthChecks {
+            owners.iter().map(|(id, owner)| ((*id).clone(), judged_objects(snapshot, owner))).collect()
+        });
+        // The revision has arrived or not, whether or not this can be read.
+        timeout(EXPLAIN_LIMIT, view).await.ok().and_then(Result::ok).map(|viewed| viewed.value).unwrap_or_default()
+    }
+
+    fn receipt(&self, found: &RevisionRollout, mut health_checks: HealthChecks, has_waited: bool) -> Receipt {
         let seconds = |time: Duration| has_waited.then(|| (time.as_secs_f64() * 1000.0).round() / 1000.0);
         let at = |member: &Member| self.done.get(&member.object).copied().unwrap_or_default();
         let stages = [RevisionStage::Fetched, RevisionStage::Applied].into_iter().filter_map(|stage| {
@@ -298,7 +321,11 @@ impl RevisionWait {
             objects: found
                 .members
                 .iter()
-                .map(|member| ObjectReceipt { member: member.clone(), seconds: seconds(at(member)) })
+                .map(|member| ObjectReceipt {
+                    member: member.clone(),
+                    seconds: seconds(at(member)),
+                    health_checks: health_checks.remove(&member.object).unwrap_or_default(),
+                })
                 .collect(),
         }
     }
@@ -345,8 +372,11 @@ async fn late(
         false => (format!("{} of {} objects do not have it", late.len(), found.members.len()), late),
     };
     let mut error = CliError::new(Exit::Unhealthy, format!("{ended}: {revision} is not everywhere: {what}"));
+    let mut health_checks = wait.health_checks(shell, source, found).await;
     for member in &who {
         error = error.cause(format!("{}: {}", member.object, member.says));
+        let judged = health_checks.remove(&member.object).unwrap_or_default();
+        error = unhealthy(&judged).fold(error, CliError::cause);
     }
     let mut told = BTreeSet::new();
     for member in who.iter().take(EXPLAINED) {
@@ -384,6 +414,9 @@ fn text(receipt: &Receipt) -> String {
         };
         let last = seconds.map(|_| format!(", last by {last}")).unwrap_or_default();
         text.push_str(&format!("  {done} by {objects}{}{last}\n", after("in", *seconds)));
+    }
+    for JudgedObject { object, status, message } in receipt.objects.iter().flat_map(|one| &one.health_checks) {
+        text.push_str(&format!("  {object} is {status}: {message}\n"));
     }
     text
 }

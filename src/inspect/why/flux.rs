@@ -12,7 +12,8 @@ use super::{
 use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::format::go_duration;
-use crate::inspect::{health_checks, inventory, resource_set, trace};
+use crate::inspect::dependencies::{Dependency, depends_on};
+use crate::inspect::{health_checks, inventory, judged_objects, resource_set, trace};
 use crate::k8s::fields::Condition;
 use crate::k8s::{ObjectId, fields, kstatus};
 
@@ -357,7 +358,7 @@ impl<'a> Walk<'a> {
         }
         let mut expression = String::new();
         let mut found: Vec<String> = vec![];
-        for (reference, condition) in depends_on(object) {
+        for Dependency { object: reference, expression: condition } in depends_on(object) {
             match self.dependency(&reference) {
                 Some(dependency) => {
                     if let Some(cause) = self.object(dependency) {
@@ -423,7 +424,7 @@ impl<'a> Walk<'a> {
         let mut waiting = vec![depends_on(object)];
         let mut done = BTreeSet::new();
         while let Some(next) = waiting.last_mut() {
-            let Some((reference, _)) = next.pop() else {
+            let Some(Dependency { object: reference, .. }) = next.pop() else {
                 waiting.pop();
                 done.extend(way.pop());
                 continue;
@@ -523,9 +524,8 @@ impl<'a> Walk<'a> {
         if on_its_way.is_some() {
             return on_its_way;
         }
-        for id in &entries {
-            let live = if self.has_health_check(object, id) { self.snapshot.get_ref(id) } else { None };
-            if let Some(cause) = live.and_then(|live| self.health_check(object, live)) {
+        for id in judged_objects::awaited(object) {
+            if let Some(cause) = self.snapshot.get_ref(&id).and_then(|live| self.health_check(object, live)) {
                 return Some(cause);
             }
         }
@@ -538,11 +538,6 @@ impl<'a> Walk<'a> {
             }
         }
         None
-    }
-
-    /// Whether an object has expressions for the health of another one.
-    fn has_health_check(&self, owner: &Value, id: &ObjectId) -> bool {
-        fields::items(owner, "/spec/healthCheckExprs").iter().any(|entry| fields::text(entry, "/kind") == id.kind)
     }
 
     /// The cause that an object is not healthy by the expressions of its owner; `None` where it is, or there are none.
@@ -646,7 +641,7 @@ impl<'a> Walk<'a> {
                     return Some(gone(id, &own));
                 }
                 // An object that its owner judges by expressions has no other health.
-                Some(live) if self.has_health_check(object, &id) => {
+                Some(live) if health_checks::expressions_for(object, &id.group, &id.kind).is_some() => {
                     if let Some(cause) = self.health_check(object, live) {
                         return Some(cause);
                     }
@@ -694,23 +689,6 @@ fn ended<'a>(object: &'a Value, reported: Condition<'a>) -> Condition<'a> {
     }
     let mut ended = ["Released", "TestSuccess"].into_iter().filter_map(|kind| fields::condition(object, kind));
     ended.find(|c| c.is_false()).unwrap_or(reported)
-}
-
-/// The object that is waited for, and the expression that has to hold.
-fn depends_on(object: &Value) -> Vec<(ObjectId, Option<String>)> {
-    let own = ObjectId::of(object);
-    let dependencies = fields::items(object, "/spec/dependsOn").iter().map(|dependency| {
-        let (kind, group) = match fields::some_text(dependency, "/kind") {
-            Some(kind) => (kind, fields::group(dependency)),
-            None => (own.kind.as_str(), own.group.as_str()),
-        };
-        // A ResourceSet names the namespace of what it waits for; without one the object belongs to no namespace.
-        let usual = if resource_set::is_resource_set(object) { None } else { own.namespace() };
-        let namespace = fields::some_text(dependency, "/namespace").or(usual);
-        let id = ObjectId::new(group, kind, namespace, fields::text(dependency, "/name"));
-        (id.at(fields::version(dependency)), fields::some_text(dependency, "/readyExpr").map(str::to_owned))
-    });
-    dependencies.collect()
 }
 
 /// The parts of a `readyExpr` that are not true for a dependency; `None` where that cannot be determined.
