@@ -11,6 +11,7 @@ use flux_operator::reconcile::{
     reconcile_resource_set,
 };
 use serde_json::{Value, json};
+use sha2::Digest;
 
 use super::world::*;
 use crate::cluster_tests;
@@ -27,6 +28,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_set_is_applied_with_the_rights_of_its_service_account,
         steps_wait_and_data_is_copied,
         every_verb_knows_sets_and_providers,
+        a_running_set_is_taken_over_from_the_reference_operator_and_can_be_given_back,
     ]
 }
 
@@ -457,4 +459,138 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run(&format!("bundle -o {}", bundle.display())).await.exits(0);
     let inputs = run(&format!("get inputs rset/web --from {}", bundle.display())).await.exits(0).stdout;
     assert!(inputs.contains("tenant=a"), "{inputs}");
+}
+
+/// A ConfigMap as the reference operator applies it: with both owner labels.
+fn applied_by_reference(set: &str, tenant: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("cm-{tenant}"), "namespace": APPS, "labels": {
+        "resourceset.fluxcd.controlplane.io/name": set, "resourceset.fluxcd.controlplane.io/namespace": APPS}},
+        "data": {"tenant": tenant}})
+}
+
+/// The digest that the reference operator records: of the objects in build order as YAML, each followed by a separator.
+fn digest_of_reference(set: &str, tenants: &[&str]) -> String {
+    let text: String = tenants
+        .iter()
+        .map(|tenant| {
+            format!(
+                "apiVersion: v1\ndata:\n  tenant: {tenant}\nkind: ConfigMap\nmetadata:\n  labels:\n    \
+                 resourceset.fluxcd.controlplane.io/name: {set}\n    resourceset.fluxcd.controlplane.io/namespace: {APPS}\n  \
+                 name: cm-{tenant}\n  namespace: {APPS}\n---\n"
+            )
+        })
+        .collect();
+    format!("sha256:{}", hex::encode(sha2::Sha256::digest(text)))
+}
+
+/// The fields of a status that differ from run to run.
+fn without_times(status: &Value) -> Value {
+    let mut status = status.clone();
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        condition["lastTransitionTime"] = Value::Null;
+        condition["message"] = Value::Null;
+    }
+    for entry in status["history"].as_array_mut().into_iter().flatten() {
+        entry["lastReconciled"] = Value::Null;
+        entry["lastReconciledDuration"] = Value::Null;
+    }
+    status
+}
+
+async fn a_running_set_is_taken_over_from_the_reference_operator_and_can_be_given_back(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let world = &sets.world;
+    // The reference operator has applied the objects as its manager; its finalizer and its status are on the set.
+    const REFERENCE: &str = "flux-operator";
+    let mut objects = vec![];
+    for tenant in ["b", "a"] {
+        objects.push(world.apply_as(REFERENCE, applied_by_reference("taken", tenant)).await);
+    }
+    let spec = json!({"inputs": [{"tenant": "b"}, {"tenant": "a"}], "resources": config_maps("cm-<< inputs.tenant >>"), "wait": true});
+    sets.set("taken", json!({}), spec).await;
+    let set = id(API, SET, APPS, "taken");
+    let finalizer = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});
+    let stored = world.patch_as(REFERENCE, &set, finalizer).await;
+    let digest = digest_of_reference("taken", &["b", "a"]);
+    let time = "2026-01-01T00:00:00Z";
+    let status = json!({
+        "conditions": [{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "lastTransitionTime": time,
+            "message": "Reconciliation finished in 52ms", "observedGeneration": stored["metadata"]["generation"]}],
+        "inventory": {"entries": [{"id": "apps_cm-a__ConfigMap", "v": "v1"}, {"id": "apps_cm-b__ConfigMap", "v": "v1"}]},
+        "lastAppliedRevision": digest,
+        "history": [{"digest": digest, "firstReconciled": time, "lastReconciled": time, "lastReconciledDuration": "52.1ms",
+            "lastReconciledStatus": "ReconciliationSucceeded", "totalReconciliations": 3,
+            "metadata": {"inputs": "2", "resources": "2"}}],
+    });
+    world.cluster.merge_patch(&set, Some("status"), &json!({ "status": status }), REFERENCE).await.unwrap();
+    let before = world.get(API, SET, APPS, "taken").await.unwrap();
+
+    // A preview and a run change nothing; the history goes on where the reference left it.
+    let plan = sets.plan("taken").await;
+    assert_eq!((plan.count(Step::Create), plan.count(Step::Prune), plan.count(Step::Recreate)), (0, 0, 0));
+    let outcome = sets.ready("taken").await;
+    assert!(outcome.changes.is_empty(), "{:?}", outcome.changes);
+    for object in &objects {
+        let now = world.get("v1", "ConfigMap", APPS, object["metadata"]["name"].as_str().unwrap()).await.unwrap();
+        assert_eq!(now["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"], "{now:#}");
+    }
+    let after = world.get(API, SET, APPS, "taken").await.unwrap();
+    for field in ["finalizers", "labels", "annotations", "generation"] {
+        assert_eq!(after["metadata"][field], before["metadata"][field], "{field}");
+    }
+    assert_eq!(after["spec"], before["spec"]);
+    let mut expected = without_times(&before["status"]);
+    expected["history"][0]["totalReconciliations"] = json!(4);
+    assert_eq!(without_times(&after["status"]), expected, "these are all deviations");
+
+    // Changes of a run of ours have the formats of the reference, so that it goes on in the same way.
+    let spec = json!({"inputs": [{"tenant": "c"}, {"tenant": "b"}], "resources": config_maps("cm-<< inputs.tenant >>"), "wait": true});
+    sets.set("taken", json!({}), spec).await;
+    sets.ready("taken").await;
+    assert!(sets.config_map("cm-a").await.is_none(), "what the reference applied is pruned by its inventory");
+    let made = sets.config_map("cm-c").await.unwrap();
+    let wanted = applied_by_reference("taken", "c");
+    assert_eq!((&made["metadata"]["labels"], &made["data"]), (&wanted["metadata"]["labels"], &wanted["data"]));
+    assert!(made["metadata"].get("annotations").is_none(), "{made:#}");
+    assert_eq!(managers(&made), ours(), "the manager of the reference, by an apply");
+    let status = world.get(API, SET, APPS, "taken").await.unwrap()["status"].clone();
+    let digest = digest_of_reference("taken", &["c", "b"]);
+    assert_eq!(status["lastAppliedRevision"], digest);
+    assert_eq!(
+        status["inventory"],
+        json!({"entries": [{"id": "apps_cm-b__ConfigMap", "v": "v1"}, {"id": "apps_cm-c__ConfigMap", "v": "v1"}]})
+    );
+    assert_eq!(status["history"][0]["digest"], digest);
+    assert_eq!(status["history"][0]["metadata"], json!({"inputs": "2", "resources": "2"}));
+    assert_eq!(status["history"].as_array().unwrap().len(), 2);
+    let fields: Vec<&String> = status.as_object().unwrap().keys().collect();
+    assert_eq!(
+        fields,
+        ["conditions", "history", "inventory", "lastAppliedRevision"],
+        "no field that the reference lacks"
+    );
+
+    // A provider goes on as well: the identifier and the revision of its export stay.
+    let provider = json!({"apiVersion": API, "kind": "ResourceSetInputProvider", "metadata": {"name": "fixed", "namespace": APPS},
+        "spec": {"type": "Static", "defaultValues": {"tenant": "a"}}});
+    let stored = world.apply_as("test-author", provider).await;
+    let provider = ObjectId::of(&stored);
+    // Adler-32 of the UID.
+    let (mut a, mut b) = (1u32, 0u32);
+    for byte in stored["metadata"]["uid"].as_str().unwrap().bytes() {
+        a = (a + u32::from(byte)) % 65521;
+        b = (b + a) % 65521;
+    }
+    let number = (b << 16 | a).to_string();
+    let revision =
+        format!("sha256:{}", hex::encode(sha2::Sha256::digest(format!("- id: \"{number}\"\n  tenant: a\n"))));
+    let status = json!({"status": {"exportedInputs": [{"id": number, "tenant": "a"}], "lastExportedRevision": revision,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "lastTransitionTime": time,
+            "message": "Reconciliation finished in 0s", "observedGeneration": stored["metadata"]["generation"]}]}});
+    let before = world.cluster.merge_patch(&provider, Some("status"), &status, REFERENCE).await.unwrap();
+    let mut command = command(world.kubeconfig.path(), world.plane.folder());
+    command.args(["-n", APPS, "reconcile", "rsip", "fixed", "--in-process"]).stdin(std::process::Stdio::null());
+    finish(command).await.exits(0);
+    let after = world.cluster.read(&provider).await.unwrap().unwrap();
+    assert_eq!(without_times(&after["status"]), without_times(&before["status"]));
 }
