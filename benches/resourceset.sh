@@ -53,7 +53,7 @@ report() { # NAME COMMAND...
     us=$(median "$@")
     kib=$(memory "$@")
     awk -v name="$name" -v us="$us" -v kib="${kib:-0}" 'BEGIN {
-        printf "%-44s %9.2f ms %9s\n", name, us / 1000, kib > 0 ? sprintf("%.1f MiB", kib / 1024) : ""
+        printf "%-44s %9.2f ms %9s\n", name, us / 1000, (kib > 0 ? sprintf("%.1f MiB", kib / 1024) : "")
     }'
 }
 
