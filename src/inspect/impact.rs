@@ -349,7 +349,7 @@ mod tests {
         let dependents =
             |objects: Vec<Value>| -> Vec<String> { look(objects).dependents.iter().map(ToString::to_string).collect() };
         let gate = plain("ConfigMap", "apps", "gate", json!({}));
-        assert_eq!(dependents(vec![gate.clone(), set, waits("v1")]), ["Kustomization/fs/waits", "ResourceSet/fs/set"]);
+        assert_eq!(dependents(vec![gate.clone(), set, waits("v1")]), ["ResourceSet/fs/set", "Kustomization/fs/waits"]);
         assert!(dependents(vec![gate, waits("example.com/v1")]).is_empty());
     }
 
