@@ -79,11 +79,15 @@ case $results in
     /*) ;;
     *) results=$here/$results ;;
 esac
+crates=${CARGO_HOME:-$HOME/.cargo}
 compiler="/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')"
-for pair in "$here=/flux-operator" "$results=/target" "${CARGO_HOME:-$HOME/.cargo}=/cargo" \
+for pair in "$here=/flux-operator" "$results=/target" "$crates=/cargo" \
     "$(rustc --print sysroot)/lib/rustlib/src/rust=$compiler"; do
     flags="$flags --remap-path-prefix=$pair"
 done
+# The C of aws-lc names its files as well.
+c_flags="CFLAGS_$(printf '%s' "$target" | tr - _)"
+export "$c_flags=${CFLAGS:+$CFLAGS }-ffile-prefix-map=$crates=/cargo"
 # The program stands at an address that is drawn anew at each start: in a pod it reads archives that others have made.
 case $target in
     # Relocations in a few kilobytes: musl unpacks them. Linked with glibc it would need 2.36; not tried with zig's linker.

@@ -32,7 +32,7 @@ use test_support::fake_cluster::{FakeBehaviour, FakeCluster, write_kubeconfig};
 const MANY: usize = 200;
 const KUSTOMIZATIONS: usize = 30;
 const ROUNDS: usize = 3;
-/// What the slow cluster of the second measurement adds to each request.
+/// Time that the slow cluster of the second measurement adds to each request.
 const SLOWLY: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
