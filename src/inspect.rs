@@ -32,6 +32,7 @@ pub mod report;
 pub mod resource_set;
 pub mod resources;
 pub mod revision;
+pub mod rollback;
 pub mod status;
 pub mod suspended;
 pub mod trace;

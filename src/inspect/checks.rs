@@ -245,13 +245,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
         (Some(_), None) => group.skip("kubernetes", "the version of the server is not known"),
         (None, _) => group.skip("kubernetes", "which Kubernetes this Flux is made for is not recorded here"),
     }
-    let definitions = snapshot.list(&CRD, None);
-    let dropped: Vec<String> = definitions
-        .iter()
-        .flat_map(|definition| {
-            target.dropped(definition).into_iter().map(|old| format!("{} {old}", fields::name(definition)))
-        })
-        .collect();
+    let dropped = upgrade::dropped_versions(snapshot, target);
     match dropped.is_empty() {
         true => group.pass("stored versions", "every version that objects are stored at is served"),
         false => group.fail("stored versions", format!("no longer served: {}", dropped.join(", ")), migrate(namespace)),
@@ -274,15 +268,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     for kind in snapshot.defined_kinds() {
         objects.extend(snapshot.list(&kind.resource_type(), None).into_iter().map(|object| (kind, object)));
     }
-    let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
-    for (_, object) in &objects {
-        // Stored objects are read at a version that is served; who still writes an old one is told by the API versions.
-        let changes = target.object_changes(object).into_iter().filter(|_| target.unserved(object).is_none());
-        for change in changes {
-            different.entry(change).or_default().push(ObjectId::of(object).to_string());
-        }
-    }
-    for ((breaks, message), of) in different {
+    for ((breaks, message), of) in upgrade::changed_objects(snapshot, target) {
         let named = of.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         let more = of.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
         let message = format!("{named}{}: {message}", more.unwrap_or_default());

@@ -107,6 +107,51 @@ pub struct HistoryRow {
     pub status: String,
     /// Number of runs with this digest and status.
     pub total: i64,
+    /// Whether the instance can go back to this revision; missing for other owners.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<RollbackAnswer>,
+}
+
+/// Whether `rollback` can go back to a revision.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackAnswer {
+    /// Missing if it cannot be determined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub possible: Option<bool>,
+    /// Why it is not possible or not known, or what it would lose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl RollbackAnswer {
+    /// An answer that rules it out.
+    pub(super) fn no(reason: impl Into<String>) -> Self {
+        RollbackAnswer { possible: Some(false), reason: Some(reason.into()) }
+    }
+
+    /// An answer that cannot be given, and why.
+    pub fn unknown(reason: impl Into<String>) -> Self {
+        RollbackAnswer { possible: None, reason: Some(reason.into()) }
+    }
+
+    /// The revision can be gone back to; the reason says what is lost.
+    pub(super) fn yes(reason: Option<String>) -> Self {
+        RollbackAnswer { possible: Some(true), reason }
+    }
+
+    /// `yes`, `no: not kept`, `unknown: …`
+    pub fn in_words(&self) -> String {
+        let word = match self.possible {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "unknown",
+        };
+        match &self.reason {
+            Some(reason) => format!("{word}: {reason}"),
+            None => word.to_owned(),
+        }
+    }
 }
 
 /// Returns the history of an instance (or of any Flux object that has one), newest first.
@@ -123,6 +168,7 @@ pub fn history(instance: &Value) -> Vec<HistoryRow> {
             duration: fields::text(entry, "/lastReconciledDuration").into(),
             status: fields::text(entry, "/lastReconciledStatus").into(),
             total: fields::number(entry, "/totalReconciliations").unwrap_or_default(),
+            rollback: None,
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.last_reconciled));

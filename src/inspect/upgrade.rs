@@ -11,8 +11,9 @@ use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::read::snapshot::Snapshot;
 use crate::api::Component;
-use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP};
+use crate::api::kinds::{CRD, HELM_GROUP, KUSTOMIZE_GROUP, NOTIFICATION_GROUP};
 use crate::distribution::api_migration::StoredVersions;
 use crate::distribution::minor_changes::{self, ArgumentProblem, STRICT_SUBSTITUTION, argument_problems};
 use crate::distribution::{Distribution, DistributionError, FluxVersion};
@@ -126,6 +127,28 @@ impl Target {
         }
         found
     }
+}
+
+/// Returns `DEFINITION VERSION` for every version at which objects are stored and that the target does not serve.
+pub fn dropped_versions(snapshot: &Snapshot, target: &Target) -> Vec<String> {
+    let of = |definition: &Value| {
+        let dropped = target.dropped(definition).into_iter();
+        dropped.map(|old| format!("{} {old}", fields::name(definition))).collect::<Vec<_>>()
+    };
+    snapshot.list(&CRD, None).into_iter().flat_map(of).collect()
+}
+
+/// Returns the objects that the target rejects or treats differently, by whether it breaks them and how.
+pub fn changed_objects(snapshot: &Snapshot, target: &Target) -> BTreeMap<(bool, String), Vec<String>> {
+    let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
+    for object in snapshot.defined_kinds().into_iter().flat_map(|kind| snapshot.list(&kind.resource_type(), None)) {
+        // Stored objects are read at a version that is served; who still writes an old one is told by the API versions.
+        let changes = target.object_changes(object).into_iter().filter(|_| target.unserved(object).is_none());
+        for change in changes {
+            different.entry(change).or_default().push(ObjectId::of(object).to_string());
+        }
+    }
+    different
 }
 
 /// An argument with the controllers that get it.

@@ -1,13 +1,17 @@
 //! `get history`: the configurations of an instance or another owner.
 
-use flux_operator::inspect::instance::history;
-use flux_operator::k8s::ObjectId;
+use flux_operator::inspect::instance::{HistoryRow, RollbackAnswer, history};
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::rollback::{targets, with_answers};
+use flux_operator::k8s::{ObjectId, fields};
+use flux_operator::reconcile::kept_builds;
+use serde_json::Value;
 
 use crate::args::list::{ListRequest, show_list};
 use crate::args::owner;
-use crate::flows::rights::Rights;
+use crate::flows::rights::{FLUX, Rights, always, when};
 use crate::output::listing::listing;
-use crate::session::read_source::{FromArgs, Source};
+use crate::session::read_source::{FromArgs, Source, within};
 use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
@@ -15,7 +19,8 @@ use crate::terminal::{CliError, Exit, Shell};
 /// Show what an instance or another owner reconciled, newest first
 ///
 /// Of the instance, or of any object that keeps a history: a Kustomization, a
-/// ResourceSet. A row per revision and result; TOTAL counts the runs with that result.
+/// ResourceSet. A row per revision and result; TOTAL counts the runs with that result, and
+/// ROLLBACK says whether `rollback` can go back to the revision of an instance, or why not.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # Revisions, durations and outcomes\n  \
@@ -43,6 +48,11 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     if let Ok((kind, name)) = owner(&args.owner, instance_kind()) {
         rights.list(&kind.resource_type(), Some(&namespace), &[name], args.watch);
+        if kind.kind == instance_kind().kind {
+            rights.in_namespace(&namespace, &[always("list", "controllerrevisions.apps")]);
+            let others = "a kept revision is of another version";
+            rights.everywhere(&[when(others, "list", "customresourcedefinitions"), when(others, "list", FLUX)]);
+        }
     }
 }
 
@@ -67,8 +77,34 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         show_list(shell, &source, options, async || {
             let object = source.object(shell, &resource, namespace.as_deref(), name).await?;
-            Ok(listing(&history(&object)))
+            if kind.kind == instance_kind().kind {
+                return Ok(listing(&answered(shell, &source, &object).await?));
+            }
+            let mut rows = listing(&history(&object));
+            // Only an instance can be rolled back.
+            rows.columns.iter_mut().filter(|column| column.name == "ROLLBACK").for_each(|column| column.wide = true);
+            Ok(rows)
         })
         .await
     })
+}
+
+/// The history of an instance, with an answer for each revision.
+async fn answered(shell: &Shell, source: &Source<'_>, instance: &Value) -> Result<Vec<HistoryRow>, CliError> {
+    let rows = history(instance);
+    let all = |answer: &RollbackAnswer| -> Vec<HistoryRow> {
+        rows.iter().map(|row| HistoryRow { rollback: Some(answer.clone()), ..row.clone() }).collect()
+    };
+    let Source::Cluster(session) = source else {
+        let unknown = "a dump does not tell which revisions are kept";
+        return Ok(all(&RollbackAnswer::unknown(unknown)));
+    };
+    let namespace = fields::namespace(instance).unwrap_or_default();
+    let kept = match within(shell, kept_builds(&session.cluster, namespace)).await? {
+        Ok(builds) => builds.into_iter().map(|build| build.revision).collect::<Vec<_>>(),
+        Err(error) => return Ok(all(&RollbackAnswer::unknown(error.reason.to_string()))),
+    };
+    let targets = targets(instance, &kept);
+    let view = |snapshot: &Snapshot| with_answers(snapshot, instance, rows.clone(), &kept, &targets);
+    Ok(source.view(shell, view).await?.with_warnings(shell))
 }

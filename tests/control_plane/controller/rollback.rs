@@ -97,6 +97,13 @@ async fn a_revision_is_gone_back_to_by_hand_after_its_plan_was_shown(cluster: Te
     run(&[]).exits(2).stderr_has("no terminal");
     assert_eq!(world.read_instance().await.spec.cluster.unwrap().size.as_deref(), Some("small"), "nothing was changed");
     run(&["--to", "2.7.5", "--yes"]).exits(3).stderr_has("no revision 2.7.5 that was ready is kept").stderr_has(&first);
+    let answers = || {
+        let mut command = command(world.kubeconfig.path(), world.plane.folder());
+        let run = Run::from(command.args(["get", "history", "-n", NAMESPACE, "-o", "json"]).output().unwrap());
+        let items = run.exits(0).json()["items"].as_array().cloned().unwrap();
+        items.into_iter().map(|item| item["rollback"]["possible"].as_bool()).collect::<Vec<_>>()
+    };
+    assert_eq!(answers(), [Some(false), Some(true)], "only the earlier revision can be gone back to");
     run(&["--yes", "--in-process"]).exits(0);
     let back = world.read_instance().await;
     assert_eq!(revision(&back).0, first);

@@ -91,6 +91,7 @@ fn history_is_newest_first_and_filtered_by_outcome() {
     assert_eq!(rows[1][0], "sha256:11111111");
     assert_eq!(rows[1][6], "ReconciliationSucceeded");
     assert_eq!(rows[2][1], "<none>", "a failed build picked no version");
+    assert_eq!(rows[1][7], "unknown: a dump does not tell which revisions are kept");
     let failed = table(&read(&["get", "history", "--ready-status", "false"]).exits(0).stdout);
     assert_eq!(failed.len(), 2);
     assert_eq!(failed[1][6], "BuildFailed");

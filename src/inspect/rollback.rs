@@ -1,0 +1,156 @@
+//! Whether an instance can go back to a revision of its history, and why not. Pure.
+//!
+//! ```text
+//! history ─┐
+//! kept revisions ─┼─► other versions ─► stored versions, fields in use ─► an answer per row
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::instance::{HistoryRow, RollbackAnswer};
+use super::read::snapshot::Snapshot;
+use super::upgrade::{Target, changed_objects, dropped_versions};
+use crate::api::well_known::reason;
+use crate::distribution::Distribution;
+use crate::k8s::fields;
+
+/// Limit for the fields that an answer names.
+const NAMED: usize = 3;
+
+/// Reads the definitions of every kept version other than the one in use.
+pub fn targets(instance: &Value, kept: &[String]) -> Vec<Target> {
+    let distribution = Distribution::embedded();
+    let in_use = version_of(installed(instance));
+    let is_meant = |name: &str| name != in_use && kept.iter().any(|revision| version_of(revision) == name);
+    let versions = distribution.versions().into_iter().filter(|version| is_meant(&version.name));
+    versions.filter_map(|version| Target::of(&distribution, version).ok()).collect()
+}
+
+/// Answers for every row of an instance's history. `kept` are the revisions that are kept, `targets` their versions.
+pub fn with_answers(
+    snapshot: &Snapshot,
+    instance: &Value,
+    rows: Vec<HistoryRow>,
+    kept: &[String],
+    targets: &[Target],
+) -> Vec<HistoryRow> {
+    let versions: BTreeMap<&str, RollbackAnswer> =
+        targets.iter().map(|target| (target.version.name.as_str(), of_version(snapshot, target))).collect();
+    let were_ready: Vec<String> = rows
+        .iter()
+        .filter(|row| row.status == reason::RECONCILIATION_SUCCEEDED)
+        .map(|row| row.digest.clone())
+        .collect();
+    let attempted = fields::some_text(instance, "/status/lastAttemptedRevision").unwrap_or(installed(instance));
+    let answer = |row: &HistoryRow| {
+        if digest_of(attempted) == row.digest {
+            return RollbackAnswer::no("the instance has it already");
+        }
+        let Some(revision) = kept.iter().find(|revision| digest_of(revision) == row.digest) else {
+            return RollbackAnswer::no(match were_ready.contains(&row.digest) {
+                true => "not kept, as only the last revisions that were ready are",
+                false => "it was never ready",
+            });
+        };
+        let version = version_of(revision);
+        match versions.get(version) {
+            _ if version == version_of(installed(instance)) => RollbackAnswer::yes(None),
+            Some(answer) if snapshot.denied().is_none() => answer.clone(),
+            Some(_) => RollbackAnswer::unknown("not allowed to read what its definitions must hold"),
+            None => RollbackAnswer::unknown(format!("the definitions of Flux {version} are not known here")),
+        }
+    };
+    rows.into_iter().map(|row| HistoryRow { rollback: Some(answer(&row)), ..row }).collect()
+}
+
+/// Whether the definitions of a version can hold the stored objects: the API server refuses a definition that lacks a
+/// version at which objects are stored, and drops fields that it does not know.
+fn of_version(snapshot: &Snapshot, target: &Target) -> RollbackAnswer {
+    let name = &target.version.name;
+    let dropped = dropped_versions(snapshot, target);
+    if !dropped.is_empty() {
+        return RollbackAnswer::no(format!("objects are stored at versions that {name} lacks: {}", dropped.join(", ")));
+    }
+    let lost = changed_objects(snapshot, target).into_iter().filter(|((breaks, _), _)| *breaks);
+    let mut lost: Vec<String> =
+        lost.map(|((_, message), of)| format!("{message} ({})", of.first().cloned().unwrap_or_default())).collect();
+    let more = lost.len().checked_sub(NAMED).filter(|more| *more > 0);
+    lost.truncate(NAMED);
+    lost.extend(more.map(|more| format!("and {more} more")));
+    RollbackAnswer::yes((!lost.is_empty()).then(|| format!("but {}", lost.join("; "))))
+}
+
+fn installed(instance: &Value) -> &str {
+    fields::text(instance, "/status/lastAppliedRevision")
+}
+
+fn version_of(revision: &str) -> &str {
+    revision.split_once('@').map_or(revision, |(version, _)| version)
+}
+
+fn digest_of(revision: &str) -> &str {
+    revision.split_once('@').map_or("", |(_, digest)| digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::instance::history;
+    use serde_json::json;
+
+    fn instance() -> Value {
+        let entry = |digest: &str, version: &str, status: &str, at: u8| {
+            json!({"digest": format!("sha256:{digest}"), "lastReconciled": format!("2026-01-0{at}T00:00:00Z"),
+                "lastReconciledStatus": status, "metadata": {"flux": version}})
+        };
+        json!({"kind": "FluxInstance", "metadata": {"name": "flux", "namespace": "flux-system"},
+            "status": {"lastAppliedRevision": "v2.9.4@sha256:now", "lastAttemptedRevision": "v2.9.4@sha256:now",
+                "history": [
+                    entry("now", "v2.9.4", "ReconciliationSucceeded", 7),
+                    entry("patched", "v2.9.4", "ReconciliationSucceeded", 6),
+                    entry("old", "v2.7.5", "ReconciliationSucceeded", 5),
+                    entry("foreign", "v2.9.99", "ReconciliationSucceeded", 4),
+                    entry("bad", "v2.9.4", "BuildFailed", 3),
+                    entry("gone", "v2.8.8", "ReconciliationSucceeded", 2)]}})
+    }
+
+    fn words(objects: Vec<Value>) -> Vec<String> {
+        let kept = ["v2.9.4@sha256:now", "v2.9.4@sha256:patched", "v2.7.5@sha256:old", "v2.9.99@sha256:foreign"];
+        let kept = kept.map(str::to_owned);
+        let snapshot = Snapshot::of_dump(objects);
+        let targets = targets(&instance(), &kept);
+        let rows = with_answers(&snapshot, &instance(), history(&instance()), &kept, &targets);
+        rows.iter().map(|row| row.rollback.as_ref().unwrap().in_words()).collect()
+    }
+
+    #[test]
+    fn each_revision_says_whether_it_can_be_gone_back_to() {
+        assert_eq!(
+            words(vec![]),
+            [
+                "no: the instance has it already",
+                "yes",
+                "yes",
+                "unknown: the definitions of Flux v2.9.99 are not known here",
+                "no: it was never ready",
+                "no: not kept, as only the last revisions that were ready are",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_older_version_is_refused_for_its_stored_versions_and_named_with_its_lost_fields() {
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "buckets.source.toolkit.fluxcd.io"},
+            "spec": {"group": "source.toolkit.fluxcd.io", "names": {"kind": "Bucket"}},
+            "status": {"storedVersions": ["v9"]}});
+        let expected = "no: objects are stored at versions that v2.7.5 lacks: buckets.source.toolkit.fluxcd.io v9";
+        assert_eq!(words(vec![definition])[2], expected);
+        let repository = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "a", "namespace": "b"}, "spec": {"futureField": true}});
+        let expected = "yes: but Flux v2.7.5 does not have the field spec.futureField (GitRepository/b/a)";
+        assert_eq!(words(vec![repository])[2], expected);
+    }
+}
