@@ -3,6 +3,7 @@
 
 pub mod change_spec;
 pub mod desired;
+pub mod dry_run;
 pub mod follow;
 pub mod here;
 pub mod impact;
@@ -11,6 +12,7 @@ pub mod inventory;
 pub mod manifest_files;
 pub mod operator;
 pub mod plan_view;
+pub mod pull_secrets;
 pub mod request;
 pub mod resource_set;
 pub mod rights;

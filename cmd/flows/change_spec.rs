@@ -4,19 +4,20 @@ use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
 use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::status::merge_diff;
-use flux_operator::reconcile::{self, NewSpec, RunOptions};
+use flux_operator::reconcile::{self, NewSpec, Plan, RunOptions};
 use flux_operator::request::{Absent, reconcile_patch, token};
 use serde_json::{Map, Value, json};
 
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::way_without;
+use crate::flows::operator::report_unwatched;
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, instance_of, is_done_here, reconcile_here,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, is_done_here, reconcile_here,
+    refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::confirm::ConfirmArgs;
+use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressMode;
 use crate::terminal::{CliError, Exit};
 
@@ -28,12 +29,43 @@ pub struct SpecChange<'a> {
     pub wait: bool,
     /// The verb in error messages: `roll back`.
     pub verb: &'a str,
-    /// The new state in a sentence about the instance: `has the spec of v2.8.8`.
-    pub says: &'a str,
 }
 
 impl SpecChange<'_> {
-    /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise.
+    /// Asks whether to do `what`, which is refused beside a running operator as it would be later. `words` are those of
+    /// the command. Returns false for a dry run, which has nothing more to do.
+    ///
+    /// # Errors
+    /// The user declines, or cannot be asked.
+    pub async fn agree(
+        &self,
+        session: &Session<'_>,
+        target: &Target,
+        plan: &Plan,
+        words: &str,
+        what: &str,
+        dry_run: bool,
+    ) -> Result<bool, CliError> {
+        let shell = session.shell;
+        if self.in_process.in_process {
+            let without = session.command(words, &target.namespace);
+            refuse_beside_running_operator(session, self.in_process, target, &without).await?;
+        }
+        let context = session.cluster.endpoint.context.as_deref();
+        if dry_run {
+            check_consent(shell, self.confirm, context, what)?;
+            if self.in_process.in_process {
+                let request = RunRequest { session, mode: self.mode, target, verb: self.verb, again: "", without: "" };
+                check_losses(&request, self.confirm, plan)?;
+            }
+            return Ok(false);
+        }
+        confirm(shell, self.confirm, context, what, Agreement::Yes).await?;
+        Ok(true)
+    }
+
+    /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise. `says` is the new state in
+    /// a sentence about the instance: `has the spec of v2.8.8`.
     ///
     /// # Errors
     /// Someone else wrote the instance since it was read; no operator is running to reconcile it; those of the run.
@@ -43,24 +75,19 @@ impl SpecChange<'_> {
         target: &Target,
         live: &Value,
         new: NewSpec<'_>,
+        says: &str,
     ) -> Result<Exit, CliError> {
         let shell = session.shell;
         if shell.interruptible(is_done_here(session, self.in_process, target)).await? {
             return self.reconcile_in_process(session, target, live, new).await;
         }
-        let stored = shell.interruptible(self.store(session, target, live, new)).await?;
+        let stored = shell.interruptible(self.store(session, target, live, new, says)).await?;
         let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
         shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
         let coverage = shell.interruptible(session.operator_coverage(target)).await?;
         if coverage.is_nobody() {
             let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
-            return Err(CliError::failed(format!(
-                "{} is saved, but no operator is running to reconcile it",
-                session.place(&target.reference())
-            ))
-            .cause(coverage.to_string())
-            .object(target.reference())
-            .hint(way_without(session, &coverage, "reconcile it from here", &here)));
+            return report_unwatched(session, target, &coverage, &here, true);
         }
         if !self.wait {
             return Ok(Exit::Done);
@@ -75,6 +102,7 @@ impl SpecChange<'_> {
         target: &Target,
         live: &Value,
         new: NewSpec<'_>,
+        says: &str,
     ) -> Result<Value, CliError> {
         let version = live.pointer("/metadata/resourceVersion");
         let annotations = annotations(live, new);
@@ -86,7 +114,7 @@ impl SpecChange<'_> {
         let id = target.id();
         let stored = session.cluster.json_patch(&id, &patch, CLI_FIELD_MANAGER);
         let stored = session.bounded(&format!("{} {}", self.verb, target.reference()), stored).await?;
-        session.shell.status(&format!("► {} {}", session.place(&target.reference()), self.says));
+        session.shell.status(&format!("► {} {}", session.place(&target.reference()), says));
         Ok(stored)
     }
 

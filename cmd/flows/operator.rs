@@ -8,6 +8,7 @@ use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
 use crate::output::hints;
 use crate::session::Session;
 use crate::session::connect::cli_error;
+use crate::session::target::Target;
 use crate::terminal::{CliError, Exit};
 
 /// Version of this program for labels and tags.
@@ -63,6 +64,29 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
             told.hint("the next run goes on from here")
         }
     }
+}
+
+/// Reports that an object was saved and that no operator is running to reconcile it: an error for a command that waits
+/// for the outcome, else a warning. `here` is the command line that does the operator's work.
+///
+/// # Errors
+/// The command waits.
+pub fn report_unwatched(
+    session: &Session<'_>,
+    target: &Target,
+    coverage: &OperatorCoverage,
+    here: &str,
+    waits: bool,
+) -> Result<Exit, CliError> {
+    let message =
+        format!("{} is saved, but no operator is running to reconcile it", session.place(&target.reference()));
+    let way = way_without(session, coverage, "reconcile it from here", here);
+    if waits {
+        return Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way));
+    }
+    session.shell.warn(&format!("{message}: {coverage}"));
+    session.shell.hint(&way);
+    Ok(Exit::Done)
 }
 
 /// Returns the next step for an instance without an operator: a command line that does its work here, unless a stalled

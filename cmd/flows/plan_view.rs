@@ -28,6 +28,7 @@ const MASK: &str = "***";
 const VALUE_WIDTH: usize = 40;
 /// Limit for the fields of one object; `-o wide` and `--diff` show all.
 const FIELDS_SHOWN: usize = 5;
+const SUSPENDED: &str = "Suspended: nothing of this happens before the instance is resumed";
 /// The fields of a Secret with secret values.
 const SECRET_FIELDS: [&str; 2] = ["data", "stringData"];
 
@@ -111,6 +112,16 @@ pub fn pruned(prune: &[PlannedPrune], style: &Style) -> String {
     text
 }
 
+/// Formats the instance, and what its suspension means for the plan.
+pub fn subject(plan: &Plan, style: &Style) -> String {
+    let instance = &plan.instance;
+    let mut text = style.line(0, &format!("Instance: {}/{}", instance.namespace, instance.name));
+    if plan.suspended {
+        text.push_str(&style.line(0, SUSPENDED));
+    }
+    text
+}
+
 /// Formats the instance, and its current and new version.
 fn head(plan: &Plan, style: &Style) -> String {
     let instance = &plan.instance;
@@ -121,8 +132,7 @@ fn head(plan: &Plan, style: &Style) -> String {
     let mut text = style.line(0, &format!("Instance: {}/{}", instance.namespace, instance.name));
     text.push_str(&style.line(0, &format!("Revision: {revision}")));
     if plan.suspended {
-        let says = "Suspended: nothing of this happens before the instance is resumed";
-        text.push_str(&style.line(0, says));
+        text.push_str(&style.line(0, SUSPENDED));
     }
     text + "\n"
 }

@@ -72,6 +72,12 @@ fn image_line(running: &[ComponentImage], image: &ComponentImage) -> Option<Stri
     Some(format!("image: {from}{} {} → {}", image.repository, before.tag, image.tag))
 }
 
+/// Whether a plan changes the version of what is installed. The same version may have other objects.
+pub fn is_version_change(plan: &Plan) -> bool {
+    let before = plan.previous_revision.as_deref().and_then(|revision| revision.split('@').next());
+    before.is_some_and(|before| before != plan.version)
+}
+
 /// Something that the other version rejects or treats differently.
 pub struct VersionProblem {
     pub breaks: bool,

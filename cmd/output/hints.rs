@@ -58,6 +58,11 @@ fn may_i(access: &DeniedAccess) -> Option<String> {
 pub fn of_build(error: &BuildError) -> Option<String> {
     match error {
         BuildError::NoVersion { .. } => Some("list the versions with `flux-operator distribution versions`".to_owned()),
+        BuildError::Downgrade { .. } => Some(
+            "go back with `flux-operator rollback instance`, or reinstall: `flux-operator uninstall instance --keep-crds`, \
+             then apply again"
+                .to_owned(),
+        ),
         other => other.hint(),
     }
 }

@@ -1,7 +1,6 @@
 //! `upgrade`: gives the instance another version of Flux, after showing what that changes.
 
 use flux_operator::api::FluxInstanceSpec;
-use flux_operator::build::check_downgrade;
 use flux_operator::distribution::Distribution;
 use flux_operator::reconcile::NewSpec;
 use jiff::Timestamp;
@@ -12,14 +11,12 @@ use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::plan_view;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
-};
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs};
 use crate::flows::version_change::{FINDS_PROBLEMS, lines, warn_of_problems};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
+use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -95,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = session.with_new_deadline();
         let says = format!("has version {}", prepared.spec.distribution.version);
         let new = NewSpec { spec: &prepared.spec, older_minor: None };
-        let failed = match change(args, "upgrade", &says).carry_out(&session, &target, &prepared.live, new).await {
+        let failed = match change(args, "upgrade").carry_out(&session, &target, &prepared.live, new, &says).await {
             Err(error) if args.rollback_on_failure && error.exit() == Exit::Unhealthy => error,
             ended => return ended,
         };
@@ -108,14 +105,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-fn change<'a>(args: &'a Args, verb: &'a str, says: &'a str) -> SpecChange<'a> {
+fn change<'a>(args: &'a Args, verb: &'a str) -> SpecChange<'a> {
     SpecChange {
         in_process: &args.in_process,
         confirm: &args.confirm,
         mode: args.progress.progress,
         wait: args.wait.wait,
         verb,
-        says,
     }
 }
 
@@ -129,7 +125,7 @@ async fn go_back(
     let (live, _) = session.shell.interruptible(change_spec::read(session, target)).await?;
     let says = format!("has version {} again", before.distribution.version);
     let new = NewSpec { spec: before, older_minor: None };
-    change(args, "roll back", &says).carry_out(session, target, &live, new).await
+    change(args, "roll back").carry_out(session, target, &live, new, &says).await
 }
 
 /// An upgrade that the user has agreed to.
@@ -148,11 +144,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     let new = NewSpec { spec: &spec, older_minor: None };
     let place = session.place(&target.reference());
     let mode = args.progress.progress;
-    let plan = run_in_process::plan_with_spec(session, target, new, &DistributionArgs::default(), mode).await;
-    let plan = plan.map_err(|error| match is_older(&instance, &spec) {
-        true => error.hint("an older minor version needs `flux-operator rollback instance`"),
-        false => error,
-    })?;
+    let plan = run_in_process::plan_with_spec(session, target, new, &DistributionArgs::default(), mode).await?;
     for line in lines(&instance, &spec, &plan) {
         shell.status(&line);
     }
@@ -170,10 +162,6 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         shell.status(&format!("{place} has this version already"));
         return Ok(None);
     }
-    if args.in_process.in_process {
-        let without = session.command("upgrade", &target.namespace);
-        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
-    }
     let breaks = problems.iter().filter(|problem| problem.breaks).count();
     let although = match breaks {
         0 => String::new(),
@@ -181,27 +169,12 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         count => format!(", although {count} checks fail"),
     };
     let what = format!("upgrade {place} to {}{although}", plan.version);
-    let context = session.cluster.endpoint.context.as_deref();
-    if args.dry_run {
-        check_consent(shell, &args.confirm, context, &what)?;
-        if args.in_process.in_process {
-            let request = RunRequest { session, mode, target, verb: "upgrade", again: "", without: "" };
-            check_losses(&request, &args.confirm, &plan)?;
-        }
-        return Ok(None);
-    }
-    confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
-    Ok(Some(Prepared { live, before: instance.spec, spec }))
+    let agreed = change(args, "upgrade").agree(session, target, &plan, "upgrade", &what, args.dry_run).await?;
+    Ok(agreed.then_some(Prepared { live, before: instance.spec, spec }))
 }
 
 /// Returns the version as the instance gets it; the newest embedded one if none is named.
 fn wanted(version: Option<&str>) -> String {
     let newest = || Distribution::embedded().versions().last().map(|newest| newest.name.clone()).unwrap_or_default();
     version.map_or_else(newest, str::to_owned).trim_start_matches('v').to_owned()
-}
-
-fn is_older(instance: &flux_operator::api::FluxInstance, spec: &FluxInstanceSpec) -> bool {
-    let installed = instance.status.as_ref().and_then(|status| status.last_applied_revision.as_deref());
-    let wanted = spec.distribution.version.replace(".x", ".999");
-    check_downgrade(installed.unwrap_or_default(), &wanted).is_err()
 }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, WriteOptions};
-use flux_operator::format::yaml;
-use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::Absent;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::flows::dry_run::print_unsent;
 use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::here::{self, ApplyHere};
-use crate::flows::operator::way_without;
+use crate::flows::operator::report_unwatched;
+use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
@@ -81,6 +81,7 @@ const STORES: &[Right] = &[
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.in_namespace(&namespace, STORES);
+    rights.in_namespace(&namespace, LOOKS_FOR_PULL_SECRETS);
     rights.everywhere(&[when("instances of other namespaces are looked for", "list", "fluxinstances")]);
     if args.in_process.in_process || args.plan.is_some() {
         rights.run_in_process();
@@ -112,11 +113,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let manifest = shell.run(read_instance_for(file, namespace.as_deref(), shell))?;
-        let text = yaml::to_string(&manifest.written)
-            .map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
-        shell.print(&text);
-        shell.status("(dry run) nothing was sent");
-        return Ok(Exit::Done);
+        return print_unsent(shell, &manifest.written);
     }
     shell.block_on(async {
         let (session, manifest) = shell
@@ -127,6 +124,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             })
             .await?;
         let target = Target::of_instance(&manifest.instance);
+        // A missing Secret would only show as a source that never becomes ready.
+        let missing = async { Ok(missing_pull_secrets(&session, &manifest.instance).await) };
+        shell.interruptible(missing).await?.iter().for_each(|missing| shell.warn(missing));
         let here = async {
             match args.dry_run.dry_run {
                 // A dry run stores nothing that an operator would have to act on.
@@ -217,7 +217,8 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
     session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
     if coverage.is_nobody() {
-        return report_unwatched(session, args, &target, &coverage);
+        let here = format!("{} --in-process", command_without_in_process(session, args, &target));
+        return report_unwatched(session, &target, &coverage, &here, args.wait.wait);
     }
     if !args.wait.wait {
         return Ok(Exit::Done);
@@ -225,23 +226,4 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let uid = uid_of(&after);
     let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
     until_ready(session, &followed, args.progress.progress).await
-}
-
-/// The object is written, and is running to.
-fn report_unwatched(
-    session: &Session<'_>,
-    args: &Args,
-    target: &Target,
-    coverage: &OperatorCoverage,
-) -> Result<Exit, CliError> {
-    let place = session.place(&target.reference());
-    let here = format!("{} --in-process", command_without_in_process(session, args, target));
-    let way = way_without(session, coverage, "reconcile it from here", &here);
-    let message = format!("{place} is saved, but no operator is running to reconcile it");
-    if !args.wait.wait {
-        session.shell.warn(&format!("{message}: {coverage}"));
-        session.shell.hint(&way);
-        return Ok(Exit::Done);
-    }
-    Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way))
 }

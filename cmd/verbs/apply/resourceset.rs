@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
-use flux_operator::format::yaml;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::Absent;
 use serde_json::Value;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::flows::dry_run::print_unsent;
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::way_without;
+use crate::flows::operator::report_unwatched;
 use crate::flows::resource_set::{self, SetAccountArgs, options};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};
 use crate::flows::run_in_process::{
@@ -74,10 +74,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let (_, written) = shell.run(resource_set::read(&args.filename, namespace.as_deref(), shell))?;
-        let text = yaml::to_string(&written).map_err(|e| CliError::failed("cannot print the object").caused_by(&e))?;
-        shell.print(&text);
-        shell.status("(dry run) nothing was sent");
-        return Ok(Exit::Done);
+        return print_unsent(shell, &written);
     }
     shell.block_on(async {
         let (session, target, written) = shell
@@ -150,14 +147,7 @@ async fn through_operator(
     session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
     if coverage.is_nobody() {
         let here = format!("{} --in-process", command_without_in_process(session, args, &target));
-        let way = way_without(session, &coverage, "reconcile it from here", &here);
-        let message = format!("{place} is stored, but no operator is running to reconcile it");
-        if !args.wait.wait {
-            session.shell.warn(&format!("{message}: {coverage}"));
-            session.shell.hint(&way);
-            return Ok(Exit::Done);
-        }
-        return Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way));
+        return report_unwatched(session, &target, &coverage, &here, args.wait.wait);
     }
     if !args.wait.wait {
         return Ok(Exit::Done);

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use flux_operator::api::FluxInstance;
-use flux_operator::api::kinds::SECRET;
+use flux_operator::api::FluxInstanceSpec;
 use flux_operator::format::{json, yaml};
-use flux_operator::inspect::next_step::{NextStep, SecretKind};
 use flux_operator::reconcile::{Plan, SavedPlan};
-use futures::future::join_all;
 use jiff::Timestamp;
 
+use crate::flows::change_spec;
 use crate::flows::plan_view;
-use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, KIND, Rights, always, when};
+use crate::flows::pull_secrets::missing_pull_secrets;
+use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, KIND, Rights, always, under, when};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{DistributionArgs, instance_of};
 use crate::flows::saved_plan::PlanFile;
+use crate::flows::version_change::{FINDS_PROBLEMS, is_version_change, lines, warn_of_problems};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::manifest_file::read_instance_for;
@@ -26,7 +26,8 @@ use crate::terminal::{CliError, Exit, Shell, no_file};
 /// Show what an apply of a FluxInstance would change
 ///
 /// Every object is sent to the API server as a dry run and compared with the live one: created objects, changed fields
-/// and who set them, restarts, pruned objects. For a suspended instance it shows what would happen after a resume. Ends
+/// and who set them, restarts, pruned objects. A change of version begins with one screen, as in `upgrade`; --diff and
+/// -o wide show its objects. For a suspended instance it shows what would happen after a resume. Ends
 /// with 0 when nothing differs, with 1 when something does, and with 2 or more when the comparison fails.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -72,6 +73,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(COMPARES_CLUSTER);
     rights.in_namespace(&namespace, COMPARES_NAMESPACE);
     rights.everywhere(FINDS_OPERATOR);
+    rights.everywhere(&under("the version changes", FINDS_PROBLEMS));
     match &args.filename {
         // The instance of the file; its name is in the file.
         Some(_) => rights.in_namespace(
@@ -89,12 +91,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (saved, cluster) = shell.block_on(plan(args, shell))??;
+    let Planned { saved, cluster, first_screen } = shell.block_on(plan(args, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
     let changes = saved.plan.has_changes();
-    let text = shown(args, &saved.plan, shell)?;
+    let text = shown(args, &saved.plan, first_screen.as_deref(), shell)?;
     // First: who reads a few lines only wants the plan all the same.
     if let Some(file) = &args.out {
         PlanFile::new(saved, cluster).write(file)?;
@@ -104,8 +106,16 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
-/// The plan of the instance of the cluster, or of the one of a file; with the UID of the cluster, where the plan is saved.
-async fn plan(args: &Args, shell: &Shell) -> Result<(SavedPlan, Option<String>), CliError> {
+struct Planned {
+    saved: SavedPlan,
+    /// The UID of the cluster, if the plan is saved.
+    cluster: Option<String>,
+    /// Of a plan that changes the version: what `upgrade` shows.
+    first_screen: Option<Vec<String>>,
+}
+
+/// Plans the instance of the cluster, or the one of a file.
+async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let cluster = match &args.out {
         Some(_) => shell.interruptible(async { Ok(session.cluster_uid().await.ok().flatten()) }).await?,
@@ -117,55 +127,64 @@ async fn plan(args: &Args, shell: &Shell) -> Result<(SavedPlan, Option<String>),
         let plan = run_in_process::plan(&session, &target, None, &args.distribution, mode);
         let (plan, missing) = tokio::join!(plan, async {
             let object = session.cluster.read(&target.id()).await.ok().flatten()?;
-            Some(missing_secrets(&session, &instance_of(object).ok()?).await)
+            Some(missing_pull_secrets(&session, &instance_of(object).ok()?).await)
         });
-        return Ok((SavedPlan { instance: None, plan: warned(plan?, missing.unwrap_or_default()) }, cluster));
+        let plan = warned(plan?, missing.unwrap_or_default());
+        let first_screen = first_screen(args, &session, &target, None, &plan).await?;
+        return Ok(Planned { saved: SavedPlan { instance: None, plan }, cluster, first_screen });
     };
     let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
     let manifest = shell.interruptible(read).await?;
     let target = Target::of_instance(&manifest.instance);
     let plan = run_in_process::plan(&session, &target, Some(&manifest), &args.distribution, mode);
-    let (plan, missing) = tokio::join!(plan, missing_secrets(&session, &manifest.instance));
-    Ok((SavedPlan { instance: Some(manifest.written), plan: warned(plan?, missing) }, cluster))
+    let (plan, missing) = tokio::join!(plan, missing_pull_secrets(&session, &manifest.instance));
+    let plan = warned(plan?, missing);
+    let first_screen = first_screen(args, &session, &target, Some(&manifest.instance.spec), &plan).await?;
+    Ok(Planned { saved: SavedPlan { instance: Some(manifest.written), plan }, cluster, first_screen })
+}
+
+/// Returns what `upgrade` shows first, and warns as it does, if a person reads a plan that changes the version. `spec` is
+/// that of the file.
+async fn first_screen(
+    args: &Args,
+    session: &Session<'_>,
+    target: &Target,
+    spec: Option<&FluxInstanceSpec>,
+    plan: &Plan,
+) -> Result<Option<Vec<String>>, CliError> {
+    if args.output != Output::Table || !is_version_change(plan) {
+        return Ok(None);
+    }
+    let shell = session.shell;
+    let (live, instance) = shell.interruptible(change_spec::read(session, target)).await?;
+    let lines = lines(&instance, spec.unwrap_or(&instance.spec), plan);
+    shell.interruptible(warn_of_problems(session, &live, plan)).await?;
+    Ok(Some(lines))
 }
 
 fn warned(plan: Plan, warnings: Vec<String>) -> Plan {
     Plan { warnings: [plan.warnings, warnings].concat(), ..plan }
 }
 
-/// Returns the missing Secrets that the instance needs at pull time; empty without the right to read Secrets.
-async fn missing_secrets(session: &Session<'_>, instance: &FluxInstance) -> Vec<String> {
-    let namespace = instance.namespace_or_default();
-    let (distribution, sync) = (&instance.spec.distribution, instance.spec.sync.as_ref());
-    let images = distribution.image_pull_secret.as_ref().map(|name| {
-        let secret = SecretKind::of_registry(&distribution.registry);
-        ("spec.distribution.imagePullSecret", name, secret)
-    });
-    let source = sync.and_then(|sync| {
-        let secret = SecretKind::of_source(&sync.kind, &sync.url, sync.provider.as_deref().unwrap_or_default());
-        Some(("spec.sync.pullSecret", sync.pull_secret.as_ref()?, secret))
-    });
-    let looks = [images, source].into_iter().flatten().map(async |(field, name, secret)| {
-        let found = session.cluster.get_metadata(&SECRET, Some(namespace), name).await;
-        if !found.is_err_and(|error| error.is_not_found()) {
-            return None;
-        }
-        let create = NextStep::CreateSecret { namespace: namespace.to_owned(), name: name.clone(), secret };
-        let create = session.whereto().command(&create);
-        Some(format!("{field} names Secret/{namespace}/{name}, which is not there: create it with `{create}`"))
-    });
-    join_all(looks).await.into_iter().flatten().collect()
-}
-
-fn shown(args: &Args, plan: &Plan, shell: &Shell) -> Result<String, CliError> {
+/// Formats the plan. `first_screen` replaces the long list, which `--diff` and `-o wide` show.
+fn shown(args: &Args, plan: &Plan, first_screen: Option<&[String]>, shell: &Shell) -> Result<String, CliError> {
     let style = plan_view::Style {
         width: shell.stdout_is_terminal().then(terminal_width),
         color: shell.stdout_color(),
         all: args.output == PlanOutput::Wide,
         now: Timestamp::now(),
     };
+    let first_screen = first_screen.map(|lines| {
+        let lines: String = lines.iter().map(|line| style.line(0, line)).collect();
+        plan_view::subject(plan, &style) + &lines
+    });
     if args.diff {
-        return plan_view::diffs(plan, &style);
+        let diffs = plan_view::diffs(plan, &style)?;
+        return Ok(first_screen.map_or_else(|| diffs.clone(), |first| format!("{first}\n{diffs}")));
+    }
+    if let Some(first_screen) = first_screen {
+        shell.status("add --diff, or -o wide, to see every change");
+        return Ok(first_screen);
     }
     let failed = "cannot print the plan";
     match args.output {

@@ -9,14 +9,12 @@ use crate::args::WaitArgs;
 use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, check_losses, refuse_beside_running_operator,
-};
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs};
 use crate::flows::version_change::{FINDS_PROBLEMS, lines, warn_of_problems};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
+use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -76,17 +74,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let prepared = shell.interruptible(prepare(args, &session, &target)).await?;
         let Some((live, instance, build)) = prepared else { return Ok(Exit::Done) };
         let says = format!("has the spec of {}", build.revision);
-        let change = SpecChange {
-            in_process: &args.in_process,
-            confirm: &args.confirm,
-            mode: args.progress.progress,
-            wait: args.wait.wait,
-            verb: "roll back",
-            says: &says,
-        };
         let new = new_spec(&instance, &build);
-        change.carry_out(&session, &target, &live, new).await
+        change(args).carry_out(&session, &target, &live, new, &says).await
     })?
+}
+
+fn change(args: &Args) -> SpecChange<'_> {
+    SpecChange {
+        in_process: &args.in_process,
+        confirm: &args.confirm,
+        mode: args.progress.progress,
+        wait: args.wait.wait,
+        verb: "roll back",
+    }
 }
 
 /// Shows the changes of the rollback, and asks; `None` when there is nothing to do, or only to show.
@@ -118,22 +118,10 @@ async fn prepare(
     if instance.spec == build.spec && !plan.has_changes() {
         return Ok(None);
     }
-    if args.in_process.in_process {
-        let without = session.command(&format!("rollback {}", target.words()), &target.namespace);
-        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
-    }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
-    let context = session.cluster.endpoint.context.as_deref();
-    if args.dry_run {
-        check_consent(shell, &args.confirm, context, &what)?;
-        if args.in_process.in_process {
-            let request = RunRequest { session, mode, target, verb: "roll back", again: "", without: "" };
-            check_losses(&request, &args.confirm, &plan)?;
-        }
-        return Ok(None);
-    }
-    confirm(shell, &args.confirm, context, &what, Agreement::Yes).await?;
-    Ok(Some((live, instance, build)))
+    let words = format!("rollback {}", target.words());
+    let agreed = change(args).agree(session, target, &plan, &words, &what, args.dry_run).await?;
+    Ok(agreed.then_some((live, instance, build)))
 }
 
 /// The spec of a build, which may be of an older minor version.

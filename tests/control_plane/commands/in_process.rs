@@ -253,7 +253,17 @@ async fn the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away(cluster
     own.install().await;
     own.write("2.8.8", &["source-controller"]);
     let plan = own.run("plan instance -f flux.yaml").await.exits(1);
-    plan.stdout_has("\nRestarts: ").stdout_has("source-controller").stdout_has("\nNo longer served: ");
+    let plan = plan.stdout_has("Instance: flux-system/flux\nfrom v2.7.5@").stdout_has("\nto   v2.8.8@");
+    let plan =
+        plan.stdout_has("\nspec.distribution.version: 2.7.5 → 2.8.8").stdout_has("\nrestarts: source-controller");
+    let plan = plan.stdout_has("\nno longer served: ").stderr_has("add --diff, or -o wide, to see every change");
+    assert!(plan.stdout.lines().count() < 40, "one screen: {}", plan.stdout);
+    let long = own.run("plan instance -f flux.yaml --diff").await.exits(1);
+    long.stdout_has("Instance: flux-system/flux\nfrom v2.7.5@")
+        .stdout_has("--- live/")
+        .stdout_has("\nNo longer served: ");
+    let wide = own.run("plan instance -f flux.yaml -o wide").await.exits(1);
+    wide.stdout_has("\nRestarts: ").stdout_has("\nNo longer served: ");
     let plan: Value =
         serde_json::from_str(&own.run("plan instance -f flux.yaml -o json -q").await.exits(1).stdout).unwrap();
     let removed = plan["removedVersions"].as_array().unwrap();
@@ -348,6 +358,10 @@ async fn an_upgrade_shows_its_change_and_a_rollback_goes_back_a_minor(cluster: T
     own.run("upgrade 2.9.x --in-process --yes").await.exits(0).stderr_has("has this version already");
     own.run("upgrade 2.8.x --in-process --yes").await.exits(1).stderr_has("flux-operator rollback instance");
 
+    let history = own.run("get history").await.exits(0);
+    history.stdout_has("no: the instance has it already").stdout_has("   yes\n");
+    let rollback = own.run("get history -o json").await.json()["items"][1]["rollback"].clone();
+    assert_eq!(rollback, json!({"possible": true}));
     let back = own.run("rollback instance --in-process --yes").await.exits(0);
     assert!(back.stderr.contains("from v2.9.4@") && back.stderr.contains("to   v2.8.8@"), "{}", back.stderr);
     assert_eq!(version().await, "v2.8.8");
@@ -916,7 +930,7 @@ async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
     };
     // Before there is a namespace, and of an instance that is stored.
     told(own.run("plan instance -f flux.yaml").await.exits(1));
-    own.install().await;
+    told(own.run("apply instance -f flux.yaml --in-process").await.exits(0));
     told(own.run("plan instance").await);
     let saved = own.run("plan instance -o json").await.json();
     assert_eq!(saved["warnings"].as_array().map(Vec::len), Some(2), "{saved:#}");
