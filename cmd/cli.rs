@@ -6,6 +6,44 @@ use crate::flows::rights::Rights;
 use crate::terminal::{CliError, GlobalArgs};
 use crate::verbs;
 
+macro_rules! after_help {
+    ($more:literal) => {
+        concat!(
+            "Examples:\n  \
+            # Install Flux without an operator in the cluster\n  \
+            flux-operator create instance --export > flux.yaml\n  \
+            flux-operator apply -f flux.yaml --in-process\n\n  \
+            # Is all well? If not, why, and what to run next\n  \
+            flux-operator status\n  \
+            flux-operator why\n\n  \
+            # What changed in the last hour, and who changed it\n  \
+            flux-operator what-changed --since 1h\n\n  \
+            # Upgrade Flux, and go back if it does not become ready\n  \
+            flux-operator upgrade 2.9.x --rollback-on-failure\n\n",
+            $more,
+            "`flux-operator help topics`: exit codes, environment, output, configuration.\n\
+            Documentation of Flux: https://fluxcd.io/flux/"
+        )
+    };
+}
+
+const AFTER_HELP: &str = after_help!("");
+const AFTER_LONG_HELP: &str = after_help!(
+    "Exit codes: 0 done, 1 failed (plan: differences), 2 wrong usage, 3 object not\n\
+    found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
+    or the object reports failure, 8 some of several clusters unreachable and the\n\
+    others well, 130 interrupted.\n\n\
+    $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
+    output, color and inProcess, protectedContexts: patterns of contexts in which\n\
+    deleting wants --confirm-context, contextGroups: names for --contexts, and\n\
+    aliases. A flag or a variable wins over it.\n\n\
+    Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
+    FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\
+    FLUX_OPERATOR_PROTECTED_CONTEXTS replaces protectedContexts,\n\
+    FLUX_OPERATOR_PAGER or PAGER shows long output; KUBECONFIG, NO_COLOR, TERM and\n\
+    the proxy variables mean what they mean everywhere.\n\n"
+);
+
 /// Install, configure, inspect and reconcile Flux on Kubernetes
 #[derive(Parser, Debug)]
 #[command(
@@ -15,18 +53,8 @@ use crate::verbs;
     subcommand_required = true,
     arg_required_else_help = true,
     infer_long_args = false,
-    after_help = "Exit codes: 0 done, 1 failed (plan: differences), 2 wrong usage, 3 object not\n\
-                  found, 4 API or CRD not installed, 5 denied, 6 server unreachable, 7 timed out\n\
-                  or the object reports failure, 8 some of several clusters unreachable and the\n\
-                  others well, 130 interrupted.\n\n\
-                  $XDG_CONFIG_HOME/flux-operator/config.yaml may hold the defaults of namespace,\n\
-                  output, color and inProcess, protectedContexts: patterns of contexts in which\n\
-                   deleting wants --confirm-context, and contextGroups: names for --contexts. A\n\
-                   flag or a variable wins over it.\n\n\
-                  Environment: FLUX_OPERATOR_NAMESPACE, FLUX_OPERATOR_OUTPUT and\n\
-                  FLUX_OPERATOR_TIMEOUT are the defaults of their flags,\n\
-                  FLUX_OPERATOR_PROTECTED_CONTEXTS replaces protectedContexts; KUBECONFIG,\n\
-                  NO_COLOR, TERM and the proxy variables mean what they mean everywhere."
+    after_help = AFTER_HELP,
+    after_long_help = AFTER_LONG_HELP
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -102,6 +130,8 @@ pub enum Command {
     Rbac(crate::verbs::rbac::Args),
     Controller(Box<crate::verbs::controller::Args>),
     Completion(crate::verbs::completion::Args),
+    #[command(subcommand)]
+    Config(crate::verbs::config::Command),
 }
 
 impl Command {
@@ -146,7 +176,8 @@ impl Command {
             | Command::Artifact(_)
             | Command::Rbac(_)
             | Command::Controller(_)
-            | Command::Completion(_) => {}
+            | Command::Completion(_)
+            | Command::Config(_) => {}
         }
         Ok(())
     }
@@ -154,11 +185,24 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory;
+
+    use super::*;
+    use crate::terminal::usage::GROUPS;
 
     #[test]
     fn the_command_tree_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let tree = Cli::command();
+        let commands: BTreeSet<&str> = tree.get_subcommands().map(clap::Command::get_name).chain(["help"]).collect();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(grouped.len(), commands.len());
+        assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), commands);
     }
 }

@@ -2,3 +2,5 @@
 
 pub mod grammar;
 pub mod kubectl_plugin;
+#[cfg(test)]
+mod recommended;

@@ -14,9 +14,12 @@ use flux_operator::format::search_path::find_program;
 use flux_operator::format::wrap::wrapped;
 use flux_operator::inspect::redact::shareable_line;
 
+use crate::output::as_started::as_started;
 use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
-use crate::terminal::{CliError, Color, Exit, environment, mistakes, standard_output};
+#[cfg(test)]
+pub use crate::terminal::topics::is_topic;
+use crate::terminal::{CliError, Color, Exit, environment, mistakes, standard_output, topics};
 
 /// Prints clap's message, or runs the plugin `flux-operator-WORD` for an unknown first WORD.
 ///
@@ -31,6 +34,9 @@ pub fn report(
     let in_color = color.enabled(std::io::stderr().is_terminal());
     if let Some(code) = plugin(&error, arguments) {
         return code;
+    }
+    if let Some(page) = topics::page(&error, arguments) {
+        return standard_output::print_answer(&as_started(&page)).code_and_category().0;
     }
     if let Some(error) = wrong_variable(&error, arguments).or_else(|| not_text(&error, arguments, commands)) {
         error.print(structured, in_color);
@@ -58,13 +64,69 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     let (stderr, stdout) = (std::io::stderr(), std::io::stdout());
     let is_terminal = if error.use_stderr() { stderr.is_terminal() } else { stdout.is_terminal() };
     let text = error.render();
-    let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { text.to_string() };
+    let plain = text.to_string();
+    let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { plain.clone() };
+    let text = in_groups(&plain, &text);
     if !error.use_stderr() {
         return standard_output::print_answer(&text);
     }
     // Without stderr the message cannot be printed.
     let _ = stderr.lock().write_all(shareable_line(&text).as_bytes());
     Exit::Usage
+}
+
+/// The commands of the program by what they are for; clap has one list.
+pub const GROUPS: [(&str, &[&str]); 5] = [
+    ("Look", &["status", "get", "tree", "trace", "events", "logs", "stats", "what-changed", "explain", "version"]),
+    (
+        "Change",
+        &[
+            "create",
+            "build",
+            "plan",
+            "apply",
+            "reconcile",
+            "upgrade",
+            "rollback",
+            "suspend",
+            "resume",
+            "wait",
+            "delete",
+        ],
+    ),
+    ("Install and ship", &["install", "uninstall", "migrate", "export", "distribution", "artifact"]),
+    ("Diagnose", &["why", "check", "debug", "impact", "report", "bundle"]),
+    ("More", &["rbac", "controller", "completion", "config", "help"]),
+];
+
+/// Arranges the commands of the top help in groups; other texts are returned as they are. `plain` is the text without
+/// colours.
+fn in_groups(plain: &str, text: &str) -> String {
+    let lines: Vec<(&str, &str)> = plain.lines().zip(text.lines()).collect();
+    let Some(heading) = lines.iter().position(|(plain, _)| *plain == "Commands:") else { return text.to_owned() };
+    let (before, list) = lines.split_at(heading + 1);
+    let end = list.iter().position(|(plain, _)| plain.is_empty()).unwrap_or(list.len());
+    let (list, after) = list.split_at(end);
+    // A description that does not fit goes on in lines that are indented further.
+    let mut commands: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut command = "";
+    for (plain, line) in list {
+        if !plain.starts_with("   ") {
+            command = plain.split_whitespace().next().unwrap_or_default();
+        }
+        commands.entry(command).or_default().push(line);
+    }
+    if GROUPS.iter().any(|(_, names)| !names.iter().all(|name| commands.contains_key(name))) {
+        return text.to_owned();
+    }
+    let mut grouped: Vec<String> = before.iter().map(|(_, line)| (*line).to_owned()).collect();
+    for (group, names) in GROUPS {
+        grouped.push(format!(" {group}"));
+        grouped.extend(names.iter().filter_map(|name| commands.remove(name)).flatten().map(str::to_owned));
+    }
+    grouped.extend(commands.into_values().flatten().map(str::to_owned));
+    grouped.extend(after.iter().map(|(_, line)| (*line).to_owned()));
+    grouped.join("\n") + "\n"
 }
 
 /// Returns the error of a line that is refused but not run, with all hints.
@@ -148,7 +210,7 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     let near = mistakes::verb_of(word).or_else(near);
     Some(match near {
         Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
-        None => told.hint("`flux-operator --help` lists the commands, the exit codes and the variables"),
+        None => told.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
     })
 }
 

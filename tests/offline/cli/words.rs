@@ -232,7 +232,7 @@ fn sorting_by_what_nothing_has_is_an_error() {
 const MISTAKES: &[(&str, &str)] = &[
     ("instal", "'install'"),
     ("help gett", "did you mean `flux-operator help get`?"),
-    ("help environment", "`flux-operator --help` lists the commands, the exit codes and the variables"),
+    ("help enviroment", "`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
     ("get all -o jsonpath", "write the template: jsonpath="),
     ("get all -o jsno", "did you mean json?"),
     ("create instance --sync-path x", "--sync-url"),

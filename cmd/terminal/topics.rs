@@ -1,0 +1,123 @@
+//! `help TOPIC`: pages about subjects that concern every command.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// The words of the topics, what each is about, and its page. `help topics` lists them.
+const TOPICS: [(&str, &str, &str); 4] = [
+    ("exit-codes", "How a command ends", EXIT_CODES),
+    ("environment", "Variables that the program reads", ENVIRONMENT),
+    ("output", "Output formats, filters and columns", OUTPUT),
+    ("configuration", "The configuration file, with aliases", CONFIGURATION),
+];
+
+const EXIT_CODES: &str = "\
+Exit codes
+
+  0    done, including \"nothing to change\" and an empty list
+  1    failed; `plan` and `diff`: differences were found
+  2    wrong usage; `plan` and `diff`: the comparison failed
+  3    the object does not exist
+  4    the API or its definition is not installed: Flux is not in this cluster
+  5    denied: wrong credentials, or a right is missing
+  6    the API server cannot be reached
+  7    the object reports a failure, or the time ran out
+  8    some of several clusters cannot be reached, and the others are well
+  130  interrupted
+
+With -o json an error is one line of JSON on standard error, with the code and
+a category. `flux-operator explain CATEGORY` explains one.
+";
+
+const ENVIRONMENT: &str = "\
+Environment
+
+  FLUX_OPERATOR_NAMESPACE           default of --namespace
+  FLUX_OPERATOR_OUTPUT              default of --output
+  FLUX_OPERATOR_TIMEOUT             default of --timeout
+  FLUX_OPERATOR_PROTECTED_CONTEXTS  contexts in which deleting needs the name of
+                                    the context, with commas between
+  FLUX_OPERATOR_PAGER, PAGER        program for output that is longer than the
+                                    screen; an empty one, or cat, for none
+  KUBECONFIG                        kubeconfig files, as for kubectl
+  XDG_CONFIG_HOME                   folder of flux-operator/config.yaml
+  NO_COLOR                          no colour if it is not empty
+  TERM                              `dumb` ones get lines instead of a screen
+  RUST_LOG                          log filter, which replaces -v
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY the proxy, as everywhere
+  DOCKER_CONFIG, REGISTRY_AUTH_FILE credentials of registries
+
+A flag wins over a variable, a variable over the configuration file.
+`flux-operator config view` shows the values in use and where they come from.
+";
+
+const OUTPUT: &str = "\
+Output
+
+  -o table           what fits the terminal (default)
+  -o wide            every column
+  -o name            KIND/NAME, a line each
+  -o json, yaml      for programs; schemas are in docs/schemas
+  -o jsonl           an object per line
+  -o jsonpath=T      as in kubectl: jsonpath='{.items[*].name}'
+  -o custom-columns= as in kubectl: custom-columns=NAME:.metadata.name
+
+Lists have --sort-by, --filter COLUMN=VALUE, --ready-status, --no-headers and
+-l LABELS. A command lists the formats that it supports in its own --help.
+Data goes to standard output, everything else to standard error. A pipe is
+never cut, coloured or asked.
+";
+
+const CONFIGURATION: &str = "\
+Configuration file
+
+  $XDG_CONFIG_HOME/flux-operator/config.yaml, or ~/.config/flux-operator/config.yaml
+
+  namespace: flux-system      # default of --namespace
+  output: wide                # default of --output
+  color: never                # default of --color
+  inProcess: true             # reconcile from here where no operator runs
+  protectedContexts: [prod-*] # deleting needs the name of the context
+  contextGroups:              # names for --contexts
+    live: [prod-*, '!prod-old']
+  aliases:                    # words of your own, in place of a command
+    ksf: get ks --ready-status False
+
+An alias is replaced by its words, and what follows it is kept. A command of
+the program wins over an alias of the same name.
+`flux-operator config view` shows the values in use and where they come from.
+";
+
+/// Whether a word after `help` is a topic.
+#[cfg(test)]
+pub fn is_topic(word: &str) -> bool {
+    word == "topics" || TOPICS.iter().any(|(topic, ..)| *topic == word)
+}
+
+/// Returns the page of a line that clap refuses because a topic is not a command.
+pub fn page(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
+        return None;
+    }
+    if word == "topics" {
+        let line = |(topic, about, _): &(&str, &str, &str)| format!("  flux-operator help {topic:14} {about}\n");
+        return Some(format!("Topics\n\n{}", TOPICS.iter().map(line).collect::<String>()));
+    }
+    let singular = |topic: &str| topic.trim_end_matches('s').to_owned();
+    let found = TOPICS.iter().find(|(topic, ..)| singular(topic) == singular(word));
+    found.map(|(.., page)| (*page).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_fit_80_columns() {
+        for (topic, _, page) in TOPICS {
+            let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(wide.is_empty(), "{topic}: {wide:?}");
+        }
+    }
+}
