@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use flux_operator::api::crd;
 use flux_operator::format::{json, yaml};
 
-use crate::cli::Cli;
 use crate::terminal::{CliError, Config, Exit, GlobalArgs, Shell};
 use crate::verbs::completion::CompletionShell;
 
 mod deploy;
 mod guide;
+mod man;
 mod schemas;
 
 /// Write files that are derived from the code
@@ -60,7 +60,7 @@ impl What {
             What::Schemas { directory } => write_all(directory, schemas::all()?, shell),
             What::Guide { directory } => write_all(directory, guide::all()?, shell),
             What::Deploy { directory } => write_all(directory, deploy::all()?, shell),
-            What::Man { directory } => write_all(directory, man_pages()?, shell),
+            What::Man { directory } => write_all(directory, man::pages()?, shell),
             What::Completions { directory } => {
                 let scripts = CompletionShell::value_variants()
                     .iter()
@@ -90,35 +90,6 @@ impl What {
 
 fn unwritten(name: &str, error: &(dyn std::error::Error + 'static)) -> CliError {
     CliError::failed(format!("cannot write the definition of {name}")).caused_by(error)
-}
-
-/// Makes one page per visible command, named `flux-operator-get-instance.1` like git's.
-fn man_pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
-    let mut root = Cli::command().disable_help_subcommand(true);
-    root.build();
-    let mut pages = Vec::new();
-    render(&root, "flux-operator", &mut pages)?;
-    Ok(pages)
-}
-
-fn render(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
-    let mut page = Vec::new();
-    // A page includes texts that the short help omits.
-    let command = &command.clone().mut_args(|argument| argument.hide_short_help(false));
-    // A date would change with every build, but the page belongs to a version, not to a day.
-    clap_mangen::Man::new(command.clone().display_name(name))
-        .title(name.to_uppercase())
-        .date("")
-        .render(&mut page)
-        .map_err(|e| CliError::failed(format!("cannot render the man page of {name}")).caused_by(&e))?;
-    // The library's heading for text after the options.
-    let heading = if name == "flux-operator" { ".SH NOTES" } else { ".SH EXAMPLES" };
-    let text = String::from_utf8_lossy(&page).replace(".SH EXTRA", heading);
-    pages.push((format!("{name}.1"), text.into_bytes()));
-    for sub in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
-        render(sub, &format!("{name}-{}", sub.get_name()), pages)?;
-    }
-    Ok(())
 }
 
 fn write_all(directory: &Path, files: Vec<(String, Vec<u8>)>, shell: &Shell) -> Result<Exit, CliError> {

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             return terminal::usage::report(error, &arguments, structured, color_of_line(), command_tree).into();
         }
     };
-    let shell = Arc::new(Shell::new(&cli.global, config, structured, words));
+    let shell = Arc::new(Shell::new(&cli.global, config, structured, words).with_pager(&given));
     if !matches!(cli.command, Command::Controller(_)) {
         terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
@@ -95,7 +95,8 @@ struct ParsedLine {
 /// Returns what the arguments say, or what is wrong with the arguments in the order of the tree.
 fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
     let mut tree = config.with_defaults(command_tree());
-    let arguments = input::grammar::in_order(arguments, &tree);
+    let arguments = config.with_alias(arguments, &tree, input::grammar::positional);
+    let arguments = input::grammar::in_order(&arguments, &tree);
     let arguments = fleet::with_cluster_selector(arguments, &tree);
     let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
@@ -161,5 +162,6 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::Rbac(args) => verbs::rbac::run(&args, shell),
         Command::Controller(args) => verbs::controller::run(&args, shell),
         Command::Completion(args) => verbs::completion::run(&args, shell),
+        Command::Config(command) => verbs::config::run(&command, shell),
     }
 }

@@ -27,9 +27,11 @@ pub mod lines;
 pub mod logging;
 mod mistakes;
 pub mod output_format;
+mod pager;
 pub mod progress;
 pub mod prompt;
 pub mod standard_output;
+mod topics;
 pub mod usage;
 
 use crate::output::as_started::as_started;
@@ -72,6 +74,8 @@ pub struct Shell {
     began: Instant,
     /// Where everything goes that is printed, when the command runs for one cluster of several.
     collected: Option<Arc<CollectedOutput>>,
+    /// What is printed, where a pager may show it at the end.
+    paged: Option<Mutex<Vec<u8>>>,
 }
 
 impl Shell {
@@ -93,7 +97,15 @@ impl Shell {
             lost_output: OnceLock::new(),
             began: Instant::now(),
             collected: None,
+            paged: None,
         }
+    }
+
+    /// Keeps what is printed for a pager, if the user has one and the command may have one. `given` are the flags of the
+    /// line.
+    pub fn with_pager(self, given: &[String]) -> Self {
+        let has_pager = self.can_redraw() && environment::pager().is_some() && pager::fits(&self.command, given);
+        Shell { paged: has_pager.then(Mutex::default), ..self }
     }
 
     /// The shell of a command that runs for one cluster of several: what it prints is collected, as for a pipe, in the colours of
@@ -216,12 +228,29 @@ impl Shell {
         if let Some(collected) = &self.collected {
             return collected.print(bytes);
         }
+        if let Some(paged) = &self.paged {
+            paged.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            return;
+        }
+        self.write_out(bytes);
+    }
+
+    fn write_out(&self, bytes: &[u8]) {
         self.speaks();
         if self.output_is_lost() {
             return;
         }
         if let Err(error) = standard_output::write(bytes) {
             let _ = self.lost_output.set(error);
+        }
+    }
+
+    /// Shows what was kept for the pager.
+    fn show_paged(&self) {
+        let Some(paged) = &self.paged else { return };
+        let text = std::mem::take(&mut *paged.lock().unwrap_or_else(PoisonError::into_inner));
+        if !text.is_empty() && !pager::show(&text) {
+            self.write_out(&text);
         }
     }
 
@@ -233,6 +262,7 @@ impl Shell {
 
     /// Reports a failure, and returns the exit code of the command: its own, unless a reader lost data.
     pub fn exit_of(&self, ended: Result<Exit, CliError>) -> Exit {
+        self.show_paged();
         let lost = self.lost_output.get().and_then(standard_output::failure);
         let exit_of_lost = lost.map(|error| self.report(&error));
         match ended {

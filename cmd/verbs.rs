@@ -6,6 +6,7 @@ pub mod build;
 pub mod bundle;
 pub mod check;
 pub mod completion;
+pub mod config;
 pub mod controller;
 pub mod create;
 pub mod debug;

@@ -254,7 +254,8 @@ fn refusal(command: &Command, words: &str) -> CliError {
         | Command::Explain(_)
         | Command::Distribution(_)
         | Command::Artifact(_)
-        | Command::Completion(_) => ("asks no cluster", "leave --contexts out"),
+        | Command::Completion(_)
+        | Command::Config(_) => ("asks no cluster", "leave --contexts out"),
         Command::Controller(_) => ("serves one cluster", "leave --contexts out"),
         _ => (
             "writes, and --contexts is for commands that read",

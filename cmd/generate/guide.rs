@@ -214,16 +214,36 @@ fn metrics() -> Result<String, CliError> {
     Ok(page)
 }
 
+/// What each ending means, in the order of [`Exit::ALL`].
+fn titles() -> impl Iterator<Item = &'static str> {
+    Exit::ALL.into_iter().map(|exit| {
+        let (_, word) = exit.code_and_category();
+        let title =
+            causes::find(word).map_or("Done, including \"nothing to change\" and an empty list", |text| text.title);
+        title.split(" (exit code").next().unwrap_or(title)
+    })
+}
+
+/// The exit codes in their order, with their meanings.
+pub fn exit_code_titles() -> Vec<(u8, String)> {
+    let mut found: Vec<(u8, String)> = vec![];
+    for (exit, title) in Exit::ALL.into_iter().zip(titles()) {
+        let (code, _) = exit.code_and_category();
+        match found.last_mut().filter(|(last, _)| *last == code) {
+            Some((_, before)) => before.push_str(&format!("; or: {title}")),
+            None => found.push((code, title.to_owned())),
+        }
+    }
+    found
+}
+
 fn exit_codes() -> String {
     let mut page = format!(
         "{HEAD}# Exit codes\n\nWith `-o json`, an error is one JSON object on standard error; its `category` is the word in this \
          table, and `flux-operator explain WORD` explains it.\n\n| code | category | meaning |\n| --- | --- | --- |\n"
     );
-    for exit in Exit::ALL {
+    for (exit, title) in Exit::ALL.into_iter().zip(titles()) {
         let (code, word) = exit.code_and_category();
-        let title =
-            causes::find(word).map_or("Done, including \"nothing to change\" and an empty list", |text| text.title);
-        let title = title.split(" (exit code").next().unwrap_or(title);
         page.push_str(&format!("| {code} | `{word}` | {title} |\n"));
     }
     REFUSALS.iter().for_each(|text| page.push_str(&cause_section(text).replace("\n### ", "\n## ")));

@@ -3,6 +3,7 @@
 //! Precedence: flag, then environment, then this file, then default.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,33 @@ pub struct Config {
     /// Names for several contexts, for `--contexts`: patterns as above, those with `!` before them exclude.
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub context_groups: BTreeMap<String, Vec<Glob>>,
+    /// Words of your own in place of a command: `ksf: get ks --ready-status False`. A command wins over an alias of the
+    /// same name.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub aliases: BTreeMap<String, Alias>,
+}
+
+/// The command line that an alias stands for, without the name of the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Alias(String);
+
+impl FromStr for Alias {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match shlex::split(text) {
+            Some(words) if words.first().is_some_and(|word| !word.starts_with('-')) => Ok(Alias(text.to_owned())),
+            Some(_) => Err(format!("the alias `{text}` does not begin with a command")),
+            None => Err(format!("the alias `{text}` has a quote that does not end")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Alias {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text("a command line", str::parse::<Alias>))
+    }
 }
 
 /// A value of `-o`.
@@ -116,7 +144,7 @@ impl Config {
         if let Some(variable) = environment::variable_without_text() {
             return Err(without_text(&variable));
         }
-        let mut config = path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
+        let mut config = Config::path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
         if let Some(list) = environment::text(environment::PROTECTED_CONTEXTS) {
             let patterns = list.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
             let patterns: Result<_, String> = patterns.map(str::parse).collect();
@@ -144,7 +172,7 @@ impl Config {
         Config::parse(&text).map_err(|cause| {
             CliError::usage(what())
                 .cause(cause)
-                .hint("it may hold namespace, output, color, inProcess, protectedContexts and contextGroups; `man flux-operator` describes them")
+                .hint("it may hold namespace, output, color, inProcess, protectedContexts, contextGroups and aliases; `flux-operator help configuration` describes them")
         })
     }
 
@@ -165,9 +193,36 @@ impl Config {
         })
     }
 
+    /// Returns the path of the user's file, which may not exist.
+    pub fn path() -> Option<PathBuf> {
+        Some(environment::configuration_folder()?.join("config.yaml"))
+    }
+
     /// Returns the pattern that protects a context, if one does.
     pub fn protects(&self, context: &str) -> Option<&str> {
         self.protected_contexts.iter().map(|pattern| pattern.0.as_str()).find(|pattern| glob::matches(pattern, context))
+    }
+
+    /// Replaces an alias in the place of the command by its words. `positional` finds the first word that is not a flag.
+    pub fn with_alias(
+        &self,
+        arguments: &[OsString],
+        tree: &clap::Command,
+        positional: fn(&[OsString], usize, &[&clap::Command]) -> Option<usize>,
+    ) -> Vec<OsString> {
+        let place = if self.aliases.is_empty() { None } else { positional(arguments, 1, &[tree]) };
+        let alias = place.and_then(|at| self.aliases.get(arguments.get(at)?.to_str()?).map(|alias| (at, alias)));
+        let is_command = |at: usize| {
+            arguments.get(at).and_then(|word| word.to_str()).is_some_and(|word| tree.find_subcommand(word).is_some())
+        };
+        match alias.filter(|(at, _)| !is_command(*at)) {
+            Some((at, alias)) => {
+                let words = shlex::split(&alias.0).unwrap_or_default().into_iter().map(OsString::from);
+                let (before, after) = arguments.split_at(at);
+                before.iter().cloned().chain(words).chain(after.iter().skip(1).cloned()).collect()
+            }
+            None => arguments.to_vec(),
+        }
     }
 
     /// Returns the output without a flag: from the environment, or else from this file.
@@ -226,10 +281,6 @@ fn with_output(command: clap::Command, variable: Option<&str>, file: Option<&str
         command
     };
     command.mut_subcommands(|below| with_output(below, variable, file))
-}
-
-fn path() -> Option<PathBuf> {
-    Some(environment::configuration_folder()?.join("config.yaml"))
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ pub const OUTPUT: &str = "FLUX_OPERATOR_OUTPUT";
 pub const TIMEOUT: &str = "FLUX_OPERATOR_TIMEOUT";
 /// Contexts in which deleting wants the context's name, with commas between; replaces those of the configuration file.
 pub const PROTECTED_CONTEXTS: &str = "FLUX_OPERATOR_PROTECTED_CONTEXTS";
+/// Program that shows output longer than the screen; an empty text or `cat` for none.
+pub const PAGER: &str = "FLUX_OPERATOR_PAGER";
+/// The same for every program.
+pub const USUAL_PAGER: &str = "PAGER";
 /// The folder of configuration files.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// Disables colour if set to a non-empty text (<https://no-color.org>).
@@ -103,6 +107,13 @@ fn own_folder(xdg_variable: &str, below_home: &str, windows_variable: &str) -> O
     Some(named.or(of_system).or_else(below_home)?.join("flux-operator"))
 }
 
+/// Returns the pager and the variable that names it.
+pub fn pager() -> Option<(String, &'static str)> {
+    // Set but empty, the first one turns the second one off.
+    let variable = if std::env::var_os(PAGER).is_some() { PAGER } else { USUAL_PAGER };
+    text(variable).filter(|pager| pager != "cat").map(|pager| (pager, variable))
+}
+
 /// Whether a variable is set to anything but an empty text.
 pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
@@ -110,11 +121,13 @@ pub fn is_set(name: &str) -> bool {
 
 /// Variables whose text decides the behaviour of a command: treating one that is not UTF-8 as unset would do something
 /// unexpected.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 16] = [
     NAMESPACE,
     OUTPUT,
     TIMEOUT,
     PROTECTED_CONTEXTS,
+    PAGER,
+    USUAL_PAGER,
     RUST_LOG,
     HTTPS_PROXY,
     HTTP_PROXY,

@@ -105,6 +105,7 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ("build", "it works with files"),
     ("create instance", "it prints a manifest"),
     ("completion", "it asks nothing of an API server"),
+    ("config", "it asks nothing of an API server"),
     ("explain", "it asks nothing of an API server"),
     ("controller", "controller::rights runs it under the rights of the operator"),
     ("rbac", "it asks nothing of an API server"),

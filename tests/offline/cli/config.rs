@@ -85,6 +85,44 @@ fn the_colour_of_the_file_holds_also_in_a_pipe() {
 }
 
 #[test]
+fn an_alias_stands_for_its_words_and_never_for_a_command() {
+    let folder =
+        folder("aliases: {dv: 'distribution versions', version: 'explain fluxinstance', out: \"get ks 'a b'\"}\n");
+    let usual = run(&folder, VERSIONS, &[]).exits(0);
+    assert_eq!(run(&folder, &["dv"], &[]).exits(0).stdout, usual.stdout);
+    let names = run(&folder, &[VERSIONS, &["-o", "name"]].concat(), &[]).exits(0).stdout;
+    assert_eq!(run(&folder, &["--color", "never", "dv", "-o", "name"], &[]).exits(0).stdout, names);
+    assert!(!run(&folder, &["version", "--client"], &[]).stdout.contains("FluxInstance"), "a command wins");
+    for wrong in ["--color never", "get 'ks", ""] {
+        let wrong = self::folder(&format!("aliases:\n  x: \"{wrong}\"\n"));
+        run(&wrong, VERSIONS, &[]).exits(2).stderr_has("line 2: aliases.x: the alias `");
+    }
+}
+
+#[test]
+fn the_settings_in_use_name_their_origins() {
+    let folder = folder("output: wide\naliases: {dv: distribution versions}\n");
+    let variables = [("FLUX_OPERATOR_NAMESPACE", "apps"), ("FLUX_OPERATOR_PAGER", "less")];
+    let view = run(&folder, &["config", "view"], &variables).exits(0);
+    let view = view.stdout_has("flux-operator/config.yaml\n").stdout_has("# pager less (variable FLUX_OPERATOR_PAGER)");
+    for (key, value, origin) in [
+        ("namespace", "\"apps\"", "variable FLUX_OPERATOR_NAMESPACE"),
+        ("output", "\"wide\"", "configuration file"),
+        ("color", "\"auto\"", "default"),
+        ("inProcess", "false", "default"),
+        ("aliases", "{\"dv\":\"distribution versions\"}", "configuration file"),
+    ] {
+        let line = view.stdout.lines().find(|line| line.starts_with(&format!("{key}: "))).expect(key);
+        assert!(line.contains(value) && line.ends_with(&format!("# {origin}")), "{line}");
+    }
+    let by_flag = run(&folder, &["config", "view", "-n", "mine", "--color", "never"], &[]).exits(0);
+    by_flag.stdout_has("# flag --namespace").stdout_has("# flag --color");
+    // The view is a file that gives the same settings.
+    let again = self::folder(&view.stdout);
+    run(&again, &["config", "view"], &variables).exits(0).stdout_has("aliases: {\"dv\"");
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_its_line_and_help_still_helps() {
     let folder = folder("# mine\nnamspace: apps\n");
     let refused = run(&folder, VERSIONS, &[]).exits(2);

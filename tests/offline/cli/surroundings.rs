@@ -82,6 +82,7 @@ const ON_FILES: &[(&str, &str)] = &[
     ("artifact pull", "oci-layout:here.tar:distribution -o pulled"),
     ("artifact diff", "oci-layout:here.tar:distribution --path word"),
     ("completion", "bash"),
+    ("config view", ""),
 ];
 
 /// The others, which do nothing without an API server or a registry.
