@@ -260,6 +260,13 @@ impl<'a> Session<'a> {
         format!("flux-operator {words} -n {namespace}{}", self.whereto().flags())
     }
 
+    /// Names the next command after a success to a person; a script has no use for it.
+    pub fn suggest(&self, words: &str, namespace: &str) {
+        if self.shell.stderr_is_terminal() {
+            self.shell.hint(&format!("next: `{}`", self.command(words, namespace)));
+        }
+    }
+
     /// Returns the flags that select this cluster.
     pub fn whereto(&self) -> Whereto {
         Whereto { context: self.context.clone(), kubeconfig: self.shell.global().kubeconfig.clone() }

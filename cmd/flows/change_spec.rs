@@ -93,7 +93,9 @@ impl SpecChange<'_> {
             return Ok(Exit::Done);
         }
         let followed = [Followed { uid: uid_of(&stored), target: target.clone(), request: None, absent: Absent::Ends }];
-        shell.interruptible(until_ready(session, &followed, self.mode)).await
+        let exit = shell.interruptible(until_ready(session, &followed, self.mode)).await?;
+        session.suggest("status", &target.namespace);
+        Ok(exit)
     }
 
     async fn store(

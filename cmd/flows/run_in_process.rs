@@ -335,7 +335,14 @@ pub async fn reconcile_here(
         let session = renewed.as_ref().unwrap_or(request.session);
         let request = RunRequest { session, ..*request };
         let refused = match run_with_deadline(&request, options.clone(), &work).await? {
-            Ok(outcome) => return print_outcome(&request, &outcome),
+            Ok(outcome) => {
+                let exit = print_outcome(&request, &outcome)?;
+                let is_change = request.verb != "reconcile" && request.target.kind.kind == instance_kind().kind;
+                if exit == Exit::Done && is_change {
+                    session.suggest("status", &request.target.namespace);
+                }
+                return Ok(exit);
+            }
             Err(refused) => refused,
         };
         let Some((consent, lost, question)) = loss(&refused) else { return Err(request.error(&refused).await) };

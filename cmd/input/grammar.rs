@@ -70,13 +70,38 @@ const WORDS_OF_FLUX: [(&str, &str, &str); 11] = [
 
 /// `resume --overdue`.
 const OVERDUE: &str = "--overdue";
+/// The verbs that are about the instance when they name nothing.
+const OF_INSTANCE: [&str; 8] = ["plan", "diff", "apply", "build", "rollback", "uninstall", "reconcile", "wait"];
 /// The noun of FluxInstances in the command tree.
 const INSTANCE: &str = "instance";
 
 /// Returns the arguments, the program's own name first, in the order of the command tree.
 pub fn in_order(arguments: &[OsString], tree: &Command) -> Vec<OsString> {
     let arguments = with_counted_verbosity(arguments);
-    ordered(&arguments, tree).unwrap_or(arguments)
+    let arguments = ordered(&arguments, tree).unwrap_or(arguments);
+    with_default_noun(&arguments, tree).unwrap_or(arguments)
+}
+
+/// `plan`, `rollback --to 2.8.8`: a verb of FluxInstances without a noun is about the instance. Help lists the nouns.
+fn with_default_noun(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
+    let first = positional(arguments, 1, &[tree])?;
+    if !OF_INSTANCE.contains(&arguments.get(first)?.to_str()?)
+        || arguments.iter().any(|argument| ["-h", "--help"].iter().any(|help| argument == *help))
+    {
+        return None;
+    }
+    let (verb, words) = verb_and_words(arguments, tree, first)?;
+    let instance = verb.find_subcommand(INSTANCE).filter(|_| words.is_empty())?;
+    // A flag of another noun only, such as `uninstall --with-instance`.
+    let has = |command: &Command, flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let is_elsewhere = |flag: &str| !has(instance, flag) && verb.get_subcommands().any(|noun| has(noun, flag));
+    let mut flags = arguments.iter().skip(first + 1).filter_map(|argument| argument.to_str()?.strip_prefix("--"));
+    if flags.any(|flag| is_elsewhere(flag.split('=').next().unwrap_or(flag))) {
+        return None;
+    }
+    let mut arguments = arguments.to_vec();
+    arguments.insert(first + 1, INSTANCE.into());
+    Some(arguments)
 }
 
 /// kubectl's `-v=6`: our own words come with one `v`, requests (kubectl's from 6 on) with two.
@@ -449,6 +474,28 @@ fn takes_next(flag: &str, known: &[&Command]) -> bool {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn the_instance_is_the_default_noun() {
+        let tree = crate::cli::Cli::command();
+        for (line, ordered) in [
+            ("plan", "plan instance"),
+            ("rollback --to v2.8.8", "rollback instance --to v2.8.8"),
+            ("-n apps reconcile --in-process", "-n apps reconcile instance --in-process"),
+            ("wait --timeout 3s", "wait instance --timeout 3s"),
+            ("uninstall --dry-run", "uninstall instance --dry-run"),
+            ("uninstall --with-instance", "uninstall --with-instance"),
+            ("uninstall operator", "uninstall operator"),
+            ("plan --help", "plan --help"),
+            ("help plan", "help plan"),
+            ("suspend", "suspend"),
+        ] {
+            let words = |line: &str| -> Vec<std::ffi::OsString> {
+                ["flux-operator"].into_iter().chain(line.split(' ')).map(Into::into).collect()
+            };
+            assert_eq!(super::in_order(&words(line), &tree), words(ordered), "{line}");
+        }
+    }
 
     use super::*;
     use crate::cli::Cli;

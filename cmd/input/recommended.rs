@@ -50,6 +50,7 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
         r"`flux-operator ([^`]+)`",
         r#""flux-operator ([^"\\]+)""#,
         r#"\.command\(\s*&?(?:format!\(\s*)?"([a-z][^"\\]+)""#,
+        r#"\.suggest\(\s*"([a-z][^"\\]+)""#,
         r#"let words = format!\(\s*"([a-z][^"\\]+)""#,
     ];
     let mut found = BTreeMap::new();
@@ -58,8 +59,8 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
             found.extend(pattern.captures_iter(text).map(|line| (line[1].to_owned(), path.as_path())));
         }
     }
-    // Not part of the command tree: what developers run, and what a shell asks.
-    found.retain(|line, _| !["generate ", "__complete", "x "].iter().any(|begin| line.starts_with(begin)));
+    // Not part of the command tree: what developers run, what a shell asks, and code between two texts.
+    found.retain(|line, _| !["generate ", "__complete", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 

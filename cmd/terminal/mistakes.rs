@@ -35,7 +35,21 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("sync", &["flux-operator reconcile {}"]),
     ("refresh", &["flux-operator reconcile {}"]),
     ("restart", &["flux-operator reconcile {}"]),
+    ("edit instance", &["kubectl -n flux-system edit fluxinstance flux", "flux-operator apply -f FILE"]),
     ("edit", &["kubectl edit {}"]),
+    ("patch instance", &["kubectl -n flux-system patch fluxinstance {}", "flux-operator apply -f FILE"]),
+    ("patch", &["kubectl patch {}"]),
+    ("context", &["flux-operator status --context NAME", "kubectl config use-context NAME"]),
+    ("contexts", &["kubectl config get-contexts"]),
+    ("distro mirror", &["flux-operator distribution mirror {}"]),
+    ("distro export", &["flux-operator distribution export {}"]),
+    ("distro", &["flux-operator distribution versions"]),
+    ("diff yaml", &["diff -u {}"]),
+    ("create source", &["flux create source {}"]),
+    ("create kustomization", &["flux create kustomization {}"]),
+    ("create helmrelease", &["flux create helmrelease {}"]),
+    ("create tenant", &["flux create tenant {}"]),
+    ("envsubst", &["flux envsubst {}"]),
     ("bootstrap", &["flux-operator install", "flux-operator migrate bootstrap"]),
     ("suspend all", &["flux-operator suspend KIND --all {}"]),
     ("resume all", &["flux-operator resume KIND --all {}"]),
@@ -46,7 +60,17 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create secret git", &["flux-operator create secret basic-auth", "flux-operator create secret ssh"]),
     ("create secret helm", &["flux-operator create secret basic-auth", "flux-operator create secret tls"]),
     ("create secret oci", &["flux-operator create secret registry"]),
+    ("create secret docker-registry", &["flux-operator create secret registry {}"]),
+    ("create secret generic", &["flux-operator create secret basic-auth", "kubectl create secret generic {}"]),
 ];
+/// Flags of kubectl, flux and fo-cli below one verb, and what is meant.
+const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
+    ("get", &["--status-selector"], "lists are filtered with `flux-operator get all --ready-status False`"),
+    ("logs", &["-A", "--all-namespaces"], "`flux-operator logs` shows the controllers of every namespace already"),
+    ("upgrade", &["--to", "--version"], "the version stands alone: `flux-operator upgrade 2.9.x`"),
+];
+/// What flags of the instance begin with in fo-cli, and not here.
+const OF_INSTANCE: &str = "--instance-";
 /// flux's flag for a deletion that asks nobody, and ours. A hint and no other spelling: who means to be told less by it must not
 /// delete unasked.
 const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
@@ -85,6 +109,7 @@ pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Comma
     let hint = line
         .file(&refused, error.kind(), tree)
         .or_else(|| line.log_flags(&refused))
+        .or_else(|| line.flag_of_others(&refused, tree))
         .or_else(|| line.no_archive(&refused))
         .or_else(|| line.word_of_others(&refused))
         .or_else(|| line.group(&refused))
@@ -209,6 +234,22 @@ impl TypedLine {
             let said = self.words.get(self.verb..end).filter(|_| at < end)?;
             said.iter().eq(&words).then(|| self.filled(templates, end))
         })
+    }
+
+    /// `get all --status-selector`, `install --instance-sync-url`.
+    fn flag_of_others(&self, flag: &str, tree: &Command) -> Option<String> {
+        if let Some(rest) = flag.strip_prefix(OF_INSTANCE).filter(|_| self.verb() == "install") {
+            let install = tree.find_subcommand(self.verb())?;
+            install.get_arguments().find(|argument| argument.get_long() == Some(rest))?;
+            let words = self.words.iter().map(|word| match word.strip_prefix(OF_INSTANCE) {
+                Some(rest) => format!("--{rest}"),
+                None => word.clone(),
+            });
+            let words = words.collect();
+            return Some(Line { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb));
+        }
+        let is_it = |(verb, flags, _): &&(&str, &[&str], &str)| *verb == self.verb() && flags.contains(&flag);
+        FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., told)| (*told).to_owned())
     }
 
     /// `build artifact`, which writes an archive.

@@ -71,7 +71,8 @@ never cut, coloured or asked.
 const CONFIGURATION: &str = "\
 Configuration file
 
-  $XDG_CONFIG_HOME/flux-operator/config.yaml, or ~/.config/flux-operator/config.yaml
+  $XDG_CONFIG_HOME/flux-operator/config.yaml
+  ~/.config/flux-operator/config.yaml         without that variable
 
   namespace: flux-system      # default of --namespace
   output: wide                # default of --output

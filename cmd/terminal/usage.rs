@@ -152,7 +152,8 @@ fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
     let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
     let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
-    let nearest = similar.iter().min_by_key(distance).cloned();
+    // Of two that are as near, the one that is asked for most.
+    let nearest = similar.iter().min_by_key(|one| (distance(one), *one != "status")).cloned();
     match nearest.filter(is_near) {
         Some(nearest) => {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));

@@ -218,10 +218,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         ));
         let state = if args.wait.wait { "ready" } else { "applied" };
         shell.print(&format!("{key}: {state}, {VERSION}\n"));
-        match wanted {
+        let next = if wanted.is_some() { "status" } else { "create instance" };
+        let exit = match wanted {
             Some(wanted) => apply_instance(&session, args, wanted, secrets).await,
             None => apply_secrets(&session, &secrets).await.map(|()| Exit::Done),
-        }
+        }?;
+        session.suggest(next, &namespace);
+        Ok(exit)
     })
 }
 

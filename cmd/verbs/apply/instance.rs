@@ -223,7 +223,9 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     if !args.wait.wait {
         return Ok(Exit::Done);
     }
-    let uid = uid_of(&after);
+    let (uid, namespace) = (uid_of(&after), target.namespace.clone());
     let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
-    until_ready(session, &followed, args.progress.progress).await
+    let exit = until_ready(session, &followed, args.progress.progress).await?;
+    session.suggest("status", &namespace);
+    Ok(exit)
 }

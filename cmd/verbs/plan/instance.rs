@@ -1,6 +1,6 @@
 //! `plan instance`: a dry run of all objects, compared with the cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use flux_operator::api::FluxInstanceSpec;
@@ -16,12 +16,13 @@ use crate::flows::run_in_process;
 use crate::flows::run_in_process::{DistributionArgs, instance_of};
 use crate::flows::saved_plan::PlanFile;
 use crate::flows::version_change::{FINDS_PROBLEMS, is_version_change, lines, warn_of_problems};
+use crate::output::next_step::{Whereto, word};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressArgs;
-use crate::terminal::{CliError, Exit, Shell, no_file};
+use crate::terminal::{CliError, Exit, Shell, is_stdin, no_file};
 
 /// Show what an apply of a FluxInstance would change
 ///
@@ -103,6 +104,18 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
     shell.print_in_colour(&text);
+    let file =
+        |flag: &str, path: &Path| format!("flux-operator apply instance {flag} {}", word(&path.display().to_string()));
+    let next = match (&args.out, &args.filename) {
+        (Some(plan), _) => Some(file("--plan", plan)),
+        (None, Some(manifest)) if !is_stdin(manifest) => Some(file("-f", manifest)),
+        _ => None,
+    };
+    if let Some(next) = next.filter(|_| changes && shell.stderr_is_terminal()) {
+        let whereto =
+            Whereto { context: shell.global().context.clone(), kubeconfig: shell.global().kubeconfig.clone() };
+        shell.hint(&format!("next: `{next}{}`", whereto.flags()));
+    }
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
