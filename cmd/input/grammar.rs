@@ -70,8 +70,8 @@ const WORDS_OF_FLUX: [(&str, &str, &str); 11] = [
 
 /// `resume --overdue`.
 const OVERDUE: &str = "--overdue";
-/// The verbs that are about the instance when they name nothing.
-const OF_INSTANCE: [&str; 8] = ["plan", "diff", "apply", "build", "rollback", "uninstall", "reconcile", "wait"];
+/// The verbs that are about the instance when they name nothing; those that need a file are not about one in the cluster.
+const OF_INSTANCE: [&str; 6] = ["plan", "diff", "rollback", "uninstall", "reconcile", "wait"];
 /// The noun of FluxInstances in the command tree.
 const INSTANCE: &str = "instance";
 

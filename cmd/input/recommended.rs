@@ -67,10 +67,11 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
 /// Every way to fill the placeholders of a line.
 fn filled(line: &str) -> Vec<String> {
     let placeholder = Regex::new(r"\{[a-z0-9_]*\}").unwrap();
+    let line = line.replace("{kind}", "KIND").replace("{rest}", "").replace("REFERENCE", "oci://h/r:v");
     let mut lines = vec![];
     for text in FILLED {
         for kind in KINDS {
-            let line = placeholder.replace_all(line, text).replace("KIND", kind);
+            let line = placeholder.replace_all(&line, text).replace("KIND", kind);
             lines.push(line.replace('…', ""));
         }
     }

@@ -246,7 +246,7 @@ impl TypedLine {
                 None => word.clone(),
             });
             let words = words.collect();
-            return Some(Line { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb));
+            return Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb));
         }
         let is_it = |(verb, flags, _): &&(&str, &[&str], &str)| *verb == self.verb() && flags.contains(&flag);
         FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., told)| (*told).to_owned())
@@ -276,7 +276,7 @@ impl TypedLine {
         Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
-    /// `plan --diff`: a flag of FluxInstances where neither the noun nor a file says so.
+    /// `build -o images`: a flag of FluxInstances where neither the noun nor a file says so.
     fn no_instance(&self, flag: &str, verb: &Command) -> Option<String> {
         OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
         let instance = verb.find_subcommand("instance")?;
@@ -284,10 +284,8 @@ impl TypedLine {
             Some(long) => argument.get_long() == Some(long),
             None => argument.get_short() == flag.chars().nth(1),
         })?;
-        let named = instance.get_positionals().next().map(|_| format!("flux-operator {} instance {{}}", self.verb()));
         let of_file = format!("flux-operator {} -f FILE {{}}", self.verb());
-        let templates: Vec<&str> = named.iter().chain([&of_file]).map(String::as_str).collect();
-        Some(self.filled(&templates, self.verb + 1))
+        Some(self.filled(&[&of_file], self.verb + 1))
     }
 
     /// `get source`: one of flux's two words.

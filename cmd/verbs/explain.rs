@@ -107,8 +107,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // Accept the form in objects, including the group, or the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
-    shell.print(&render(&view, width, args)?);
+    let page = documentation(kind).filter(|_| args.output == ExplainFormat::Text && path.is_empty());
+    let page = page.map(|url| format!("\nDOCUMENTATION: {url}\n")).unwrap_or_default();
+    shell.print(&format!("{}{page}", render(&view, width, args)?));
     Ok(Exit::Done)
+}
+
+/// The page of a kind of Flux in its documentation: a folder per controller, with a page per kind.
+fn documentation(kind: &FluxKind) -> Option<String> {
+    let controller = kind.group.strip_suffix(".toolkit.fluxcd.io")?;
+    Some(format!("https://fluxcd.io/flux/components/{controller}/{}/", kind.plural))
 }
 
 /// The answer about a cause or a refusal, or a list of them; `None` where the word is not one.

@@ -104,11 +104,12 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
     shell.print_in_colour(&text);
-    let file =
-        |flag: &str, path: &Path| format!("flux-operator apply instance {flag} {}", word(&path.display().to_string()));
+    let file = |path: &Path| word(&path.display().to_string()).into_owned();
     let next = match (&args.out, &args.filename) {
-        (Some(plan), _) => Some(file("--plan", plan)),
-        (None, Some(manifest)) if !is_stdin(manifest) => Some(file("-f", manifest)),
+        (Some(plan), _) => Some(format!("flux-operator apply instance --plan {}", file(plan))),
+        (None, Some(manifest)) if !is_stdin(manifest) => {
+            Some(format!("flux-operator apply instance -f {}", file(manifest)))
+        }
         _ => None,
     };
     if let Some(next) = next.filter(|_| changes && shell.stderr_is_terminal()) {
@@ -165,7 +166,7 @@ async fn first_screen(
     spec: Option<&FluxInstanceSpec>,
     plan: &Plan,
 ) -> Result<Option<Vec<String>>, CliError> {
-    if args.output != Output::Table || !is_version_change(plan) {
+    if args.output != PlanOutput::Table || !is_version_change(plan) {
         return Ok(None);
     }
     let shell = session.shell;

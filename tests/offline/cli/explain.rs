@@ -153,3 +153,12 @@ fn every_reason_of_a_condition_or_an_event_is_explained() {
         run(&["explain", word]).exits(0).stdout_has("\nMEANING\n").stdout_has("\nCOMMANDS\n");
     }
 }
+
+#[test]
+fn a_kind_of_flux_names_its_page_of_the_documentation() {
+    let page = "\nDOCUMENTATION: https://fluxcd.io/flux/components/kustomize/kustomizations/\n";
+    run(&["explain", "ks"]).exits(0).stdout_has(page);
+    for line in [&["explain", "instance"][..], &["explain", "ks.spec"], &["explain", "ks", "-o", "json"]] {
+        assert!(!run(line).exits(0).stdout.contains("DOCUMENTATION"), "{line:?}");
+    }
+}

@@ -311,10 +311,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("logs --kind=Kustomization --name=x", "`flux-operator logs Kustomization/x`"),
     ("logs --kind Kustomization --name x", "`flux-operator logs Kustomization/x`"),
     // A flag of FluxInstances without one.
-    ("plan --diff", "`flux-operator plan instance --diff` or `flux-operator plan -f FILE --diff`"),
-    ("-n apps diff --diff", "`flux-operator -n apps diff instance --diff`"),
-    ("plan -o json", "`flux-operator plan instance -o json` or `flux-operator plan -f FILE -o json`"),
-    ("plan --out flux.plan -n apps", "`flux-operator plan instance --out flux.plan -n apps`"),
     ("build -o images", "that is `flux-operator build -f FILE -o images` here"),
     ("apply --yes", "that is `flux-operator apply -f FILE --yes` here"),
     // Several kinds where one is meant.
