@@ -74,7 +74,7 @@ pub struct Shell {
     began: Instant,
     /// Where everything goes that is printed, when the command runs for one cluster of several.
     collected: Option<Arc<CollectedOutput>>,
-    /// What is printed, where a pager may show it at the end.
+    /// Output that a pager may show at the end.
     paged: Option<Mutex<Vec<u8>>>,
 }
 

@@ -214,7 +214,7 @@ fn metrics() -> Result<String, CliError> {
     Ok(page)
 }
 
-/// What each ending means, in the order of [`Exit::ALL`].
+/// Meanings of the endings, in the order of [`Exit::ALL`].
 fn titles() -> impl Iterator<Item = &'static str> {
     Exit::ALL.into_iter().map(|exit| {
         let (_, word) = exit.code_and_category();

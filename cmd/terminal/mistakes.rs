@@ -69,7 +69,7 @@ const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
     ("logs", &["-A", "--all-namespaces"], "`flux-operator logs` shows the controllers of every namespace already"),
     ("upgrade", &["--to", "--version"], "the version stands alone: `flux-operator upgrade 2.9.x`"),
 ];
-/// What flags of the instance begin with in fo-cli, and not here.
+/// The beginning of flags of the instance in fo-cli, and not here.
 const OF_INSTANCE: &str = "--instance-";
 /// flux's flag for a deletion that asks nobody, and ours. A hint and no other spelling: who means to be told less by it must not
 /// delete unasked.

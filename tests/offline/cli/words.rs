@@ -357,7 +357,7 @@ fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
     assert!(!suspend.stderr.contains("--yes"), "{}", suspend.stderr);
     for line in ["plan --nope", "plan --nope --diff", "plan ks --diff"] {
         let run = run(&words(line)).exits(2);
-        assert!(!run.stderr.contains("plan instance"), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("that is `"), "{line}: {}", run.stderr);
     }
 }
 
