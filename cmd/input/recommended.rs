@@ -60,7 +60,7 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
         }
     }
     // Not part of the command tree: what developers run, what a shell asks, and code between two texts.
-    found.retain(|line, _| !["generate ", "__complete", "\""].iter().any(|begin| line.starts_with(begin)));
+    found.retain(|line, _| !["generate", "__complete", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 
