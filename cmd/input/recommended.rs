@@ -59,19 +59,21 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
             found.extend(pattern.captures_iter(text).map(|line| (line[1].to_owned(), path.as_path())));
         }
     }
-    // Not part of the command tree: what developers run, what a shell asks, and code between two texts.
-    found.retain(|line, _| !["generate", "__complete", "\""].iter().any(|begin| line.starts_with(begin)));
+    // Not part of the command tree: what developers run, what a shell asks or completes, and code between two texts.
+    found.retain(|line, _| !["generate", "__complete", "get -n", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 
 /// Every way to fill the placeholders of a line.
 fn filled(line: &str) -> Vec<String> {
     let placeholder = Regex::new(r"\{[a-z0-9_]*\}").unwrap();
-    let line = line.replace("{kind}", "KIND").replace("{rest}", "").replace("REFERENCE", "oci://h/r:v");
+    let line =
+        line.replace("{kind}", "KIND").replace("{rest}", "").replace("{keep}", "").replace("REFERENCE", "oci://h/r:v");
     let mut lines = vec![];
-    for text in FILLED {
+    for (first, rest) in FILLED.iter().flat_map(|first| FILLED.map(|rest| (*first, rest))) {
         for kind in KINDS {
-            let line = placeholder.replace_all(&line, text).replace("KIND", kind);
+            let line = placeholder.replace(&line, first);
+            let line = placeholder.replace_all(&line, rest).replace("KIND", kind);
             lines.push(line.replace('…', ""));
         }
     }
