@@ -67,8 +67,12 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
 /// Every way to fill the placeholders of a line.
 fn filled(line: &str) -> Vec<String> {
     let placeholder = Regex::new(r"\{[a-z0-9_]*\}").unwrap();
-    let line =
-        line.replace("{kind}", "KIND").replace("{rest}", "").replace("{keep}", "").replace("REFERENCE", "oci://h/r:v");
+    let line = line
+        .replace("{kind}", "KIND")
+        .replace("{rest}", "")
+        .replace("{keep}", "")
+        .replace("{verb}", "get")
+        .replace("REFERENCE", "oci://h/r:v");
     let mut lines = vec![];
     for (first, rest) in FILLED.iter().flat_map(|first| FILLED.map(|rest| (*first, rest))) {
         for kind in KINDS {
