@@ -60,7 +60,8 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
         }
     }
     // Not part of the command tree: what developers run, what a shell asks or completes, and code between two texts.
-    found.retain(|line, _| !["generate", "__complete", "get -n", "\""].iter().any(|begin| line.starts_with(begin)));
+    found
+        .retain(|line, _| !["generate", "__complete", "get -n", "{", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 
