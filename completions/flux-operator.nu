@@ -5192,6 +5192,84 @@ module completions {
     shell: string@"nu-complete flux-operator completion shell" # Shell to print the script for
   ]
 
+  def "nu-complete flux-operator config color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the settings of this program
+  export extern "flux-operator config" [
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator config color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  def "nu-complete flux-operator config view color" [] {
+    [ "auto" "always" "never" ]
+  }
+
+  # Show the settings in use, and where each comes from
+  export extern "flux-operator config view" [
+    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
+    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
+    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
+    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
+    --cluster-timeout: string # How long each of several clusters may take to answer first
+    --parallel: string        # How many of several clusters are asked at once
+    --as: string              # User to impersonate
+    --as-group: string        # Group to impersonate, repeatable
+    --as-uid: string          # UID to impersonate
+    --token: string           # Bearer token; visible to other users of this machine
+    --server: string          # Address of the API server
+    --kube-server: string     # Address of the API server, also where --server means something else
+    --tls-server-name: string # Name the server's certificate is checked against
+    --certificate-authority: path # File with the server's certificate authority
+    --client-certificate: path # File with the client certificate
+    --client-key: path        # File with the client certificate's private key
+    --insecure-skip-tls-verify # Do not verify the server's certificate
+    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
+    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
+    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --quiet(-q)               # Print only data, warnings and errors
+    --color: string@"nu-complete flux-operator config view color" # When to use colour
+    --help(-h)                # Print help (see more with '--help')
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator config help" [
+  ]
+
+  # Show the settings in use, and where each comes from
+  export extern "flux-operator config help view" [
+  ]
+
+  # Print this message or the help of the given subcommand(s)
+  export extern "flux-operator config help help" [
+  ]
+
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator help" [
   ]
@@ -5598,6 +5676,14 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator help completion" [
+  ]
+
+  # Show the settings of this program
+  export extern "flux-operator help config" [
+  ]
+
+  # Show the settings in use, and where each comes from
+  export extern "flux-operator help config view" [
   ]
 
   # Print this message or the help of the given subcommand(s)
