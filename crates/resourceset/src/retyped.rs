@@ -113,7 +113,8 @@ fn is_retyped(text: &str) -> bool {
     match parse_first_as_go(text) {
         Ok(Some(document)) => {
             let is_scalar = matches!(document.value, Value::Bool(_) | Value::Number(_) | Value::Null);
-            is_scalar && document.value.to_string() != text
+            let shown = document.value.to_string();
+            is_scalar && shown != text
         }
         _ => false,
     }
