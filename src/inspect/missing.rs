@@ -26,13 +26,13 @@ pub fn hint(plural: &str, namespace: Option<&str>, name: &str, existing: &[(Opti
     if let Some(near) = nearest(name, existing.iter().map(|(_, name)| name.as_str())) {
         return format!("did you mean {near} in namespace {}?", namespaces_of(near));
     }
+    let namespaces = listed(existing.iter().filter_map(|(place, _)| place.as_deref()));
     match (here().next(), namespace) {
         _ if existing.is_empty() => format!("there are no {plural}"),
-        (None, _) => {
-            format!("{plural} are in namespace {}", listed(existing.iter().filter_map(|(place, _)| place.as_deref())))
-        }
+        (None, _) => format!("{plural} are in namespace {namespaces}"),
         (Some(_), Some(namespace)) => format!("{plural} in namespace {namespace}: {}", listed(here())),
-        (Some(_), None) => format!("{plural}: {}", listed(here())),
+        (Some(_), None) if namespaces.is_empty() => format!("{plural}: {}", listed(here())),
+        (Some(_), None) => format!("{plural} in any namespace: {}", listed(here())),
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(told(apps, &[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b");
         assert_eq!(told(apps, &[]), "there are no kustomizations");
         assert_eq!(told(apps, &[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
-        assert_eq!(told(None, &[("a", "zzz"), ("b", "yyy")]), "kustomizations: yyy, zzz");
+        assert_eq!(told(None, &[("a", "zzz"), ("b", "yyy")]), "kustomizations in any namespace: yyy, zzz");
     }
 
     #[test]

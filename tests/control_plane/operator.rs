@@ -162,6 +162,11 @@ async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstal
         "metadata": {"name": "a", "namespace": "default", "finalizers": ["finalizers.fluxcd.io"]},
         "spec": {"interval": "1m", "prune": true, "sourceRef": {"kind": "GitRepository", "name": "a"}}});
     world.cluster.create(&kustomization, "someone").await.unwrap();
+    // A user deletes the instance, and the operator's finalizer keeps it until Flux is gone: an operator deletes no instance.
+    let instance = id("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux");
+    let kept = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});
+    world.cluster.merge_patch(&instance, None, &kept, "someone").await.unwrap();
+    world.cluster.delete(&instance, &Default::default()).await.unwrap();
     let uninstall = UninstallOptions { lease: options.lease.clone(), force: true, ..UninstallOptions::default() };
     let done = reconcile::uninstall(&operator, &world.read_instance().await, &uninstall, &Silent).await.unwrap();
     assert!(done.is_complete(), "{done:?}");

@@ -172,7 +172,7 @@ async fn a_mistyped_name_gets_the_nearest_one_and_exit_3(cluster: TestCluster) {
     create(&cluster, GIT, "podinfo", json!({})).await;
     for verb in ["reconcile", "suspend", "resume", "wait", "export"] {
         let run = run(&cluster, &[verb, "resource", "gitrepo/podinf"]).await.exits(3);
-        run.stderr_has("not found").stderr_has("did you mean `podinfo`?");
+        run.stderr_has("not found").stderr_has("did you mean podinfo?");
     }
     run(&cluster, &["suspend", "resource", "gitrpo/podinfo"]).await.exits(2).stderr_has("did you mean `gitrepo`?");
 }
