@@ -83,7 +83,7 @@ where
     }
     let listing = within(shell, list()).await??;
     let found = listing.items.len();
-    if print_list(shell, request.output, listing, request.namespace.is_none(), request.single)? == 0 {
+    if print_list(shell, request.output, listing, request.namespace.is_none(), request.single, source.now())? == 0 {
         return nothing_found(shell, source, &request, found).await;
     }
     Ok(Exit::Done)
@@ -130,11 +130,11 @@ where
     loop {
         let mut listing = within(shell, list()).await??;
         let found = listing.items.len();
-        let now = jiff::Timestamp::now();
+        let now = source.now();
         show.output.select(&mut listing, now)?;
         show.output.sort(&mut listing)?;
         if shell.can_redraw() && !show.output.wants_values() {
-            let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none());
+            let mut printer = ListPrinter::new(shell, show.output, &listing, show.namespace.is_none(), now);
             let mut text = printer.lines(&listing)?;
             if text.is_empty() {
                 text = format!("{}\n", show.nothing_of(found));
@@ -143,7 +143,7 @@ where
             shell.redraw(&text);
         } else {
             let lines = appended
-                .get_or_insert_with(|| ListPrinter::new(shell, show.output, &listing, show.namespace.is_none()));
+                .get_or_insert_with(|| ListPrinter::new(shell, show.output, &listing, show.namespace.is_none(), now));
             let there: HashSet<String> = listing.items.iter().map(key).collect();
             let ready = listing.column("READY");
             let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));

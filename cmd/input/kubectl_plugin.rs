@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
 use clap::{Command, CommandFactory, ValueEnum};
 use clap_complete::CompletionCandidate;
 
@@ -35,8 +36,8 @@ const ON_WINDOWS: &str = "On Windows: the configuration is %APPDATA%\\flux-opera
 pub fn command_tree() -> Command {
     let mut tree = Cli::command();
     if cfg!(windows) {
-        let help = tree.get_after_help().map(ToString::to_string).unwrap_or_default();
-        tree = tree.after_help(format!("{help}\n\n{ON_WINDOWS}"));
+        let help = tree.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        tree = tree.after_long_help(format!("{help}\n\n{ON_WINDOWS}"));
     }
     if is_plugin() { in_words_of_kubectl(tree) } else { tree }
 }
@@ -102,10 +103,14 @@ fn text_of(candidate: &CompletionCandidate) -> String {
 
 fn in_words_of_kubectl(tree: Command) -> Command {
     fn reword(command: Command) -> Command {
-        let examples =
-            command.get_after_help().map(|text| text.to_string().replace("flux-operator ", "kubectl flux-operator "));
-        let command = match examples {
+        let reworded = |text: &StyledStr| text.to_string().replace("flux-operator ", "kubectl flux-operator ");
+        let (short, long) = (command.get_after_help().map(reworded), command.get_after_long_help().map(reworded));
+        let command = match short {
             Some(text) => command.after_help(text),
+            None => command,
+        };
+        let command = match long {
+            Some(text) => command.after_long_help(text),
             None => command,
         };
         command.mut_subcommands(reword)
@@ -138,6 +143,8 @@ mod tests {
     fn help_of_the_plugin_says_how_kubectl_is_asked() {
         let mut tree = in_words_of_kubectl(Cli::command());
         tree.build();
+        let top = tree.render_long_help().to_string();
+        assert!(top.contains("kubectl flux-operator upgrade 2.9.x"), "{top}");
         let status = tree.find_subcommand_mut("status").unwrap();
         let help = status.render_long_help().to_string();
         assert!(help.contains("Usage: kubectl flux-operator status"), "{help}");

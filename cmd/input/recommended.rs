@@ -22,6 +22,8 @@ const KINDS: [&str; 3] = ["ks", "ssh", "ks/web"];
 
 /// The sources without comments, by their path.
 fn sources() -> Vec<(PathBuf, String)> {
+    // A text that goes on in the next line.
+    let continued = Regex::new(r"\\\n\s*").unwrap();
     let mut found = vec![];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.join("cmd"), root.join("src")];
@@ -33,9 +35,7 @@ fn sources() -> Vec<(PathBuf, String)> {
                 Some(extension) if extension == "rs" && !path.ends_with("input/recommended.rs") => {
                     let text = fs::read_to_string(&path).unwrap();
                     let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>();
-                    // A text that goes on in the next line.
-                    let joined = Regex::new(r"\\\n\s*").unwrap().replace_all(&code.join("\n"), "").into_owned();
-                    found.push((path, joined));
+                    found.push((path, continued.replace_all(&code.join("\n"), "").into_owned()));
                 }
                 _ => {}
             }

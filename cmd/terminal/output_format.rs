@@ -301,8 +301,8 @@ pub struct ListPrinter<'a> {
 }
 
 impl<'a> ListPrinter<'a> {
-    /// `namespaces` tells whether several namespaces are listed.
-    pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool) -> Self {
+    /// `namespaces` tells whether several namespaces are listed; ages count until `now`.
+    pub fn new(shell: &'a Shell, args: &'a OutputArgs, listing: &Listing, namespaces: bool, now: Timestamp) -> Self {
         let wide = matches!(args.output, Format::Wide);
         let columns: Vec<usize> = listing
             .columns
@@ -319,7 +319,6 @@ impl<'a> ListPrinter<'a> {
         let all_labels = args.show_labels.then(|| "LABELS".to_owned());
         let all_labels = all_labels.map(|name| Heading { name, rank: Column::MESSAGE.rank });
         headings.splice(labels_at..labels_at, label_headings.map(Heading::new).chain(all_labels));
-        let now = Timestamp::now();
         let style = TableStyle {
             // `wide` shows everything, even if it does not fit the terminal.
             width: (shell.stdout_is_terminal() && !wide).then(terminal_width),
@@ -402,16 +401,18 @@ impl<'a> ListPrinter<'a> {
     }
 }
 
-/// Prints a whole list. `single`: one object was requested by name, which JSON and YAML print without a list.
+/// Prints a whole list with ages until `now`. `single`: one object was requested by name, which JSON and YAML print without
+/// a list.
 pub fn print_list(
     shell: &Shell,
     args: &OutputArgs,
     mut listing: Listing,
     namespaces: bool,
     single: bool,
+    now: Timestamp,
 ) -> Result<usize, CliError> {
-    let mut printer = ListPrinter::new(shell, args, &listing, namespaces);
-    args.select(&mut listing, printer.now())?;
+    let mut printer = ListPrinter::new(shell, args, &listing, namespaces, now);
+    args.select(&mut listing, now)?;
     args.sort(&mut listing)?;
     let count = listing.items.len();
     match &args.output {

@@ -12,6 +12,7 @@ use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{
     ByteCounter, Copied, Copier, ImageLocation, Layout, Reference, ReferenceError, Registries, Repository,
 };
+use jiff::Timestamp;
 
 use crate::output::listing::{Row, listing};
 use crate::session::registries::{SourceArgs, registry_error};
@@ -294,7 +295,7 @@ impl ListArgs {
             label_columns: Vec::new(),
             show_labels: false,
         };
-        output_format::print_list(shell, &args, listing(rows), false, false)?;
+        output_format::print_list(shell, &args, listing(rows), false, false, Timestamp::now())?;
         Ok(Exit::Done)
     }
 }

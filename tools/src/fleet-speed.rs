@@ -36,7 +36,7 @@ const ROUNDS: usize = 3;
 const SLOWLY: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<String> = env::args_os().filter_map(|word| word.into_string().ok()).skip(1).collect();
     if let Some((measure::CHILD, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return measure::measure(command);
     }

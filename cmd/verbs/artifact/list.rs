@@ -2,6 +2,7 @@
 
 use flux_operator::oci::{Reference, annotation};
 use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::parse_reference;
@@ -80,6 +81,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         });
         futures::stream::iter(views).buffered(AT_ONCE).try_collect().await
     }))?;
-    output_format::print_list(shell, &args.output, listing(&rows), false, false)?;
+    output_format::print_list(shell, &args.output, listing(&rows), false, false, Timestamp::now())?;
     Ok(Exit::Done)
 }

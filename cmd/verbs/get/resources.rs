@@ -287,7 +287,7 @@ async fn stream(
     view: View,
 ) -> Result<Exit, CliError> {
     let empty = || Listing { kind: "List", columns: view.columns(), items: vec![] };
-    let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none());
+    let mut printer = ListPrinter::new(shell, options.output, &empty(), options.namespace.is_none(), source.now());
     // Report an unknown column before any request.
     options.output.select(&mut empty(), printer.now())?;
     let mut found = 0;

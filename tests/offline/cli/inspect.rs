@@ -126,6 +126,7 @@ fn resources_list_every_kind_with_readiness_and_revision() {
     assert_eq!(rows[0], ["KIND", "NAME", "READY", "SINCE", "REVISION", "MESSAGE"]);
     let ready: Vec<_> = rows[1..].iter().map(|r| (r[1].as_str(), r[2].as_str())).collect();
     assert_eq!(ready, [("web", "False"), ("データ", "Unknown (suspended)"), ("chat", "True")]);
+    assert_eq!(rows[1][3], "2m", "ages count until the dump was written, as those of status do");
     let all = read(&["get", "all", "-A", "-o", "name"]).exits(0).stdout;
     assert_eq!(all.lines().count(), 6);
     assert!(all.contains("gitrepository.source.toolkit.fluxcd.io/flux-system\n"));
