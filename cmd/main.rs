@@ -24,13 +24,22 @@ mod verbs;
 
 use cli::{Cli, Command};
 use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
-use terminal::{CliError, Config, Exit, Shell, standard_output};
+use terminal::{CliError, Config, Exit, STACK_BYTES, Shell, standard_output};
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
+    match std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run_line) {
+        // The code of a panic.
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
+        // Without another thread the main one has to do.
+        Err(_) => run_line(),
+    }
+}
+
+fn run_line() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(completed_tree).shells(args::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {

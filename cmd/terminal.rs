@@ -49,6 +49,8 @@ pub use mistakes::no_file;
 
 /// After this time without output we print what we are waiting for.
 pub const SILENCE: Duration = Duration::from_millis(900);
+/// Stack of a thread that runs a command, which nests many futures. That of the main thread may be smaller (`ulimit -s`).
+pub const STACK_BYTES: usize = 8 << 20;
 
 /// The terminal of a command, and the flags of every command.
 pub struct Shell {

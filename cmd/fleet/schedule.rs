@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::collected::CollectedOutput;
-use crate::terminal::{CliError, Exit, Shell};
+use crate::terminal::{CliError, Exit, STACK_BYTES, Shell};
 
 /// A cluster that has not answered for so long no longer delays the list of clusters, and with it the commands of the others.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -28,8 +28,6 @@ const GIVES_WAY_AFTER: f64 = 0.6;
 const TICK: Duration = Duration::from_millis(100);
 /// A command that is under way is waited for so long after an interrupt, so that its credential plugin ends with it.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-/// As large as that of a main thread: a command nests many futures.
-const STACK_BYTES: usize = 8 << 20;
 
 /// The command, run for one context; what it prints goes into the output.
 pub type ClusterCommand = dyn Fn(&str, &Arc<CollectedOutput>) -> Result<Exit, CliError> + Send + Sync;

@@ -636,3 +636,12 @@ fn flux_gets_completions_of_its_plugin_in_the_format_of_cobra() {
     assert_eq!(answer, ":4\n");
     assert_eq!(ask(&["__complete"]).lines().last(), Some(":4"));
 }
+
+#[test]
+fn a_small_stack_is_enough() {
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/offline/cli/inspect/dump.json");
+    let line = format!("ulimit -s 256 && exec '{binary}' why -A --from '{dump}'");
+    let output = Command::new("bash").args(["-c", &line]).output().expect("bash runs");
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+}
