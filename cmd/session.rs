@@ -260,11 +260,9 @@ impl<'a> Session<'a> {
         format!("flux-operator {words} -n {namespace}{}", self.whereto().flags())
     }
 
-    /// Names the next command after a success to a person; a script has no use for it.
+    /// As [`Shell::suggest`], for this cluster.
     pub fn suggest(&self, words: &str, namespace: &str) {
-        if self.shell.stderr_is_terminal() {
-            self.shell.hint(&format!("next: `{}`", self.command(words, namespace)));
-        }
+        self.shell.suggest(&self.command(words, namespace));
     }
 
     /// Returns the flags that select this cluster.

@@ -103,6 +103,13 @@ impl Shell {
         }
     }
 
+    /// Names the next command line after a success to a person; a script has no use for it.
+    pub fn suggest(&self, line: &str) {
+        if self.stderr_is_terminal() {
+            self.hint(&format!("next: `{line}`"));
+        }
+    }
+
     /// Keeps what is printed for a pager, if the user has one and the command may have one. `given` are the flags of the
     /// line.
     pub fn with_pager(self, given: &[String]) -> Self {

@@ -2,14 +2,14 @@
 
 use flux_operator::api::kinds::CRD;
 use flux_operator::api::{ComponentImage, FluxInstance, FluxInstanceSpec};
+use flux_operator::build::Revision;
 use flux_operator::distribution::Distribution;
 use flux_operator::inspect::checks::{Verdict, upgrade_group};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::upgrade;
+use flux_operator::k8s::fields;
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::plan::Step;
-
-use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::flows::rights::{FLUX, Right, always, when};
@@ -74,8 +74,8 @@ fn image_line(running: &[ComponentImage], image: &ComponentImage) -> Option<Stri
 
 /// Whether a plan changes the version of what is installed. The same version may have other objects.
 pub fn is_version_change(plan: &Plan) -> bool {
-    let before = plan.previous_revision.as_deref().and_then(|revision| revision.split('@').next());
-    before.is_some_and(|before| before != plan.version)
+    let before = plan.previous_revision.as_deref().and_then(|revision| revision.parse::<Revision>().ok());
+    before.is_some_and(|before| before.version != plan.version)
 }
 
 /// Something that the other version rejects or treats differently.

@@ -13,6 +13,7 @@ use super::instance::{HistoryRow, RollbackAnswer};
 use super::read::snapshot::Snapshot;
 use super::upgrade::{Target, changed_objects, dropped_versions};
 use crate::api::well_known::reason;
+use crate::build::Revision;
 use crate::distribution::Distribution;
 use crate::k8s::fields;
 
@@ -22,8 +23,9 @@ const NAMED: usize = 3;
 /// Reads the definitions of every kept version other than the one in use.
 pub fn targets(instance: &Value, kept: &[String]) -> Vec<Target> {
     let distribution = Distribution::embedded();
-    let in_use = version_of(installed(instance));
-    let is_meant = |name: &str| name != in_use && kept.iter().any(|revision| version_of(revision) == name);
+    let in_use = installed(instance).version;
+    let kept: Vec<String> = kept.iter().map(|text| revision(text).version).collect();
+    let is_meant = |name: &String| *name != in_use && kept.contains(name);
     let versions = distribution.versions().into_iter().filter(|version| is_meant(&version.name));
     versions.filter_map(|version| Target::of(&distribution, version).ok()).collect()
 }
@@ -43,20 +45,22 @@ pub fn with_answers(
         .filter(|row| row.status == reason::RECONCILIATION_SUCCEEDED)
         .map(|row| row.digest.clone())
         .collect();
-    let attempted = fields::some_text(instance, "/status/lastAttemptedRevision").unwrap_or(installed(instance));
+    let in_use = installed(instance);
+    let attempted = fields::some_text(instance, "/status/lastAttemptedRevision").map_or(in_use.clone(), revision);
+    let kept: Vec<Revision> = kept.iter().map(|text| revision(text)).collect();
     let answer = |row: &HistoryRow| {
-        if digest_of(attempted) == row.digest {
+        let is_of_row = |revision: &Revision| revision.digest.as_ref() == Some(&row.digest);
+        if is_of_row(&attempted) {
             return RollbackAnswer::no("the instance has it already");
         }
-        let Some(revision) = kept.iter().find(|revision| digest_of(revision) == row.digest) else {
+        let Some(Revision { version, .. }) = kept.iter().find(|revision| is_of_row(revision)) else {
             return RollbackAnswer::no(match were_ready.contains(&row.digest) {
                 true => "not kept, as only the last revisions that were ready are",
                 false => "it was never ready",
             });
         };
-        let version = version_of(revision);
-        match versions.get(version) {
-            _ if version == version_of(installed(instance)) => RollbackAnswer::yes(None),
+        match versions.get(version.as_str()) {
+            _ if *version == in_use.version => RollbackAnswer::yes(None),
             Some(answer) if snapshot.denied().is_none() => answer.clone(),
             Some(_) => RollbackAnswer::unknown("not allowed to read what its definitions must hold"),
             None => RollbackAnswer::unknown(format!("the definitions of Flux {version} are not known here")),
@@ -82,16 +86,13 @@ fn of_version(snapshot: &Snapshot, target: &Target) -> RollbackAnswer {
     RollbackAnswer::yes((!lost.is_empty()).then(|| format!("but {}", lost.join("; "))))
 }
 
-fn installed(instance: &Value) -> &str {
-    fields::text(instance, "/status/lastAppliedRevision")
+fn installed(instance: &Value) -> Revision {
+    revision(fields::text(instance, "/status/lastAppliedRevision"))
 }
 
-fn version_of(revision: &str) -> &str {
-    revision.split_once('@').map_or(revision, |(version, _)| version)
-}
-
-fn digest_of(revision: &str) -> &str {
-    revision.split_once('@').map_or("", |(_, digest)| digest)
+/// Reads a recorded revision; a text that is not one has a version that Flux does not have.
+fn revision(text: &str) -> Revision {
+    text.parse().unwrap_or_else(|_| Revision { version: text.to_owned(), digest: None })
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let Planned { saved, cluster, first_screen } = shell.block_on(plan(args, shell))??;
+    let Planned { saved, cluster, first_screen, whereto } = shell.block_on(plan(args, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
@@ -112,10 +112,8 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         _ => None,
     };
-    if let Some(next) = next.filter(|_| changes && shell.stderr_is_terminal()) {
-        let whereto =
-            Whereto { context: shell.global().context.clone(), kubeconfig: shell.global().kubeconfig.clone() };
-        shell.hint(&format!("next: `{next}{}`", whereto.flags()));
+    if let Some(next) = next.filter(|_| changes) {
+        shell.suggest(&format!("{next}{}", whereto.flags()));
     }
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
@@ -126,6 +124,7 @@ struct Planned {
     cluster: Option<String>,
     /// Of a plan that changes the version: what `upgrade` shows.
     first_screen: Option<Vec<String>>,
+    whereto: Whereto,
 }
 
 /// Plans the instance of the cluster, or the one of a file.
@@ -145,7 +144,8 @@ async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
         });
         let plan = warned(plan?, missing.unwrap_or_default());
         let first_screen = first_screen(args, &session, &target, None, &plan).await?;
-        return Ok(Planned { saved: SavedPlan { instance: None, plan }, cluster, first_screen });
+        let saved = SavedPlan { instance: None, plan };
+        return Ok(Planned { saved, cluster, first_screen, whereto: session.whereto() });
     };
     let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
     let manifest = shell.interruptible(read).await?;
@@ -154,7 +154,8 @@ async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     let (plan, missing) = tokio::join!(plan, missing_pull_secrets(&session, &manifest.instance));
     let plan = warned(plan?, missing);
     let first_screen = first_screen(args, &session, &target, Some(&manifest.instance.spec), &plan).await?;
-    Ok(Planned { saved: SavedPlan { instance: Some(manifest.written), plan }, cluster, first_screen })
+    let saved = SavedPlan { instance: Some(manifest.written), plan };
+    Ok(Planned { saved, cluster, first_screen, whereto: session.whereto() })
 }
 
 /// Returns what `upgrade` shows first, and warns as it does, if a person reads a plan that changes the version. `spec` is
