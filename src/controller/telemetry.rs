@@ -32,7 +32,7 @@ use crate::reconcile::Outcome;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The loops of an operator.
+/// The controllers of an operator, each with a loop of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ControllerKind {
     Instance,
@@ -92,7 +92,7 @@ pub struct StateDump {
 }
 
 #[derive(Default)]
-struct LoopState {
+struct TelemetryState {
     dump: StateDump,
     next_run: Option<Instant>,
     /// The field managers in the drift metric.
@@ -111,7 +111,7 @@ const NAMED_MANAGERS: usize = 50;
 /// Counts and records the work of an operator.
 pub struct Telemetry {
     registry: Mutex<Registry>,
-    state: Mutex<LoopState>,
+    state: Mutex<TelemetryState>,
     instance_info: Family<Labels, Gauge>,
     pub(super) fleet: Arc<Fleet>,
     drift: Family<Labels, Counter>,
@@ -258,7 +258,7 @@ impl Telemetry {
         text
     }
 
-    fn state(&self) -> MutexGuard<'_, LoopState> {
+    fn state(&self) -> MutexGuard<'_, TelemetryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -72,11 +72,11 @@ const HELM_KEEP: &str = "helm.sh/resource-policy";
 /// Determines the consequences of deleting an object.
 pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
     let mut found =
-        AffectedObject { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
+        DeletionWalk { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
     let own = ObjectId::of(object);
     let stays = stays(object);
     found.below(object, MAX_DEPTH);
-    let AffectedObject { mut deleted, mut kept, .. } = found;
+    let DeletionWalk { mut deleted, mut kept, .. } = found;
     deleted.sort_by(|a, b| (a.concern, &a.object).cmp(&(b.concern, &b.object)));
     kept.sort_by(|a, b| a.object.cmp(&b.object));
     let summary = match (&stays, deleted.len()) {
@@ -119,14 +119,14 @@ fn stays(object: &Value) -> Option<String> {
     }
 }
 
-struct AffectedObject<'a> {
+struct DeletionWalk<'a> {
     snapshot: &'a Snapshot,
     deleted: Vec<ImpactEntry>,
     kept: Vec<ImpactEntry>,
     seen: BTreeSet<ObjectId>,
 }
 
-impl AffectedObject<'_> {
+impl DeletionWalk<'_> {
     /// Adds the objects that are deleted with an object.
     fn below(&mut self, owner: &Value, depth: usize) {
         let through = ObjectId::of(owner);

@@ -225,12 +225,12 @@ impl Wait {
         let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
         let objects = stream::unfold(objects, |mut objects| async move {
             let seen = objects.try_next().await;
-            Some((ReportedState::Object(Box::new(seen)), objects))
+            Some((ObservedChange::Object(Box::new(seen)), objects))
         });
         let events =
             stream::unfold(
                 events,
-                |mut events| async move { Some((ReportedState::Event(events.next().await), events)) },
+                |mut events| async move { Some((ObservedChange::Event(events.next().await), events)) },
             );
         let both = stream::select(objects, events);
         pin_mut!(both);
@@ -241,7 +241,7 @@ impl Wait {
                 return Err(WaitError::TimedOut(Box::new(last)));
             };
             match next {
-                ReportedState::Object(seen) => match *seen {
+                ObservedChange::Object(seen) => match *seen {
                     Ok(change) => {
                         let object = object_of(change);
                         last.trouble = None;
@@ -276,7 +276,7 @@ impl Wait {
                         last.trouble = Some(text);
                     }
                 },
-                ReportedState::Event(RecordedEvent { view, new }) => {
+                ObservedChange::Event(RecordedEvent { view, new }) => {
                     if new {
                         report(WaitEvent::Event(view.clone()));
                     }
@@ -332,7 +332,7 @@ impl Events {
     }
 }
 
-enum ReportedState {
+enum ObservedChange {
     Object(Box<Result<FollowedChange, ClusterError>>),
     Event(RecordedEvent),
 }
