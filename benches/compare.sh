@@ -29,17 +29,8 @@ instance() { # SHARDS PATCHES COMPONENTS
     fi
 }
 
-# Median wall time of a command in microseconds. No process is started for the clock.
-median() {
-    local i start end
-    "$@" >/dev/null
-    for ((i = 0; i < runs; i++)); do
-        start=${EPOCHREALTIME/[.,]/}
-        "$@" >/dev/null
-        end=${EPOCHREALTIME/[.,]/}
-        echo $((end - start))
-    done | sort -n | sed -n "$(((runs + 1) / 2))p"
-}
+# shellcheck source=/dev/null
+source benches/median.sh
 
 report() { # NAME MICROSECONDS [BASE]
     awk -v name="$1" -v us="$2" -v base="${3:-0}" 'BEGIN {
@@ -55,15 +46,15 @@ instance 0 0 "$all" >"$work/all.yaml"
 instance 3 10 >"$work/shards.yaml"
 instance 50 0 >"$work/50.yaml"
 
-nothing=$(median "$(type -P true)") # the program, not the word built into the shell
-start=$(median "$binary" --version)
-default=$(median "$binary" build instance -f "$work/default.yaml")
-fifty=$(median "$binary" build instance -f "$work/50.yaml")
+nothing=$(median "$runs" "$(type -P true)") # the program, not the word built into the shell
+start=$(median "$runs" "$binary" --version)
+default=$(median "$runs" "$binary" build instance -f "$work/default.yaml")
+fifty=$(median "$runs" "$binary" build instance -f "$work/50.yaml")
 report "true" "$nothing"
 report "--version" "$start"
 report "build, default" "$default"
-report "build, all components" "$(median "$binary" build instance -f "$work/all.yaml")"
-report "build, 3 shards + 10 patches" "$(median "$binary" build instance -f "$work/shards.yaml")"
+report "build, all components" "$(median "$runs" "$binary" build instance -f "$work/all.yaml")"
+report "build, 3 shards + 10 patches" "$(median "$runs" "$binary" build instance -f "$work/shards.yaml")"
 report "build, 50 shards" "$fifty"
 awk -v a="$start" -v b="$nothing" 'BEGIN { printf "%-34s %9.1fx\n", "--version / true", a / b }'
 
@@ -74,7 +65,7 @@ awk -v d="$default" -v f="$fifty" -v n="$nothing" -v o="$objects" 'BEGIN {
 
 if command -v kubectl >/dev/null; then
     benches/equivalent-folder.sh "$binary" "$version" "$work/folder"
-    kustomize=$(median kubectl kustomize "$work/folder")
+    kustomize=$(median "$runs" kubectl kustomize "$work/folder")
     report "kubectl kustomize, default" "$kustomize"
     awk -v k="$kustomize" -v d="$default" 'BEGIN { printf "%-34s %9.1fx\n", "kubectl kustomize / build", k / d }'
 else

@@ -30,17 +30,8 @@ resource_set() { # SETS
 SET
 }
 
-# Median wall time of a command in microseconds. No process is started for the clock.
-median() {
-    local i start end
-    "$@" >/dev/null
-    for ((i = 0; i < runs; i++)); do
-        start=${EPOCHREALTIME/[.,]/}
-        "$@" >/dev/null
-        end=${EPOCHREALTIME/[.,]/}
-        echo $((end - start))
-    done | sort -n | sed -n "$(((runs + 1) / 2))p"
-}
+# shellcheck source=/dev/null
+source benches/median.sh
 
 memory() { # COMMAND...: peak memory in KiB, or nothing without GNU time
     [ -x /usr/bin/time ] || return 0
@@ -50,7 +41,7 @@ memory() { # COMMAND...: peak memory in KiB, or nothing without GNU time
 report() { # NAME COMMAND...
     local name=$1 us kib
     shift
-    us=$(median "$@")
+    us=$(median "$runs" "$@")
     kib=$(memory "$@")
     awk -v name="$name" -v us="$us" -v kib="${kib:-0}" 'BEGIN {
         printf "%-44s %9.2f ms %9s\n", name, us / 1000, (kib > 0 ? sprintf("%.1f MiB", kib / 1024) : "")

@@ -113,6 +113,15 @@ pub fn page(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Exit;
+
+    #[test]
+    fn the_page_of_exit_codes_has_each() {
+        for exit in Exit::ALL {
+            let (code, _) = exit.code_and_category();
+            assert!(EXIT_CODES.lines().any(|line| line.starts_with(&format!("  {code:<4} "))), "{code}");
+        }
+    }
 
     #[test]
     fn pages_fit_80_columns() {

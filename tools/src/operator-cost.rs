@@ -18,26 +18,26 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-use std::collections::BTreeMap;
+#[path = "operator_process.rs"]
+mod operator_process;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use flux_operator::api::crd;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
-use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
+use flux_operator::cluster::{Cluster, ListOptions, WriteOptions};
 use flux_operator::k8s::{ObjectId, ResourceType};
 use flux_operator::reconcile::{self, progress::Silent};
 use futures::stream::{self, StreamExt};
 use kube::Client;
+use operator_process::{NAMESPACE, USER, connected, memory, start};
 use serde_json::{Value, json};
 use test_support::server_process::ServerProcess;
 use test_support::{ControlPlane, Fallible, Options, eventually, flux, objects};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const NAMESPACE: &str = "flux-system";
-/// User of the operator in the audit log.
-const USER: &str = "operator";
 const LIMIT: Duration = Duration::from_secs(60);
 const INSTALLATIONS: usize = 5;
 const REQUESTS: usize = 20;
@@ -59,11 +59,7 @@ async fn main() -> Fallible<()> {
         .collect();
     let minutes = numbers.first().copied().unwrap_or(10);
     let count = usize::try_from(numbers.get(1).copied().unwrap_or(10_000))?;
-    let beside = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("flux-operator"));
-    let binary = std::env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
-    if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
-    }
+    let binary = operator_process::program()?;
     println!("| program | {:.1} MB |", std::fs::metadata(&binary)?.len() as f64 / 1e6);
     let bench = Bench::start(&binary).await?;
 
@@ -92,10 +88,10 @@ async fn main() -> Fallible<()> {
         bench.metrics().await.ok().filter(|metrics| metrics.contains(&all)).map(|_| ())
     })
     .await?;
-    println!("| memory right after {count} Flux objects were made | {:.1} MiB |", bench.resident()?);
+    println!("| memory right after {count} Flux objects were made | {:.1} MiB |", memory(&bench.process, "VmRSS")?);
     bench.answered("with many").await?;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    println!("| memory with {count} Flux objects, and scraped | {:.1} MiB |", bench.resident()?);
+    println!("| memory with {count} Flux objects, and scraped | {:.1} MiB |", memory(&bench.process, "VmRSS")?);
     let Bench { process, plane, binary, .. } = bench;
     drop(process);
     // An operator that finds the objects when it starts.
@@ -106,8 +102,8 @@ async fn main() -> Fallible<()> {
         bench.metrics().await.ok().filter(|metrics| metrics.contains(&all)).map(|_| ())
     })
     .await?;
-    println!("| memory of one that starts beside {count} Flux objects | {:.1} MiB |", bench.resident()?);
-    println!("| … its peak | {:.1} MiB |", bench.status("VmHWM")?);
+    println!("| memory of one that starts beside {count} Flux objects | {:.1} MiB |", memory(&bench.process, "VmRSS")?);
+    println!("| … its peak | {:.1} MiB |", memory(&bench.process, "VmHWM")?);
     Ok(())
 }
 
@@ -117,23 +113,6 @@ struct Bench {
     process: ServerProcess,
     binary: PathBuf,
     name: &'static str,
-}
-
-async fn connected(kubeconfig: &Path) -> Fallible<Cluster> {
-    Ok(connect(ConnectOptions::new(KubeconfigSource::File(kubeconfig.to_owned()))).await?)
-}
-
-fn start(binary: &Path, plane: &ControlPlane, kubeconfig: &Path, name: &str) -> Fallible<ServerProcess> {
-    let arguments = ["controller", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0"].map(str::to_owned);
-    let environment = BTreeMap::from(
-        [
-            ("KUBECONFIG", kubeconfig.to_str().ok_or("a path")?),
-            ("RUNTIME_NAMESPACE", NAMESPACE),
-            ("NOTIFICATIONS_DISABLED", "true"),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned())),
-    );
-    ServerProcess::start(name, binary, &arguments, &environment, plane.folder())
 }
 
 fn id(kind: &str) -> ObjectId {
@@ -234,7 +213,7 @@ impl Bench {
         tokio::time::sleep(time).await;
         let (after, seen) = (self.counters().await?, self.plane.audit().since(mark).await?.by_user(USER));
         let an_hour = |count: f64| count * 3600.0 / time.as_secs_f64();
-        println!("| memory when idle | {:.1} MiB |", self.resident()?);
+        println!("| memory when idle | {:.1} MiB |", memory(&self.process, "VmRSS")?);
         println!("| CPU when idle | {:.2} ms a minute |", an_hour(after.0 - before.0) / 60.0 * 1000.0);
         println!("| requests when idle, all | {:.0} an hour |", an_hour(after.1 - before.1));
         let leases = seen.only(|request| request.resource == "leases").len() as f64;
@@ -268,18 +247,6 @@ impl Bench {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
-    }
-
-    /// MiB.
-    fn resident(&self) -> Fallible<f64> {
-        self.status("VmRSS")
-    }
-
-    fn status(&self, field: &str) -> Fallible<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        let kibibytes: f64 = line.and_then(|line| line.split_whitespace().next()).ok_or("no such field")?.parse()?;
-        Ok(kibibytes / 1024.0)
     }
 }
 

@@ -17,24 +17,24 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[path = "operator_process.rs"]
+mod operator_process;
+
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flux_operator::api::crd;
-use flux_operator::cluster::{Cluster, ConnectOptions, KubeconfigSource, ListOptions, WriteOptions, connect};
+use flux_operator::cluster::{Cluster, ListOptions, WriteOptions};
 use flux_operator::k8s::{ObjectId, ResourceType};
 use flux_operator::reconcile::{self, progress::Silent};
+use operator_process::{NAMESPACE, USER, connected, memory, start};
 use serde_json::{Value, json};
 use test_support::audit::Requests;
 use test_support::server_process::ServerProcess;
 use test_support::{ControlPlane, Fallible, Options, eventually};
 
-const NAMESPACE: &str = "flux-system";
 /// Namespace of the sets.
 const APPS: &str = "apps";
-/// User of the operator in the audit log.
-const USER: &str = "operator";
 const LIMIT: Duration = Duration::from_secs(300);
 const INPUTS: usize = 100;
 const ROUNDS: usize = 10;
@@ -48,15 +48,11 @@ async fn main() -> Fallible<()> {
         return Ok(());
     }
     let sets: usize = std::env::args_os().nth(1).and_then(|word| word.to_str()?.parse().ok()).unwrap_or(100);
-    let beside = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("flux-operator"));
-    let binary = std::env::var_os("FLUX_OPERATOR").map(PathBuf::from).or(beside).ok_or("no binary")?;
-    if !binary.is_file() {
-        return Err(format!("{} is missing; run: cargo build --profile dist", binary.display()).into());
-    }
+    let binary = operator_process::program()?;
     let bench = Bench::start(&binary).await?;
     println!("| what | time | requests of the operator |\n| --- | --- | --- |");
     bench.one_set().await?;
-    println!("| memory with one set of {INPUTS} objects | {:.1} MiB | |", bench.resident()?);
+    println!("| memory with one set of {INPUTS} objects | {:.1} MiB | |", memory(&bench.process, "VmRSS")?);
     let begun = Instant::now();
     for number in 0..sets {
         bench.apply(&set(&format!("many-{number:03}"), OBJECTS)).await?;
@@ -69,8 +65,8 @@ async fn main() -> Fallible<()> {
     println!("| {sets} sets of {OBJECTS} objects, all Ready | {:.1} s | |", begun.elapsed().as_secs_f64());
     // The allocator and the caches come to rest.
     tokio::time::sleep(Duration::from_secs(20)).await;
-    println!("| memory with them | {:.1} MiB | |", bench.resident()?);
-    println!("| … its peak | {:.1} MiB | |", bench.status("VmHWM")?);
+    println!("| memory with them | {:.1} MiB | |", memory(&bench.process, "VmRSS")?);
+    println!("| … its peak | {:.1} MiB | |", memory(&bench.process, "VmHWM")?);
     Ok(())
 }
 
@@ -100,10 +96,6 @@ struct Bench {
     process: ServerProcess,
 }
 
-async fn connected(kubeconfig: &Path) -> Fallible<Cluster> {
-    Ok(connect(ConnectOptions::new(KubeconfigSource::File(kubeconfig.to_owned()))).await?)
-}
-
 /// Requests about sets and what they apply, without the lease, reports and watches.
 fn of_run(requests: Requests) -> Requests {
     requests.only(|request| {
@@ -122,16 +114,7 @@ impl Bench {
             cluster.apply(&object, WriteOptions::forced("author")).await?;
         }
         let admin = plane.admin(USER)?;
-        let arguments = ["controller", "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0"].map(str::to_owned);
-        let environment = BTreeMap::from(
-            [
-                ("KUBECONFIG", admin.path().to_str().ok_or("a path")?),
-                ("RUNTIME_NAMESPACE", NAMESPACE),
-                ("NOTIFICATIONS_DISABLED", "true"),
-            ]
-            .map(|(key, value)| (key.to_owned(), value.to_owned())),
-        );
-        let process = ServerProcess::start("operator-a", binary, &arguments, &environment, plane.folder())?;
+        let process = start(binary, &plane, admin.path(), "operator-a")?;
         let bench = Bench { plane, cluster, process };
         // A first small set: the operator has the lease and follows the kind.
         bench.apply(&set("first", 1)).await?;
@@ -141,7 +124,7 @@ impl Bench {
             bench.cluster.read(&id("first")).await.ok()?.is_none().then_some(())
         })
         .await?;
-        println!("memory of the operator without a set: {:.1} MiB", bench.resident()?);
+        println!("memory of the operator without a set: {:.1} MiB", memory(&bench.process, "VmRSS")?);
         Ok(bench)
     }
 
@@ -196,18 +179,6 @@ impl Bench {
             counts.get(ROUNDS / 2).copied().unwrap_or_default()
         );
         Ok(())
-    }
-
-    /// MiB.
-    fn resident(&self) -> Fallible<f64> {
-        self.status("VmRSS")
-    }
-
-    fn status(&self, field: &str) -> Fallible<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        let kibibytes: f64 = line.and_then(|line| line.split_whitespace().next()).ok_or("no such field")?.parse()?;
-        Ok(kibibytes / 1024.0)
     }
 }
 
