@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::FutureExt;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
@@ -37,6 +37,17 @@ const TEST_DEADLINE: Duration = Duration::from_secs(600);
 /// Whether tests that usually take a sample of all requests are to take each of them: an hour and more.
 pub fn tries_every_request() -> bool {
     std::env::var_os("EVERY_REQUEST").is_some()
+}
+
+/// Whether the time in the environment variable `TESTS_UNTIL`, in seconds since 1970, has passed: then no test of a
+/// cluster and no trial of the fault matrix begins. CI bounds its time with it; without the variable everything runs.
+///
+/// # Panics
+/// The variable is not a number.
+pub fn time_is_up() -> bool {
+    let Ok(until) = env::var("TESTS_UNTIL") else { return false };
+    let until = until.parse().map(Duration::from_secs).expect("TESTS_UNTIL is a number of seconds");
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970") > until
 }
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
@@ -357,23 +368,30 @@ fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc
             Err(format!("CI=true, but the test cannot run: it {reason}").into())
         }
         Some(reason) => Ok(Completion::ignored_with(reason)),
-        None => runtime.block_on(run_one(test, name, &shared)).map(|()| Completion::Completed),
+        None => runtime.block_on(run_one(test, name, &shared)),
     })
 }
 
-async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<(), Failed> {
+async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<Completion, Failed> {
+    // Waiting for a turn is not part of the test, so it comes before its deadline.
+    let _turn = match test.installs {
+        true => Some(shared.installers.acquire().await.map_err(|error| error.to_string())?),
+        false => None,
+    };
+    if time_is_up() {
+        // CI collects the tests that end like this.
+        return Ok(Completion::ignored_with("the time for tests was over"));
+    }
     if !test.installs {
         return run_in(shared.environment().await?, test, name).await;
     }
-    // Waiting for a turn is not part of the test, so it comes before its deadline.
-    let _turn = shared.installers.acquire().await.map_err(|error| error.to_string())?;
     let environment = shared.own_environment().await.map_err(|error| error.to_string())?;
     let outcome = run_in(environment.clone(), test, name).await;
     shared.idle.lock().expect("no test panics while it gives one back").push(environment);
     outcome
 }
 
-async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) -> Result<(), Failed> {
+async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) -> Result<Completion, Failed> {
     let started = Instant::now();
     let cluster = TestCluster::new(environment.clone(), name).await.map_err(|error| error.to_string())?;
     let namespace = cluster.namespace.clone();
@@ -386,7 +404,7 @@ async fn run_in(environment: Arc<Environment>, test: ClusterTest, name: &str) ->
     };
     environment.control_plane.kubelet().forget_rules(&namespace);
     note_duration(test.binary(), name, started.elapsed());
-    let Some(text) = failure else { return Ok(()) };
+    let Some(text) = failure else { return Ok(Completion::Completed) };
     let servers = environment.control_plane.last_log_lines(12);
     let controllers = environment.flux.as_ref().map(|flux| flux.last_log_lines(12)).unwrap_or_default();
     Err(format!("{text}\n\nnamespace {namespace}\n{servers}\n{controllers}").into())

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -19,14 +19,13 @@ use flux_operator::fetch::Fetcher;
 use flux_operator::reconcile::{self, progress::Silent};
 
 use super::site::{NAMESPACE, Site, id, instance, instance_id, spec};
+use crate::support::runner::time_is_up;
 use crate::support::{Fallible, Fault, FaultRule, eventually};
 
 /// Limit of an API call with its retries, and therefore the cost of a hanging request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// A watch that hangs is noticed after a minute and a half: until then it looks like a cluster where nothing happens.
 const OPERATOR_LIMIT: Duration = Duration::from_secs(120);
-/// The environment variable with the time, in seconds since 1970, after which no trial is begun. Unset: all are made.
-const FAULTS_UNTIL: &str = "FAULTS_UNTIL";
 /// Attempts for a fault whose request did not occur.
 const TRIES: usize = 3;
 
@@ -122,7 +121,7 @@ pub struct Report {
     pub met: BTreeMap<(Phase, Kind), (usize, usize)>,
     /// Trials in which the request did not occur again.
     pub unmet: Vec<String>,
-    /// Trials that were not begun because [`FAULTS_UNTIL`] had passed.
+    /// Trials that were not begun because the time was up ([`time_is_up`]).
     pub left_out: usize,
     /// The complete texts of all failures.
     pub failures: Vec<String>,
@@ -238,12 +237,6 @@ async fn lead_lives(site: Option<Site>, work: Arc<Work>) -> Fallible<()> {
             }
         }
     }
-}
-
-fn time_is_up() -> bool {
-    let until = std::env::var(FAULTS_UNTIL).ok().and_then(|text| text.parse().ok());
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970");
-    until.is_some_and(|until| now > Duration::from_secs(until))
 }
 
 /// Leads one phase; returns whether it came to the right end.
