@@ -1,6 +1,6 @@
 //! The `flux-operator` command: parse, dispatch, map the result to an exit code.
 
-// The future of an apply is nested more deeply than the default of 128 types.
+// An apply nests its futures deeper than rustc's default limit of 128 types.
 #![recursion_limit = "256"]
 
 use std::ffi::OsString;
@@ -26,22 +26,25 @@ use cli::{Cli, Command};
 use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
 use terminal::{CliError, Config, Exit, STACK_BYTES, Shell, standard_output};
 
+// musl's own allocator would take half of the time of a build.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     match std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run_line) {
-        // The code of a panic.
+        // 101 is Rust's own exit code after a panic.
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
-        // Without another thread the main one has to do.
+        // Without a second thread the main one runs the command, on whatever stack it has.
         Err(_) => run_line(),
     }
 }
 
 fn run_line() -> ExitCode {
+    // Before anything else: an answer to the shell ends the process, and nothing may be printed before it.
     clap_complete::CompleteEnv::with_factory(completed_tree).shells(args::complete::shells()).complete();
     let arguments: Vec<_> = std::env::args_os().collect();
+    // kubectl and flux ask for candidates with words of their own, which are not part of the command tree.
     if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {
         return standard_output::print_answer(&candidates).into();
     }
@@ -53,6 +56,7 @@ fn run_line() -> ExitCode {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
+    // From the raw arguments, because the errors of clap have to follow the format, too.
     let structured = terminal::wants_structured_errors(&arguments, config.usual_output().as_deref());
     let ParsedLine { cli, words, given } = match parse(&arguments, &config) {
         Ok(parsed) => parsed,
@@ -61,10 +65,11 @@ fn run_line() -> ExitCode {
         }
     };
     let shell = Arc::new(Shell::new(&cli.global, config, structured, words).with_pager(&given));
+    // A controller sets up the log of a service instead, which can be done only once per process.
     if !matches!(cli.command, Command::Controller(_)) {
         terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
     }
-    // Not earlier, so that help works even with an invalid file.
+    // An invalid configuration file is reported only now, so that help works without a valid one.
     let run = || match cli.global.asks_many_clusters() {
         true => run_for_many(cli, &given, arguments, &shell),
         false => dispatch(cli, &shell),
@@ -103,11 +108,13 @@ struct ParsedLine {
 
 /// Returns what the arguments say, or what is wrong with the arguments in the order of the tree.
 fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
+    // The alias first: its words take part in the grammar like typed ones.
     let mut tree = config.with_defaults(command_tree());
     let arguments = config.with_alias(arguments, &tree, input::grammar::positional);
     let arguments = input::grammar::in_order(&arguments, &tree);
     let arguments = fleet::with_cluster_selector(arguments, &tree);
     let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
+        // This error does not know its command; `format` adds the usage and our styles.
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
         Ok(ParsedLine { cli: cli.disentangled(), words: command_words(&matches), given: given(&matches) })
     });
@@ -129,6 +136,7 @@ fn given(mut matches: &ArgMatches) -> Vec<String> {
     while let Some((_, below)) = matches.subcommand() {
         matches = below;
     }
+    // clap lists the values of defaults and of the environment, too.
     let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
     matches.ids().map(clap::Id::as_str).filter(is_given).map(str::to_owned).collect()
 }

@@ -84,10 +84,12 @@ impl Shell {
     pub fn new(global: &GlobalArgs, config: Config, structured_errors: bool, command: impl Into<String>) -> Self {
         let stderr_terminal = io::stderr().is_terminal();
         Shell {
+            // Apart from the flag: a manifest may differ from this default, but not from `--namespace`.
             global: GlobalArgs { usual_namespace: config.namespace.clone(), ..global.clone() },
             config,
             command: command.into(),
             structured_errors,
+            // For stderr. stdout may be redirected by itself, see `stdout_color`.
             color: global.color.enabled(stderr_terminal),
             stdout_terminal: io::stdout().is_terminal(),
             stderr_terminal,
@@ -271,11 +273,13 @@ impl Shell {
 
     /// Reports a failure, and returns the exit code of the command: its own, unless a reader lost data.
     pub fn exit_of(&self, ended: Result<Exit, CliError>) -> Exit {
+        // Before the check below, because this may lose output, too.
         self.show_paged();
         let lost = self.lost_output.get().and_then(standard_output::failure);
         let exit_of_lost = lost.map(|error| self.report(&error));
         match ended {
             Ok(exit) => exit_of_lost.unwrap_or(exit),
+            // The command's own failure decides the exit code.
             Err(error) => self.report(&error),
         }
     }
@@ -361,13 +365,14 @@ impl Shell {
             return collected.say(line.into_owned());
         }
         self.speaks();
+        // Only a terminal may lack UTF-8; a file keeps every character.
         let line = if self.stderr_terminal { self.shown(line) } else { line };
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
     /// Notes that a line is printed.
     fn speaks(&self) {
-        // Never beyond the mark for progress.
+        // The maximum stays the maximum, because it stands for continuous progress.
         let _ = self.said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| said.checked_add(1));
     }
 
@@ -385,6 +390,7 @@ impl Shell {
     /// no message is needed.
     pub async fn while_waiting<T>(&self, attempted: &str, answer: impl Future<Output = T>) -> T {
         let said = self.said.load(Ordering::Relaxed);
+        // Progress already shows what is awaited, and only a person wonders about a silence.
         if said == usize::MAX || !self.stderr_terminal || self.structured_errors {
             return answer.await;
         }
@@ -393,6 +399,7 @@ impl Shell {
         if let Ok(answered) = tokio::time::timeout(SILENCE, &mut answer).await {
             return answered;
         }
+        // If another line was printed in the meantime, there was no silence.
         if self.said.load(Ordering::Relaxed) == said {
             let whom = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let line = format!("◎ waiting for {whom} to {attempted} …");
@@ -414,6 +421,7 @@ impl Shell {
     /// Runs until `--timeout`, which is a normal end and returns `None`.
     pub async fn while_wanted<T>(&self, look: impl Future<Output = T>) -> Option<T> {
         match &self.global.timeout {
+            // The limit is that of the whole command, so the time since its start counts.
             Some(limit) => tokio::time::timeout(limit.0.saturating_sub(self.elapsed()), look).await.ok(),
             None => Some(look.await),
         }
@@ -437,6 +445,7 @@ impl Shell {
             // On the heap: a run is deep enough to fill the stack otherwise.
             let future = Box::pin(future);
             tokio::select! {
+                // In this order the signal handlers are installed before the work begins.
                 biased;
                 () = self.interruption.heard() => None,
                 result = future => Some(result),
@@ -488,6 +497,7 @@ fn exhaustion(payload: &(dyn Any + Send)) -> Option<&str> {
 
 /// Runs `work`; the error is tokio's text if the system gave it no thread or file. Other panics continue.
 fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // Once per process: with several clusters every command comes here, and each would wrap the hook again.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let usual = panic::take_hook();
@@ -497,7 +507,7 @@ fn unless_exhausted<T>(work: impl FnOnce() -> T) -> Result<T, String> {
             }
         }));
     });
-    // After a panic the command ends, so changed state is not used.
+    // The command ends after such a panic, so nothing uses state that it left half-changed.
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match exhaustion(&*payload) {
         Some(text) => text.to_owned(),
         None => panic::resume_unwind(payload),
@@ -515,6 +525,7 @@ pub fn wants_structured_errors(arguments: &[OsString], default: Option<&str>) ->
     let follows = |flags: &[&str]| {
         words.iter().enumerate().find_map(|(i, word)| {
             flags.iter().find_map(|flag| {
+                // `-ojson` and `-o=json`, but a long flag has its value behind `=`.
                 let attached = word.strip_prefix(flag).filter(|_| !flag.starts_with("--") || word.contains('='));
                 let attached = attached.map(|value| value.trim_start_matches('=')).filter(|value| !value.is_empty());
                 let next = || words.get(i + 1).filter(|_| word == flag).map(|next| next.as_ref());

@@ -92,7 +92,7 @@ fn with_default_noun(arguments: &[OsString], tree: &Command) -> Option<Vec<OsStr
     }
     let (verb, words) = verb_and_words(arguments, tree, first)?;
     let instance = verb.find_subcommand(INSTANCE).filter(|_| words.is_empty())?;
-    // A flag of another noun only, such as `uninstall --with-instance`.
+    // A flag that only another noun has, such as `uninstall --with-instance`, means that noun.
     let has = |command: &Command, flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
     let is_elsewhere = |flag: &str| !has(instance, flag) && verb.get_subcommands().any(|noun| has(noun, flag));
     let mut flags = arguments.iter().skip(first + 1).filter_map(|argument| argument.to_str()?.strip_prefix("--"));
@@ -131,23 +131,26 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
         // A flag that stands for objects is a noun.
         let mut ordered = arguments.to_vec();
         ordered.remove(flag);
+        // Removing a flag in front of the verb moves the verb one place to the left.
         ordered.insert(first + 1 - usize::from(flag < first), OVERDUE.trim_start_matches('-').into());
         return Some(ordered);
     }
     let (_, nouns) = VERBS.iter().find(|(verb, _)| *verb == word)?;
     let (verb, positions) = verb_and_words(arguments, tree, first)?;
-    // A word that is not text is none to be left out: the command tree refuses it.
+    // A word that is not UTF-8 must not get lost: the line stays as it is, and the command tree refuses it.
     let words: Option<Vec<&str>> = positions.iter().map(|position| arguments.get(*position)?.to_str()).collect();
     let words = words?;
     let words = with_kinds_of_group(&words);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     let is_object = matches!(nouns, Nouns::Object | Nouns::Field);
+    // `why resource ks/app`: a noun that other verbs have and this one does not need.
     let says_resource = is_object && words.len() > 1 && matches!(words.first(), Some(&"resource" | &"resources"));
     if says_resource {
         words.remove(0);
     }
     let as_said = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let own = words.split_first().and_then(|(noun, names)| noun_of(verb, noun, names));
+    // A flag and its value look like a flag and a noun when the flag is unknown.
     let follows_flag = || {
         let before = positions.first().and_then(|at| arguments.get(at - 1));
         before.is_some_and(|before| before.to_string_lossy().starts_with('-'))
@@ -159,7 +162,7 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
             [_, _, ..] if kinds::find(noun).is_some() && !matches!(nouns, Nouns::Own) => {
                 object_words(&words, nouns, verb)?
             }
-            // A word of flux behind our noun.
+            // The first name is not a kind: it may begin flux's two words, as in `get resources source git`.
             [first, ..] if Nouns::is(nouns, own.get_name()) && kinds::find(kind_and_name(first).0).is_none() => {
                 object_words(names, nouns, verb)
                     .unwrap_or_else(|| [vec![own.get_name().to_owned()], as_said(names)].concat())
@@ -171,7 +174,7 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
         (Some(_), None) => match (object_words(&words, nouns, verb), nothing_but_a_file(arguments, verb)) {
             (Some(replaced), _) => replaced,
             (None, Some(noun)) if follows_flag() => {
-                // It may be the value of a flag that nobody knows: it stays behind that flag, which is what is wrong.
+                // The word may be the value of an unknown flag. It stays behind that flag, which clap then refuses.
                 let mut ordered = arguments.to_vec();
                 ordered.splice(first + 1..first + 1, noun.into_iter().map(OsString::from));
                 return Some(ordered);
@@ -187,9 +190,11 @@ fn ordered(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let says_which = |argument: &OsString| {
         let text = argument.to_string_lossy();
         ALL.iter().any(|flag| {
+            // The value of a short flag may follow at once: `-lapp=web`.
             text == *flag || text.starts_with(&format!("{flag}=")) || (flag.len() == 2 && text.starts_with(flag))
         })
     };
+    // Only a kind alone stands for all of its objects: names or labels already say which ones are meant.
     if is_kind_alone && TAKES_ALL.contains(&word) && !arguments.iter().any(says_which) {
         ordered.push("--all".into());
     }
@@ -238,7 +243,7 @@ fn with_kinds_of_group(words: &[&str]) -> Vec<String> {
 fn verb_and_words<'a>(arguments: &[OsString], tree: &'a Command, first: usize) -> Option<(&'a Command, Vec<usize>)> {
     let word = arguments.get(first)?.to_str()?;
     let verb = tree.get_subcommands().find(|command| is_called(command, word))?;
-    // Flags may stand before their noun: those of every noun are looked for.
+    // Flags may stand before the noun, which is not known yet: the flags of every noun count.
     let known: Vec<&Command> = [tree, verb].into_iter().chain(verb.get_subcommands()).collect();
     let mut positions = vec![];
     let mut at = first + 1;
@@ -448,6 +453,7 @@ pub fn positional(arguments: &[OsString], mut at: usize, known: &[&Command]) -> 
         let text = arguments.get(at)?.to_str()?;
         match text {
             "--" => return None,
+            // A dash alone is a value: standard input.
             "-" => return Some(at),
             flag if flag.starts_with('-') => at += if takes_next(flag, known) { 2 } else { 1 },
             _ => return Some(at),
@@ -464,10 +470,11 @@ fn takes_next(flag: &str, known: &[&Command]) -> bool {
         Some(long) => {
             argument.get_long() == Some(long) || argument.get_all_aliases().is_some_and(|all| all.contains(&long))
         }
-        // The last of `-An` decides; in `-nflux` the value follows at once.
+        // Only a short flag by itself takes the next word: in `-nflux` the value follows at once.
         None => flag.chars().nth(1) == argument.get_short() && flag.chars().count() == 2,
     };
     let argument = known.iter().flat_map(|command| command.get_arguments()).find(is_it);
+    // A flag that requires `=` leaves the next word alone.
     argument.is_some_and(|argument| argument.get_action().takes_values() && !argument.is_require_equals_set())
 }
 

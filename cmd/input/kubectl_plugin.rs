@@ -72,6 +72,7 @@ pub fn candidates(arguments: &[OsString]) -> Option<String> {
     let mut text = String::new();
     for (word, candidate) in &found {
         let help = candidate.get_help().filter(|_| with_help);
+        // The protocol has one line per candidate, so only the first line of a help text fits.
         let help = help.map(|help| help.to_string().lines().next().unwrap_or_default().to_owned());
         text.push_str(word.strip_prefix(flag).unwrap_or(word));
         text.extend(help.filter(|help| !help.is_empty()).map(|help| format!("\t{help}")));

@@ -34,6 +34,7 @@ const DETAILS: &[(&str, &[Detail])] = &[
             plain("INPUTS", 1, inputs),
             plain("SETS", 1, input_sets),
             plain("OBJECTS", 1, |o| count(o.status.inventory.as_ref().map(|inventory| inventory.entries.len()))),
+            // The operator's interval where no annotation sets one.
             wide("INTERVAL", |o| annotated_interval(o, "1h0m0s")),
         ],
     ),
@@ -178,6 +179,7 @@ fn row_revision_first(kind: &'static FluxKind, object: FluxObject) -> (ResourceR
     let own = |wide: bool| own.iter().filter(|(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone()).collect();
     let (narrow, wide): (Vec<Cell>, Vec<Cell>) = (own(false), own(true));
     let row = ResourceRow::new(kind, object);
+    // Short at every width: `FULL REVISION` is a column of `-o wide`.
     let revision = Cell::text(row.revision.as_deref().map(short_revision).unwrap_or_default());
     let common = row.cells();
     let of = |name: &str| {
@@ -241,6 +243,7 @@ fn inputs(object: &FluxObject) -> Cell {
 
 /// Returns the number of input sets of the last run.
 fn input_sets(object: &FluxObject) -> Cell {
+    // A history begins with the newest entry.
     let newest = object.status.history.iter().flatten().next();
     let sets = newest.and_then(|run| run.metadata.as_ref()?.get("inputs")?.parse().ok());
     sets.map_or(Cell::Absent, Cell::Count)

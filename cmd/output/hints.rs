@@ -15,6 +15,7 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
         }
         Reason::NoCurrentContext { known } => vec![format!("choose one with --context: {}", known.join(", "))],
         Reason::ContextNotFound { known, .. } => vec![format!("known contexts: {}", known.join(", "))],
+        // The kubeconfig itself may say how to get the plugin (`installHint`).
         Reason::CredentialPlugin { install_hint: Some(text), .. } => vec![text.trim().to_owned()],
         Reason::CredentialPlugin { command, .. } => vec![format!("check that `{command}` runs by itself")],
         Reason::Unreachable { .. } => {

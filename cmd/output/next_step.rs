@@ -23,6 +23,7 @@ pub fn command(step: &NextStep) -> String {
             )
         }
         NextStep::Resume(object) => format!("flux-operator resume {}", noun(object)),
+        // `wait` is about Flux objects; kubectl waits for workloads.
         NextStep::Wait(object) if kinds::of(&object.group, &object.kind).is_none() => {
             kubectl("rollout status", object, "")
         }
@@ -122,6 +123,7 @@ impl Whereto {
         if let Some(rest) = line.strip_prefix("kubectl") {
             return format!("kubectl{flags}{rest}");
         }
+        // The flags belong to the command, and must not follow the file that takes its output.
         match line.split_once(" > ") {
             Some((line, file)) => format!("{line}{flags} > {file}"),
             None => format!("{line}{flags}"),

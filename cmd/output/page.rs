@@ -192,7 +192,8 @@ fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
         writeln!(out, "<details id=\"c{index}\"><summary>{}</summary>", Text(context))?;
         let mut body = String::new();
         write_body(&mut body, page)?;
-        // The parts of each cluster have the same names, and links lead within a file. Foreign text holds no quotation mark here.
+        // The parts of every cluster have the same ids. Text of a cluster cannot match, because its quotation marks are
+        // escaped.
         out.push_str(
             &body.replace(" id=\"", &format!(" id=\"c{index}-")).replace("href=\"#", &format!("href=\"#c{index}-")),
         );
@@ -204,6 +205,7 @@ fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
 
 /// Writes everything before the content of the body.
 fn head(out: &mut String, title: &str) -> fmt::Result {
+    // The policy allows nothing but styles: even text that escaped its element could load and run nothing.
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -252,6 +254,7 @@ fn write_body(out: &mut String, page: &Page<String>) -> fmt::Result {
 fn sections(out: &mut String, page: &Page<String>, mut body: String) -> fmt::Result {
     rest(&mut body, page)?;
     out.push_str("<nav>");
+    // The parts are known only now, because those without content were left out.
     for part in body.split("<section id=\"").skip(1) {
         let Some((id, after)) = part.split_once('"') else { continue };
         let name =
@@ -478,12 +481,14 @@ fn histories(out: &mut String, histories: &[History], now: Timestamp) -> fmt::Re
     let Some(start) = spans().map(|span| span.from).min() else { return Ok(()) };
     let end = spans().map(|span| span.to).max().unwrap_or(now).max(now);
     heading(out, "History")?;
+    // A single moment has no length, which would divide by zero.
     let length = (end.as_second() - start.as_second()).max(1) as f64;
     let at = |moment: Timestamp| (moment.as_second() - start.as_second()) as f64 * 100.0 / length;
     for history in histories {
         write!(out, "<div class=\"row\"><span>{}</span><div class=\"lane\">", Text(&history.object.to_string()))?;
         for span in &history.spans {
             let tone = if span.ok { Tone::Good } else { Tone::Bad };
+            // A run at the very end would lie outside the lane.
             let (left, right) = (at(span.from).min(99.0), at(span.to));
             let says = format!("{}: {} ({} to {})", span.revision, span.outcome, moment(span.from), moment(span.to));
             write!(
@@ -530,6 +535,7 @@ fn timeline(out: &mut String, page: &Page<String>) -> fmt::Result {
     let mut buckets: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for event in &page.events {
         let Some(at) = event.last_seen else { continue };
+        // The newest event belongs into the last bucket, not behind it.
         let bucket = ((at.as_second() - start.as_second()) * (BUCKETS - 1)) / length;
         let counts = buckets.entry(bucket).or_default();
         if is_warning(event) { counts.1 += 1 } else { counts.0 += 1 }
@@ -645,6 +651,7 @@ fn inventory_table(out: &mut String, rows: &[&InventoryRow]) -> fmt::Result {
     }
     out.push_str("<div class=\"wide\"><table>\n<tr><th>Object</th><th>Status</th><th>Drift</th><th>Fields</th></tr>\n");
     for row in rows {
+        // The sixth cell is the drift. It has no age, so the moment does not matter.
         let drift = row.cells().get(5).map(|cell| cell.full(Timestamp::UNIX_EPOCH)).unwrap_or_default();
         let tone = match row.drift {
             Drift::None => Tone::Good,

@@ -174,6 +174,7 @@ fn in_short(message: &str) -> Cow<'_, str> {
     const SHOWN: usize = 3;
     let lines: Vec<&str> = message.lines().collect();
     match lines.len().checked_sub(SHOWN) {
+        // The note about a single missing line would take as much room as the line.
         None | Some(0 | 1) => Cow::Borrowed(message),
         Some(more) => Cow::Owned(format!("{}, and {more} more lines", lines[..SHOWN].join(", "))),
     }
@@ -279,6 +280,7 @@ impl Row for InputSetRow {
 
     fn cells(&self) -> Vec<Cell> {
         let source = self.source.as_ref().map(|id| format!("{}/{}", id.kind, id.name));
+        // The columns in front show the id and the provider.
         let values = self.values.iter().filter(|(key, _)| !["id", "provider"].contains(&key.as_str()));
         let values = values.map(|(key, value)| match value.as_str() {
             Some(text) => format!("{key}={text}"),
@@ -378,6 +380,7 @@ impl Row for StatsRow {
 
     fn cells(&self) -> Vec<Cell> {
         let count = |n: usize| Cell::Count(i64::try_from(n).unwrap_or(i64::MAX));
+        // The reference prints a dash if nothing is stored.
         let storage = if self.storage_bytes == 0 { "-".into() } else { size_text(self.storage_bytes) };
         vec![
             Cell::text(&self.kind),

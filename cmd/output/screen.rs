@@ -67,6 +67,7 @@ impl Screen {
         let says = on_one_line(says);
         let room = self.width.map(|width| width.saturating_sub(LABEL + mark.width()));
         let (indent, rows) = match room {
+            // Beside a head this long the text would be a column of single words.
             Some(room) if head.width() + says.width() > room && room < head.width() + LEAST => {
                 (0, wrapped(&format!("{head}{says}"), room, LINES))
             }

@@ -212,6 +212,7 @@ impl TableWriter {
             .position(|heading| matches!(heading.name.as_str(), "NAME" | "OBJECT") && heading.rank == 0)
             .map(|index| (index, width / 2));
         let long = take_long_names(names, &mut short).into_iter().flatten().count();
+        // If most names are long, lines of their own would nearly double the table.
         if long == 0 || 2 * long > rows.len() {
             return usual;
         }
@@ -251,6 +252,7 @@ impl TableWriter {
         }
         let says_nothing = |index: usize| !has(rows, index, |cell| !matches!(cell, Cell::Absent));
         let mut others: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) > 0).collect();
+        // Columns without a single value are the first to go.
         others.sort_by_key(|index| (says_nothing(*index), rank(*index)));
         for index in others {
             let mut with = shown.clone();
@@ -301,7 +303,9 @@ impl TableWriter {
     ) -> String {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
+        // The widths are decided here; the library would wrap names.
         table.set_content_arrangement(ContentArrangement::Disabled);
+        // The shell has decided about colour, and the library would ask the terminal again.
         if self.style.color {
             table.enforce_styling();
             // Otherwise blanks would be inside the colour and could not be trimmed.
@@ -427,6 +431,7 @@ fn below_row(row: &[String], messages: &[usize], width: usize) -> String {
 /// Returns the colour of a word that is good or bad wherever it occurs; the colour only supports the word.
 fn color_of(heading: &str, text: &str) -> Option<Color> {
     match text {
+        // Nothing is failing or waiting.
         "0" => None,
         _ if heading == "FAILING" => Some(Color::Red),
         _ if heading == "WAITING" => Some(Color::Yellow),

@@ -9,6 +9,7 @@ pub fn unified_diff(before: &str, after: &str, from: &str, to: &str) -> String {
     }
     let mut options = DiffOptions::new();
     options.set_original_filename(from.to_owned()).set_modified_filename(to.to_owned());
+    // As `diff -u` does: an empty line of context keeps the blank in front of it.
     PatchFormatter::new().suppress_blank_empty(false).fmt_patch(&options.create_patch(before, after)).to_string()
 }
 

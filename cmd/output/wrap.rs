@@ -22,6 +22,7 @@ pub fn cut(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let mut kept = String::new();
+    // The ellipsis takes one column.
     let mut used = 1;
     for c in text.chars() {
         let next = used + c.width().unwrap_or(0);

@@ -145,6 +145,7 @@ impl Config {
             return Err(without_text(&variable));
         }
         let mut config = Config::path().map_or_else(|| Ok(Config::default()), |path| Config::from_file(&path))?;
+        // An empty variable counts as unset, so it cannot switch the protection of the file off.
         if let Some(list) = environment::text(environment::PROTECTED_CONTEXTS) {
             let patterns = list.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
             let patterns: Result<_, String> = patterns.map(str::parse).collect();

@@ -42,7 +42,9 @@ pub async fn confirm(
     what: &str,
     agreement: Agreement<'_>,
 ) -> Result<(), CliError> {
+    // A wrong name is refused before any question: the user may be in another cluster than they think.
     check_named_context(args, context, what)?;
+    // In a protected context `--yes` answers only the second question.
     if let Some((name, question, hint)) = question_of_context(shell, args, context, what) {
         ask(shell, &question, Agreement::Name { of: "context", name }, &hint).await?;
     }
@@ -110,6 +112,7 @@ pub fn check_named_context(args: &ConfirmArgs, context: Option<&str>, what: &str
 
 /// Whether there is a terminal to ask on.
 pub fn can_ask(shell: &Shell) -> bool {
+    // The question goes to stderr, and the answer comes from stdin.
     std::io::stdin().is_terminal() && shell.stderr_is_terminal()
 }
 

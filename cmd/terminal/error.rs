@@ -177,9 +177,10 @@ impl CliError {
             true => hint.replace("wait longer with --request-timeout", "wait longer with --timeout"),
             false => hint,
         };
+        // `kubectl config` works on the kubeconfig, for which `--context` has no meaning.
         let named = |hint: &String, context: &str| match hint.contains("`kubectl config ") {
             true => hint.clone(),
-            // Steps of a cause already contain it.
+            // Next steps are already worded with the context.
             false if hint.contains("--context ") => hint.clone(),
             false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
         };
@@ -216,7 +217,7 @@ impl CliError {
         let paint = |word: &str, style: Style| {
             if color { format!("{style}{word}{style:#}") } else { word.to_owned() }
         };
-        // Texts of libraries and servers repeat addresses with what is secret in them, and errors end up in logs.
+        // Libraries and servers repeat addresses, which may hold secrets, and errors end up in logs.
         let mut text = format!("{} {}\n", paint("error:", RED), harmless(&shareable_line(&self.message)));
         for cause in &self.causes {
             text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(&shareable_line(cause))));

@@ -27,6 +27,7 @@ impl Shell {
         origin: &str,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, CliError> {
+        // This thread is left behind if the limit passes: a blocking read cannot be cancelled.
         let reading = tokio::task::spawn_blocking(read);
         let read = match &self.global.timeout {
             Some(limit) => {

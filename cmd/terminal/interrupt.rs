@@ -69,6 +69,7 @@ impl Interruption {
 
     /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer delayed.
     pub(super) async fn heard(&self) {
+        // The signal counts even while it is held back: the command ends as soon as it may.
         interrupted().await;
         // Waiting cannot fail, because `self` owns the sender.
         let _ = self.held.subscribe().wait_for(|held| !held).await;

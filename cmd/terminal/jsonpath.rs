@@ -99,7 +99,7 @@ fn render(parts: &[PathPart], value: &Value, text: &mut String) {
 }
 
 fn select<'a>(path: &str, value: &'a Value) -> Vec<&'a Value> {
-    // It was parsed before. A path that does not fit this value selects nothing, like kubectl with missing keys.
+    // `parse` has checked the path. A path that does not fit this value selects nothing, as missing keys do in kubectl.
     value.query(path).unwrap_or_default()
 }
 
@@ -149,6 +149,7 @@ fn standard_path(path: &str) -> Result<String, TemplateError> {
         if name.is_empty() {
             return;
         }
+        // RFC 9535 allows only such names behind a dot: `app-name` needs brackets.
         let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '*');
         if (*has_escape || !plain) && standard.ends_with('.') {
             standard.pop();
@@ -184,9 +185,11 @@ fn standard_path(path: &str) -> Result<String, TemplateError> {
         }
     }
     flush(&mut standard, &mut name, &mut has_escape);
+    // `{.}` is the whole value.
     if standard == "$." {
         standard.pop();
     }
+    // An invalid path must be refused here, because rendering ignores the errors of a query.
     jsonpath_rust::parser::parse_json_path(&standard).map_err(|_| TemplateError::Path(path.to_owned()))?;
     Ok(standard)
 }

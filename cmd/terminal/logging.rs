@@ -20,7 +20,7 @@ use crate::terminal::{Color, environment};
 /// `-v` shows the program's steps, `-vv` its requests, `-vvv` everything; `RUST_LOG` overrides.
 pub fn init(verbose: u8, quiet: bool, color: Color) {
     let from_environment = std::env::var(environment::RUST_LOG).ok().filter(|f| !f.is_empty());
-    // Setting up a subscriber takes start-up time, which a silent command can save.
+    // A subscriber costs start-up time, which a silent command saves.
     if from_environment.is_none() && (verbose == 0 || quiet) {
         return;
     }
@@ -99,6 +99,7 @@ impl<W: Write> Write for Redacting<W> {
     /// Each event arrives in one piece.
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
         self.0.write_all(shareable_line(&String::from_utf8_lossy(line)).as_bytes())?;
+        // The caller counts the bytes that it gave, and the redacted line may have fewer.
         Ok(line.len())
     }
 
@@ -132,6 +133,7 @@ where
             line.extend(serde_json::from_str::<Map<String, Value>>(fields).unwrap_or_default());
         }
         line.extend(own.0);
+        // controller-runtime logs the object under its kind as well.
         if let [Some(kind), Some(name), Some(namespace)] =
             ["controllerKind", "name", "namespace"].map(|key| line.get(key).cloned())
             && let Some(kind) = kind.as_str()

@@ -71,8 +71,8 @@ const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
 ];
 /// The beginning of flags of the instance in fo-cli, and not here.
 const OF_INSTANCE: &str = "--instance-";
-/// flux's flag for a deletion that asks nobody, and ours. A hint and no other spelling: who means to be told less by it must not
-/// delete unasked.
+/// flux's flags for a deletion without confirmation, and ours. They get a hint instead of being accepted: `--silent`
+/// sounds like `--quiet`, and must not delete anything unasked.
 const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
 /// Flags of every command whose values are not shown.
 const SECRETS: [&str; 2] = ["--token", "--kube-token"];
@@ -192,9 +192,11 @@ impl TypedLine {
     /// A file without `-f`.
     fn file(&self, word: &str, kind: ErrorKind, tree: &Command) -> Option<String> {
         let has_file = |one: &String| one.starts_with("--file") || (one.starts_with("-f") && !one.starts_with("--"));
+        // The line already has a file.
         if self.words.iter().any(has_file) {
             return None;
         }
+        // A refused value may belong to any flag, so an existing file of that name proves nothing there.
         let is_file = is_manifest(word) || (kind != ErrorKind::ValueValidation && Path::new(word).is_file());
         let instance = tree.find_subcommand(self.verb())?.find_subcommand("instance").filter(|_| is_file)?;
         instance.get_arguments().find(|argument| argument.get_long() == Some("filename"))?;
@@ -219,7 +221,7 @@ impl TypedLine {
         if self.verb() != "logs" || !["--kind", "--name"].contains(&refused.split('=').next()?) {
             return None;
         }
-        // Words that follow unknown flags have been taken for an object.
+        // Words behind unknown flags were taken for an object by the grammar.
         let taken = self.words.get(self.verb + 1).filter(|word| word.contains('/')).cloned();
         let (kind, name) = (value("--kind").unwrap_or("KIND"), value("--name").unwrap_or("NAME"));
         let object = taken.unwrap_or_else(|| format!("{kind}/{name}"));
@@ -231,6 +233,7 @@ impl TypedLine {
         WORDS_OF_OTHERS.iter().find_map(|(words, templates)| {
             let words: Vec<&str> = words.split(' ').collect();
             let end = self.verb + words.len();
+            // clap must have refused one of these words, not a later one.
             let said = self.words.get(self.verb..end).filter(|_| at < end)?;
             said.iter().eq(&words).then(|| self.filled(templates, end))
         })
@@ -266,7 +269,7 @@ impl TypedLine {
         let at = self.position(flag).filter(|_| flags.contains(&flag))?;
         let mut words = self.words.clone();
         *words.get_mut(at)? = ours.to_owned();
-        // Without a noun flux uninstalls what an instance stands for.
+        // `flux uninstall` removes Flux, which here is the noun `instance`.
         if self.verb() == "uninstall" && at == self.verb + 1 {
             words.insert(at, "instance".to_owned());
         }

@@ -154,6 +154,7 @@ impl FromStr for ColumnFilter {
             value: value.trim().into(),
             negated,
         };
+        // First, because this form contains the `=` of the other one.
         match (text.split_once("!="), text.split_once('=')) {
             (Some((column, value)), _) if !column.trim().is_empty() => Ok(parsed(column, value, true)),
             (_, Some((column, value))) if !column.trim().is_empty() => Ok(parsed(column, value, false)),
@@ -204,6 +205,7 @@ impl OutputArgs {
         if self.sort_by_path().is_some() {
             let template = PathTemplate::parse(&jsonpath::as_template(key))
                 .map_err(|e| CliError::usage(format!("cannot sort by {key}")).caused_by(&e))?;
+            // kubectl refuses such a path as well: a mistyped field must not look like a sorted list.
             if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
                 return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
                     .hint("`-o json` shows what there is"));
@@ -227,6 +229,7 @@ fn compare(a: &[&Value], b: &[&Value]) -> std::cmp::Ordering {
         (Some(a), Some(b)) => a.total_cmp(&b),
         _ => match (text(a), text(b)) {
             (Some(a), Some(b)) => a.cmp(&b),
+            // false sorts before true: values that are missing come last.
             (a, b) => a.is_none().cmp(&b.is_none()),
         },
     }
@@ -429,6 +432,7 @@ pub fn print_list(
                 _ => {
                     let items: Vec<Value> = listing.items.into_iter().map(|item| item.value).collect();
                     if listing.kind == "List" {
+                        // The list that kubectl prints, so that scripts for its output work here.
                         json!({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}})
                     } else {
                         json!({"kind": listing.kind, "items": items})
@@ -455,6 +459,7 @@ fn print_custom_columns(shell: &Shell, args: &OutputArgs, columns: &[(String, Pa
         return collected.rows(headings, rows);
     }
     let style =
+        // Columns that a user has chosen are never cut, as in kubectl.
         TableStyle { width: None, headers: !args.no_headers, color: shell.stdout_color(), now: Timestamp::now() };
     shell.print_in_colour(&TableWriter::new(headings, style).page(&rows));
 }
@@ -501,6 +506,7 @@ fn document(value: &Value, format: &Format) -> Result<String, CliError> {
         Format::CustomColumns(columns) => {
             let cells: Vec<_> =
                 columns.iter().map(|(_, template)| jsonpath::join(&template.values(value), ",")).collect();
+            // The gap between kubectl's columns.
             Ok(format!("{}\n", cells.join("   ")))
         }
         _ => json::to_string(value).map_err(|e| CliError::failed("cannot write the answer as JSON").caused_by(&e)),

@@ -39,6 +39,7 @@ pub fn fits(command: &str, given: &[String]) -> bool {
 pub fn show(text: &[u8]) -> bool {
     let Some((pager, _)) = environment::pager() else { return false };
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    // Exactly as many lines as rows do not fit: the prompt needs the last row.
     if rows().is_none_or(|rows| lines < rows) {
         return false;
     }
@@ -52,9 +53,10 @@ pub fn show(text: &[u8]) -> bool {
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A pager that is left early closes the pipe.
+        // A pager that the user leaves early closes the pipe. That is not an error.
         let _ = stdin.write_all(text);
     }
+    // The pager's exit code says nothing about the command.
     let _ = child.wait();
     true
 }

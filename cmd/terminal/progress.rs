@@ -90,10 +90,10 @@ const KEY_WIDTH: usize = 32;
 
 impl Progress {
     pub fn new(shell: &Shell, mode: ProgressMode) -> Self {
-        // JSON on stderr is only for errors.
+        // With structured errors stderr holds nothing but JSON.
         let talkative = !shell.global().quiet && !shell.has_structured_errors();
         if shell.collected().is_some() {
-            // The progress of one cluster is not that of all.
+            // Progress of one cluster would look like progress of all of them.
             return Progress { renderer: Renderer::Silent, lines: HashMap::new(), raw: false };
         }
         if mode != ProgressMode::None {
@@ -102,9 +102,11 @@ impl Progress {
         // A terminal without cursor movement gets a line for every change.
         let can_redraw = !environment::is_dumb();
         let renderer = match mode {
+            // A mode that was given by name holds in spite of `--quiet`.
             ProgressMode::Json => Renderer::Json,
             ProgressMode::Plain => Renderer::Plain,
             ProgressMode::Auto
+                // The log lines of `-v` would tear live lines apart.
                 if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbose == 0 =>
             {
                 let target = ProgressDrawTarget::stderr_with_hz(10);
@@ -129,6 +131,7 @@ impl Progress {
 
     /// Shows that a line failed, if no error follows directly.
     pub fn fail(&mut self, key: &str, text: &str) {
+        // Plain lines stay on the screen, where the error that follows repeats the text.
         if !matches!(self.renderer, Renderer::Plain) {
             self.set(key, State::Failed, text);
         }
@@ -146,7 +149,7 @@ impl Progress {
         let bar = match &self.renderer {
             Renderer::Live(all, width) => {
                 let bar = bar.unwrap_or_else(|| {
-                    // Complete before it is added, because adding draws it.
+                    // The bar is complete before it is added, because adding it draws it.
                     let bar =
                         ProgressBar::new_spinner().with_prefix(shown(&cut(key, *width))).with_message(shown(&text));
                     bar.set_style(style(state));

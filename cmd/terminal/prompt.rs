@@ -30,11 +30,13 @@ impl SecretSource {
     /// Usage: the source has too many lines, or is not text; failed: it cannot be read.
     pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
+            // In other programs a dash means standard input. Taken literally it would become the password.
             SecretSource::Flag(text) if text.secret().expose_secret() == "-" => {
                 Err(CliError::usage(format!("--{flag} -: a dash is not accepted as a secret; use standard input"))
                     .hint(format!("read it from standard input with --{flag}-stdin")))
             }
             SecretSource::Flag(text) => {
+                // Documented command lines use the flag, so scripts have it: only a person is warned.
                 if shell.stderr_is_terminal() {
                     shell.warn(&format!(
                         "other users of this machine can see --{flag} while the command runs: \
@@ -130,7 +132,7 @@ pub fn can_ask() -> bool {
 
 async fn hidden(prompt: String) -> Result<SecretText, CliError> {
     let failed = |e: &(dyn std::error::Error + 'static)| CliError::failed("cannot read from the terminal").caused_by(e);
-    // An interrupt drops it with this future, while the reading thread still waits.
+    // An interrupt drops this with the future, which restores the terminal while the reading thread still waits.
     let quiet = QuietTerminal::new().map_err(|e| failed(&e))?;
     let ask = quiet.asker().map_err(|e| failed(&e))?;
     let answer = tokio::task::spawn_blocking(move || ask(prompt).map(SecretText::from)).await;
@@ -185,6 +187,7 @@ impl Drop for QuietTerminal {
         use rustix::termios::{OptionalActions, tcsetattr};
         // A closed terminal needs no restoring.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+        // Enter was not shown, so the cursor still stands behind the prompt.
         let _ = io::Write::write_all(&mut &self.terminal, b"\n");
     }
 }

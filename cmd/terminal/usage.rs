@@ -70,7 +70,8 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     if !error.use_stderr() {
         return standard_output::print_answer(&text);
     }
-    // Without stderr the message cannot be printed.
+    // clap repeats the words of the line, and an address among them may hold a password. Without stderr the message
+    // cannot be printed.
     let _ = stderr.lock().write_all(shareable_line(&text).as_bytes());
     Exit::Usage
 }
@@ -116,6 +117,7 @@ fn in_groups(plain: &str, text: &str) -> String {
         }
         commands.entry(command).or_default().push(line);
     }
+    // The help of a verb lists its nouns under the same heading: only the top help has all of these commands.
     if GROUPS.iter().any(|(_, names)| !names.iter().all(|name| commands.contains_key(name))) {
         return text.to_owned();
     }
@@ -124,6 +126,7 @@ fn in_groups(plain: &str, text: &str) -> String {
         grouped.push(format!(" {group}"));
         grouped.extend(names.iter().filter_map(|name| commands.remove(name)).flatten().map(str::to_owned));
     }
+    // A command that is in no group is still listed.
     grouped.extend(commands.into_values().flatten().map(str::to_owned));
     grouped.extend(after.iter().map(|(_, line)| (*line).to_owned()));
     grouped.join("\n") + "\n"
@@ -138,21 +141,21 @@ pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> cl
 fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> clap::Error {
     keep_nearest(&mut error);
     if error.get(ContextKind::InvalidArg).is_some() {
-        // A mistyped flag never means a value that begins with dashes.
+        // clap would suggest `-- --flag`, but a mistyped flag never means a value that begins with dashes.
         error.remove(ContextKind::Suggested);
     }
     suggest(&mut error, arguments, commands);
     error
 }
 
-/// Of several words that are similar only the nearest is meant: whoever types `instal` wants no `uninstall`. One that is not
-/// really near is none that was mistyped.
+/// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. A word that is not really
+/// near is dropped, because nobody types that by mistake.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
     let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
     let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
-    // Of two that are as near, the one that is asked for most.
+    // `status` wins a tie, because it is asked for most.
     let nearest = similar.iter().min_by_key(|one| (distance(one), *one != "status")).cloned();
     match nearest.filter(is_near) {
         Some(nearest) => {
@@ -187,6 +190,7 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> cl
 /// The names of the plugins in `PATH`: the words that stand for them.
 pub fn plugins() -> BTreeSet<String> {
     let path = std::env::var_os(environment::PATH).unwrap_or_default();
+    // A relative folder would offer programs of the current folder, wherever the command is run.
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let name = |file: std::fs::DirEntry| file.file_name().to_str()?.strip_prefix("flux-operator-").map(str::to_owned);
@@ -215,7 +219,7 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     })
 }
 
-/// Flags before the name of a plugin are whose?
+/// Refuses flags before the name of a plugin: they could be meant for the plugin or for this program.
 fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliError> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let is_first = arguments.get(1).is_some_and(|first| first == word.as_str());
@@ -346,12 +350,15 @@ fn with_folded_usage(
         command.mut_subcommands(|command| fold(command, width))
     }
     let mut command = if error.use_stderr() { without_environment(commands()) } else { commands() };
+    // Without it the usage of a subcommand lacks the names of its parents.
     command.build();
+    // clap renders the usage into its error, so the line has to fail once more.
     fold(command, terminal_width().min(80)).try_get_matches_from(arguments).err()
 }
 
 /// Breaks a usage line where the next word would not fit; a flag and its value are one word.
 fn fold_usage(usage: &str, width: usize) -> String {
+    // Text is never wrapped at this character.
     const TOGETHER: &str = "\u{a0}";
     let words: Vec<&str> = usage.split_whitespace().collect();
     let mut line = words.join(" ");
@@ -380,7 +387,8 @@ fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    // Only as the first word: a typo below a known verb is a typo.
+    // Only as the first word: below a known verb it is a typing error. A word with a slash would name a program outside
+    // `PATH`.
     if arguments.get(1).is_none_or(|first| first != word.as_str()) || word.contains(['/', '\\']) {
         return None;
     }
@@ -388,6 +396,7 @@ fn plugin(error: &clap::Error, arguments: &[OsString]) -> Option<u8> {
     let program = find_program(&path, &format!("flux-operator-{word}"))?;
     let status = Command::new(&program).args(&arguments[2..]).status();
     match status {
+        // A plugin that a signal has ended has no exit code.
         Ok(status) => Some(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1)),
         Err(cause) => {
             let failure = CliError::failed(format!("cannot run the plugin {}", program.display())).caused_by(&cause);
