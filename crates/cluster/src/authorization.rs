@@ -39,6 +39,7 @@ impl Authorization {
     pub(super) fn of_password(user: &str, password: &str) -> Result<Self, Reason> {
         let header = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         let mut header = HeaderValue::try_from(header).map_err(|_| unusable("the password"))?;
+        // A sensitive header is left out of `Debug` output, and HTTP/2 keeps it out of its compression table.
         header.set_sensitive(true);
         Ok(Authorization::Fixed(header))
     }
@@ -100,6 +101,7 @@ impl TokenFile {
         let header = match (read(&path), fallback) {
             (Ok(header), _) => header,
             (Err(reason), None) => return Err(reason),
+            // client-go falls back to the kubeconfig's token as well; the file may appear later.
             (Err(reason), Some(token)) => {
                 tracing::warn!("{reason}; the token of the kubeconfig is used");
                 bearer(token.expose_secret()).ok_or_else(|| unusable("the token"))?

@@ -143,6 +143,8 @@ pub fn contexts_with_servers(config: &Kubeconfig) -> Vec<(String, String)> {
 
 async fn target(options: &ConnectOptions) -> Result<ConnectionTarget, Reason> {
     let config = match options.kubeconfig.may_block() {
+        // A pipe may stay silent for ever. On another thread the wait for it can be cancelled; plain files are not
+        // worth a thread.
         true => {
             let source = options.kubeconfig.clone();
             let read = tokio::task::spawn_blocking(move || kubeconfig::read(&source)).await;
@@ -167,6 +169,7 @@ fn pod_target(pod: &InCluster, overrides: &Overrides) -> Result<ConnectionTarget
     // An IPv6 address needs brackets in a URL.
     let host = if pod.host.contains(':') { format!("[{}]", pod.host) } else { pod.host.clone() };
     let file = |name: &str| pod.service_account.join(name).to_string_lossy().into_owned();
+    // Not every pod has this file: a projected volume may mount the token alone.
     let namespace = std::fs::read_to_string(pod.service_account.join("namespace")).ok();
     let mut user = AuthInfo { token_file: Some(file("token")), ..AuthInfo::default() };
     kubeconfig::override_user(&mut user, overrides);
@@ -189,6 +192,7 @@ async fn open(target: ConnectionTarget, options: &ConnectOptions, endpoint: &End
     if url.scheme_str() != Some("https") {
         without_credentials(&mut user, in_url.take().is_some(), &url, options.overrides.token.as_ref())?;
     }
+    // A token file wins over the token, so the token's expiry would not explain a refusal.
     let token = user.token.clone().filter(|_| user.token_file.is_none());
     let authorization = authorize(&mut user, in_url, &cluster, options).await?;
     let client_pair = client_pair(&user)?;
@@ -221,6 +225,7 @@ async fn open(target: ConnectionTarget, options: &ConnectOptions, endpoint: &End
         impersonate_uid: user.impersonate_uid,
         impersonate_groups: user.impersonate_groups,
         impersonate_user_extra: user.impersonate_user_extra,
+        // kube would add a second `Authorization` header.
         auth_provider: user.auth_provider.filter(|_| authorization.is_none()),
         ..AuthInfo::default()
     };
@@ -351,6 +356,7 @@ fn split_credentials(server: &str) -> (String, Option<UrlCredentials>) {
     let (scheme, rest) = server.split_once("://").map_or((None, server), |(scheme, rest)| (Some(scheme), rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
+    // As in Go's parser, the last `@` ends the credentials: a password may contain one.
     let Some((credentials, host)) = authority.rsplit_once('@') else { return (server.to_owned(), None) };
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
     let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -379,6 +385,7 @@ fn server_url(text: &str) -> Result<Uri, Reason> {
         with_scheme.parse().map_err(|_| Reason::Config(format!("server {} is not a URL", after_credentials(text))))?;
     // The parser drops an invalid port, which would lead to another server.
     let authority = url.authority().map_or("", |authority| authority.as_str());
+    // The colons inside an IPv6 address stand before its `]`, so only the rest can hold the port.
     let port = authority.rsplit(']').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
     let has_port = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
     match url.scheme_str() {
@@ -388,6 +395,7 @@ fn server_url(text: &str) -> Result<Uri, Reason> {
 }
 
 fn proxy_uri(text: &str) -> Option<Uri> {
+    // As in Go, a proxy without a scheme is an HTTP proxy.
     let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     with_scheme.parse().ok()
 }
@@ -465,7 +473,8 @@ impl Cluster {
     /// (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation>).
     #[must_use]
     pub fn impersonating_service_account(&self, namespace: &str, name: &str) -> Self {
-        // Names of both have no character that a header must not have; whatever else was written is nobody's name.
+        // Valid names fit into a header. Anything else becomes a user that cannot exist, so its requests are refused
+        // instead of being sent with this program's own rights.
         let user = HeaderValue::from_str(&format!("system:serviceaccount:{namespace}:{name}"));
         let user = user.unwrap_or_else(|_| HeaderValue::from_static("system:serviceaccount"));
         self.with_policy(CallPolicy { impersonate: Some(user), ..self.policy.clone() })
@@ -483,6 +492,7 @@ impl Cluster {
         object: Option<ObjectId>,
     ) -> ClusterError {
         let mut error = diagnose::explain(error, attempted, object, &self.endpoint);
+        // A server that refuses the certificate during the handshake gives no time of expiry; the certificate has it.
         if matches!(error.reason, Reason::Unauthorized { .. } | Reason::ExpiredCertificate { at: None })
             && let Some(reason) = self.identity.expired(Timestamp::now())
         {

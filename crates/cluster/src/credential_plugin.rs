@@ -90,7 +90,7 @@ fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Se
 
 /// Replaces the bare name of a plugin by its file. Programs in the current folder are never used, whatever `PATH` says.
 pub(super) fn find(plugin: &mut ExecConfig, search_path: &OsStr) -> Result<(), Reason> {
-    // On other systems names have extensions, and the system does not search the current folder.
+    // On Windows, program names have extensions, and Rust does not search the current folder.
     if cfg!(unix)
         && let Some(command) = plugin.command.as_mut().filter(|name| !name.is_empty() && !name.contains('/'))
     {
@@ -115,6 +115,7 @@ type PluginRun = OnceCell<Result<PluginCredentials, Reason>>;
 
 impl PluginRuns {
     pub(super) async fn run(&self, plugin: &ExecConfig, terminal: PluginTerminal) -> Result<PluginCredentials, Reason> {
+        // Only the lookup is locked: plugins of other users may run at the same time.
         let cell = {
             let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             runs.entry(identity(plugin)).or_default().clone()
@@ -122,6 +123,7 @@ impl PluginRuns {
         // When the one that runs it gives up, the next one that waits runs it.
         let given = cell.get_or_init(|| run(plugin, terminal)).await;
         match given {
+            // The cell keeps its first result, so after its expiry each connection runs the plugin itself.
             Ok(credentials) if !credentials.last(EXPIRY_MARGIN) => run(plugin, terminal).await,
             given => given.clone(),
         }
@@ -151,9 +153,11 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
         Some(ExecInteractiveMode::Always) if !terminal.stdin => {
             return Err(failed("has to ask something, and standard input is not a terminal".to_owned(), None));
         }
+        // `IfAvailable`, which is also the default of v1beta1.
         _ => terminal.stdin,
     };
     let mut command = tokio::process::Command::new(&name);
+    // An interrupted command must not leave a plugin behind that still asks for a password on the terminal.
     command.args(plugin.args.iter().flatten()).kill_on_drop(true);
     for variable in plugin.env.iter().flatten() {
         if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
@@ -163,6 +167,7 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     let spec = serde_json::json!({ "interactive": interactive, "cluster": plugin.cluster });
     let info = serde_json::json!({ "kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec });
     command.env("KUBERNETES_EXEC_INFO", info.to_string());
+    // A plugin that reads anyway gets an end of file, and cannot consume a manifest that is piped to this program.
     command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(if terminal.stderr { Stdio::inherit() } else { Stdio::piped() });
 
@@ -211,6 +216,7 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
 async fn read_answer(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     if let Some(stdout) = stdout {
+        // A byte more than allowed distinguishes a full answer from a truncated one.
         stdout.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut answer).await?;
     }
     if answer.len() as u64 > MAX_ANSWER_BYTES {
@@ -224,6 +230,7 @@ async fn read_end(stderr: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec
     let mut kept = Vec::new();
     let Some(mut stderr) = stderr else { return Ok(kept) };
     while stderr.read_buf(&mut kept).await? > 0 {
+        // Cutting only at twice the size moves the bytes once per 16 KiB instead of with every read.
         if kept.len() > 2 * KEPT_STDERR_BYTES {
             kept.drain(..kept.len() - KEPT_STDERR_BYTES);
         }
@@ -286,6 +293,7 @@ impl PluginToken {
     pub(super) async fn header(&self) -> Result<HeaderValue, Reason> {
         let renewal = {
             let mut state = self.state.lock().await;
+            // The call that started this renewal may have timed out, so its result is still to be taken.
             if let Some(done) = state.renewal.clone().and_then(FutureExt::now_or_never) {
                 state.renewal = None;
                 match done {
@@ -302,6 +310,7 @@ impl PluginToken {
                 return Ok(token.header.clone());
             }
             let renewal = state.renewal.get_or_insert_with(|| self.renew()).clone();
+            // The old token is still good, so this call does not wait for the renewal.
             if let Some(token) = current.filter(|token| token.lasts(EXPIRY_MARGIN)) {
                 return Ok(token.header);
             }

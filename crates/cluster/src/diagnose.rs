@@ -33,6 +33,8 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     }
     let chain = chain(error);
     let find_tls = chain.iter().find_map(|e| e.downcast_ref::<rustls::Error>());
+    // Failures of this crate's own layers travel through kube as causes, so they are looked for before kube's error is
+    // judged.
     if chain.iter().any(|e| e.is::<LeaseIsOver>()) {
         return Reason::Other(LeaseIsOver.to_string());
     }
@@ -131,6 +133,7 @@ fn missing_object(status: &Status, object: Option<&ObjectId>) -> ObjectId {
     let details = status.details.as_ref();
     let (kind, name) = details.map(|d| (d.kind.as_str(), d.name.as_str())).unwrap_or_default();
     match object {
+        // An object may have the same name as its missing namespace.
         Some(object) if object.name == name && !(kind == "namespaces" && object.kind != "Namespace") => object.clone(),
         _ => ObjectId::new("", kind.strip_suffix('s').unwrap_or(kind), None, name),
     }

@@ -82,6 +82,7 @@ impl Cluster {
     /// returns the first, so that the following request explains what is missing.
     pub async fn newest_served(&self, kind: &ResourceType, versions: &[&str]) -> Result<ResourceType, ClusterError> {
         let at = |version: &str| ResourceType { version: version.to_owned().into(), ..kind.clone() };
+        // With a single version there is nothing to choose, so its first request can report that it is not served.
         if let [version, _, ..] = versions {
             for version in versions {
                 let candidate = at(version);

@@ -88,6 +88,7 @@ impl Cluster {
     /// # Errors
     /// [`super::Reason::TooManyRequests`] when it already has the notification.
     pub async fn post_notification(&self, namespace: &str, body: &Value) -> Result<(), ClusterError> {
+        // Through the API server's proxy, because the Service's name resolves only inside the cluster.
         let path = format!("/api/v1/namespaces/{namespace}/services/http:notification-controller:80/proxy/");
         self.post(path, body).await
     }

@@ -59,6 +59,7 @@ fn way(config: &Config, tls: &ClientConfig) -> kube::Result<ProxyRoute> {
         Some("socks5") => Ok(boxed(SocksV5::new(proxy.clone(), connector))),
         Some("http") => Ok(boxed(signed_in(Tunnel::new(proxy.clone(), connector), proxy))),
         Some("https") => {
+            // Only HTTP/1.1, because the tunnel writes its `CONNECT` as text.
             let connector = HttpsConnectorBuilder::new()
                 .with_tls_config(tls.clone())
                 .https_or_http()
@@ -137,10 +138,14 @@ impl SingleConnectionClient {
         let speaks_http2 = first.as_ref().is_ok_and(|stream| stream.connected().is_negotiated_h2());
         let is_usable = first.is_ok();
         let connector =
+            // A failed connection is handed on too, so the request reports that failure instead of connecting a second
+            // time.
             FirstConnectionReuse { connector: self.connector.clone(), first: Arc::new(Mutex::new(Some(first))) };
         let client = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
+            // Otherwise the pool would not know in advance that its connection can be shared, and would open one per
+            // request.
             .http2_only(speaks_http2)
             .http2_keep_alive_interval(PING_AFTER)
             .http2_keep_alive_timeout(PING_TIMEOUT)

@@ -123,6 +123,8 @@ fn read_file(path: &Path) -> Result<Kubeconfig, Reason> {
     })?;
     let mut merged = Kubeconfig::default();
     for mut document in documents {
+        // serde would quote the wrong value, which may be a password, so types are checked first with a message that
+        // names only the field.
         check_types(&document).map_err(|problem| unusable(path, &problem))?;
         fill_in(&mut document);
         if let Some(folder) = path.parent() {
@@ -279,6 +281,7 @@ fn entries<'a>(document: &'a mut Value, list: &str) -> impl Iterator<Item = &'a 
 
 /// Refuses entries that kubectl refuses, and drops empty ones.
 fn checked(mut config: Kubeconfig) -> Result<Kubeconfig, String> {
+    // Taken out after the check: kube refuses to merge a file with kind `Config` and another with an empty kind.
     let (kind, version) = (config.kind.take().unwrap_or_default(), config.api_version.take().unwrap_or_default());
     if !matches!(kind.as_str(), "" | "Config") {
         return Err(format!("its kind is {kind}, not Config"));
@@ -458,6 +461,7 @@ fn check_plugin(plugin: &ExecConfig) -> Result<(), String> {
 }
 
 fn apply_overrides(cluster: &mut ClusterInfo, flags: &Overrides) {
+    // Go reads an empty and a missing field alike, so kubectl ignores empty ones.
     for text in [&mut cluster.certificate_authority, &mut cluster.certificate_authority_data, &mut cluster.proxy_url] {
         *text = text.take().filter(|t| !t.is_empty());
     }

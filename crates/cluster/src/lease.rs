@@ -61,6 +61,7 @@ impl LeaseOptions {
     }
 
     fn renew_deadline(&self) -> Duration {
+        // Close to the end of the lease, a write that is still on its way could arrive after another process took over.
         self.renew_deadline.map_or(self.duration * 2 / 3, |deadline| deadline.min(self.duration * 9 / 10))
     }
 
@@ -113,11 +114,13 @@ fn held(previous: Option<&Value>, namespace: &str, identity: &str, duration: Dur
     let text = |member: &str| spec.and_then(|spec| spec.get(member)).cloned();
     let ours = text("holderIdentity").is_some_and(|holder| holder == identity);
     let transitions = text("leaseTransitions").and_then(|count| count.as_i64()).unwrap_or(0);
+    // The metadata is kept, because its resource version makes the write fail if another process was faster.
     let mut lease = previous.cloned().unwrap_or_else(|| {
         json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": OPERATOR_NAME, "namespace": namespace}})
     });
     lease["spec"] = json!({
         "holderIdentity": identity,
+        // The API server refuses a duration of 0.
         "leaseDurationSeconds": duration.as_secs().max(1),
         "acquireTime": if ours { text("acquireTime").unwrap_or_else(|| time.clone().into()) } else { time.clone().into() },
         "renewTime": time,
@@ -156,6 +159,8 @@ impl Cluster {
         let mut told = Holder::Nobody;
         loop {
             let lease = self.read_lease(namespace).await?;
+            // Validity counts from before the request: the answer may be late, but the server stores the renewal in
+            // between.
             let sent = Instant::now();
             let Some(lease) = lease else {
                 let ours = held(None, namespace, &options.identity, options.duration, Timestamp::now());
@@ -236,6 +241,7 @@ impl HeldLease {
         };
         let renewal = tokio::spawn(async move {
             renewal.keep_renewing(sent, &tell).await;
+            // An instant in the past ends the lease for all guards at once.
             tell.send_replace(sent);
         });
         HeldLease {
@@ -272,6 +278,7 @@ impl HeldLease {
 
     /// Releases the lease, so that others need not wait until it expires. A failure here does not fail the run.
     pub async fn release(self) {
+        // First of all: a renewal after the release would take the lease again.
         self.renewal.abort();
         let mut lease = self.stored.lock().await.clone();
         for _ in 0..2 {

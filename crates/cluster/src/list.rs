@@ -134,6 +134,7 @@ impl Cluster {
                 let text = page.pointer(&format!("/metadata/{member}")).and_then(Value::as_str);
                 text.filter(|text| !text.is_empty()).map(str::to_owned)
             };
+            // All pages of a list come from one snapshot, so each page has its version.
             list.resource_version = metadata("resourceVersion").unwrap_or_default();
             token = metadata("continue");
             if token.is_none() {

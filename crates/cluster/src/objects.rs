@@ -430,6 +430,8 @@ impl Cluster {
             if kept.len() == all.len() {
                 return Ok(false);
             }
+            // A merge patch replaces the whole list. The resource version protects finalizers that were added in the
+            // meantime.
             let version = live.pointer("/metadata/resourceVersion");
             let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": version}});
             self.merge_patch(cleared, None, &patch, manager).await.map(|_| true)

@@ -120,6 +120,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         let copy = body.as_ref().and_then(Body::try_clone);
         let repeatable = copy.is_some();
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
+        // Checked before every attempt, because the lease may end during a pause.
         if parts.method != Method::GET && policy.lease.as_ref().is_some_and(|lease| !lease.holds()) {
             return Err(Box::new(LeaseIsOver));
         }
@@ -140,6 +141,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
             let status = answer.as_ref().map(Response::status);
             observer(parts.method.as_str(), status.as_ref().map_or("<error>", StatusCode::as_str));
         }
+        // Once per call: if a renewed token is refused as well, more of them would be too.
         if let (Some(authorization), Ok(response)) = (&policy.authorization, &answer)
             && response.status() == StatusCode::UNAUTHORIZED
             && !std::mem::replace(&mut has_new_token, true)
@@ -199,6 +201,7 @@ async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Resul
     tracing::debug!(method = %request.method(), uri = %request.uri(), "requesting");
     let response = Box::pin(client.send(request)).await?;
     tracing::debug!(status = response.status().as_u16(), "answered");
+    // Only a successful answer is streamed. A failure is short, and its message is needed.
     if streaming && response.status().is_success() {
         return Ok(response);
     }
