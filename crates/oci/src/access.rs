@@ -57,6 +57,7 @@ impl Access {
     /// Whether a registry is accessed without TLS: as configured, and by default only on loopback.
     pub(super) fn is_plain(&self, authority: &str) -> bool {
         let access = self.of(authority);
+        // Configured certificates show that a server has TLS, even on loopback.
         let has_certificates = access.authorities.is_some() || access.identity.is_some();
         access.plain_http.unwrap_or(!has_certificates && is_loopback(authority))
     }
@@ -112,6 +113,7 @@ pub(super) fn tls_config(access: &RegistryAccess, with_identity: bool) -> Result
             all => ServerTrust::Certificates(all),
         },
     };
+    // A client certificate proves an identity, so only the registry it was configured for may see it.
     let identity = access.identity.as_ref().filter(|_| with_identity);
     let identity = identity.map(|one| (one.certificate.as_slice(), one.key.expose_secret().as_bytes()));
     tls::client_config(trust, identity).map_err(|error| Reason::Config(error.to_string()))

@@ -55,6 +55,7 @@ pub async fn put_artifact(
         OciError::new(format!("make the artifact {name}"), Reason::Content { what: "the artifact".to_owned(), problem })
     };
     let unpackable = |error: std::io::Error| failed(error.to_string());
+    // `diff_ids` are digests of the uncompressed layers.
     let tar_digest = Digest::of(&tarball::write_tar(files).map_err(unpackable)?);
     let layer = tarball::write_tarball(files).map_err(unpackable)?;
     // Go clients write this where nothing else is known; image tools need `diff_ids` to unpack the layer.
@@ -130,6 +131,7 @@ pub async fn artifact_files(
         OciError::new(format!("unpack {what}"), Reason::Content { what: "the artifact".to_owned(), problem })
     };
     let layer = manifest.content.layers.first().ok_or_else(|| failed("it has no layer".to_owned()))?;
+    // The compressed size is limited before the download, and the content again while it is unpacked.
     let bytes = place.read_blob(layer, limits.compressed_bytes).await?;
     tarball::read_tarball(&bytes[..], limits).map_err(|error| {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();

@@ -17,6 +17,7 @@ pub(super) enum Challenge {
 pub(super) fn choose<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Challenge> {
     let offered: Vec<_> = headers.into_iter().flat_map(parse).collect();
     let bearer = offered.iter().filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).find_map(|(_, fields)| {
+        // A challenge without a realm cannot be answered, so a later scheme is used.
         let realm = fields.get("realm").filter(|realm| !realm.is_empty())?.clone();
         Some(Challenge::Bearer { realm, service: fields.get("service").cloned() })
     });

@@ -141,6 +141,7 @@ impl ImageLocation {
         let found = match self {
             ImageLocation::Layout(layout) => layout.manifest(&digest.to_string()).map(drop),
             ImageLocation::Repository(registries, repository) => {
+                // A `HEAD` is enough, and does not count against Docker Hub's limit of pulls.
                 registries.resolve(&repository.with_digest(digest.clone())).await.map(drop)
             }
         };
@@ -177,6 +178,7 @@ pub async fn missing_parts(
                 Err(error) => return Err(error),
             };
             for part in manifest.parts().filter(|part| part.is_distributable()) {
+                // Platforms of an index often share layers.
                 if !seen.insert(part.digest.clone()) {
                     continue;
                 }
@@ -249,6 +251,7 @@ impl Copier {
             told.iter().for_each(|count| count(bytes));
         });
         let was_complete = self.copy_manifest(from, &manifest, to, &counter, 0).await?;
+        // A tag is the promise that the image is complete, so it comes last.
         if let Some(tag) = tag {
             to.put_manifest(&manifest, Some(tag)).await?;
         }
@@ -313,6 +316,7 @@ impl Copier {
             };
             let parts = futures::stream::iter(parts).buffer_unordered(PARTS_AT_ONCE);
             let was_whole = parts.try_fold(is_there, async |whole, part| Ok(whole && part)).await?;
+            // During a repair the manifest exists already, and only lost blobs were written.
             if !is_there {
                 to.put_manifest(manifest, None).await?;
             }
@@ -353,6 +357,7 @@ impl Copier {
             ImageLocation::Repository(_, repository) => repository.registry(),
         };
         let key = (registry.to_owned(), blob.digest.clone());
+        // The outer lock is released at once; the inner one makes a second copy of the same blob wait for the first.
         let place = self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
         let mut seen = place.lock().await;
         let closed = |_| OciError::new("copy a blob", Reason::Config("the copier is closed".to_owned()));

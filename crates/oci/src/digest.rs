@@ -33,6 +33,7 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
+        // Upper case is refused as in the specification. Otherwise one content would have several names.
         let digits = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let hex = text.strip_prefix("sha256:").filter(digits);
         hex.map(|hex| Self { hex: hex.to_owned() }).ok_or_else(|| DigestError(text.chars().take(100).collect()))

@@ -37,6 +37,7 @@ pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u
                 return Err(failed(Reason::Server { registry: answer.server(), code: other.as_u16(), message }));
             }
         }
+        // The answer may have been cut off after its status, which `send` does not repeat.
         match http.read(&answer.server(), &what, answer.response, limit).await {
             Err(reason) if reason.is_transient() && attempt < MAX_READS => {
                 tracing::debug!(what, attempt, %reason, "reading an answer again");

@@ -216,9 +216,11 @@ impl Http {
                 _ => MAX_ATTEMPTS,
             };
             let may_repeat = attempt < max_attempts && request.payload.is_repeatable();
+            // Taken in every round, so that a `Retry-After` in between does not shorten later pauses.
             let pause = pauses.next_pause();
             let wait = match &result {
                 Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
+                    // A 429 means that nothing was done, so even requests that are not idempotent are repeated.
                     let wait = retry_after(response.headers(), SystemTime::now()).unwrap_or(pause);
                     if !may_repeat || wait > MAX_RETRY_AFTER {
                         return Err(Reason::TooManyRequests { registry: registry.to_owned(), attempts: attempt });
@@ -254,6 +256,7 @@ impl Http {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(registry, request, &url, authorization.filter(|_| is_home), counter).await?;
             let status = response.status();
+            // 304 is in the range of redirects but has no address to follow.
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 return Ok(HttpAnswer { url, response });
             }
@@ -292,6 +295,8 @@ impl Http {
             if let Ok(agent) = HeaderValue::from_str(&self.access.user_agent) {
                 headers.insert(USER_AGENT, agent);
             }
+            // The specification requires a length for uploads. A stream has none of its own and would be sent in
+            // chunks.
             if request.payload.size() > 0 || matches!(request.method, Method::POST | Method::PUT) {
                 headers.insert(CONTENT_LENGTH, request.payload.size().into());
             }
@@ -317,6 +322,8 @@ impl Http {
 
     fn client(&self, registry: &str, url: &Uri) -> Result<RegistryClient, Reason> {
         let authority = url.authority().map(Authority::as_str).unwrap_or_default().to_owned();
+        // The registry is part of the key because servers without own settings inherit those of the registry, and its
+        // certificates must not serve another one.
         let key = (authority.clone(), registry.to_owned());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&key) {

@@ -99,6 +99,7 @@ impl Layout {
         layout
             .write_index(&index)
             .map_err(|reason| OciError::new(format!("create the image layout {}", folder.display()), reason))?;
+        // Last, because this file makes the folder a layout: an interrupted call leaves nothing that looks complete.
         let marker = Marker { image_layout_version: VERSION.to_owned() };
         let text = serde_json::to_vec(&marker).map_err(|error| failed(error.into()))?;
         write_whole(&folder.join("oci-layout"), &text).map_err(failed)?;
@@ -261,6 +262,7 @@ impl Layout {
     pub fn read_blob(&self, descriptor: &Descriptor, limit: u64) -> Result<Bytes, OciError> {
         let path = self.blob_path(&descriptor.digest);
         let failed = |reason| OciError::new(format!("read {}", path.display()), reason);
+        // The declared size bounds the read, so a file that grew is refused without being read to its end.
         let bytes = self.read(&blob_name(&descriptor.digest), limit.min(descriptor.size)).map_err(failed)?;
         check(&path, descriptor, bytes.len() as u64, Digest::of(&bytes)).map_err(failed)?;
         Ok(Bytes::from(bytes))
@@ -274,6 +276,8 @@ impl Layout {
         counter: Option<&super::ByteCounter>,
     ) -> Result<bool, OciError> {
         let path = self.blob_path(&descriptor.digest);
+        // The size is enough here, because files are renamed into place only after verification. `check` reads the
+        // content.
         if std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == descriptor.size) {
             return Ok(false);
         }
@@ -307,6 +311,7 @@ impl Layout {
         index.manifests.retain(|entry| entry.annotation(NAME) != Some(name));
         let annotations = Some([(NAME.to_owned(), name.to_owned())].into());
         index.manifests.push(Descriptor { annotations, ..manifest.descriptor() });
+        // Sorted, so that equal content gives equal bytes in any order of copying.
         index.manifests.sort_by(|a, b| a.annotation(NAME).cmp(&b.annotation(NAME)));
         self.write_index(&index).map_err(failed)
     }

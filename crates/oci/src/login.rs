@@ -182,6 +182,7 @@ impl DockerConfig {
     /// Follows docker: the helper of this registry, else the store, else the entry in the file. A helper without a name
     /// selects the file for this registry.
     async fn login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
+        // `docker login` stores Docker Hub under this old address.
         let key = if repository.registry() == "docker.io" { DOCKER_HUB_KEY } else { repository.registry() };
         let helper = self.helpers.iter().find(|(name, _)| host_of(name) == host_of(key)).map(|(_, helper)| helper);
         if let Some(helper) = helper.or(self.store.as_ref()).filter(|helper| !helper.is_empty())
@@ -194,6 +195,8 @@ impl DockerConfig {
 
     /// Finds the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
     fn entry(&self, repository: &Repository) -> Option<&CredentialEntry> {
+        // The most specific key comes first, as in Kubernetes, so that a repository may have other credentials than its
+        // registry.
         let mut keys: Vec<&String> = self.auths.keys().collect();
         keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
         keys.into_iter().find(|key| matches(key, repository)).and_then(|key| self.auths.get(key))
@@ -328,6 +331,7 @@ struct HelperAnswer {
 async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) -> Result<Option<Login>, LoginError> {
     let program = format!("docker-credential-{name}");
     let wrong = |problem: String| LoginError::Helper { program: program.clone(), problem };
+    // The name comes from a file. A path in it would run any program on this machine.
     if name.contains(['/', '\\']) {
         return Err(wrong("its name has a path in it".to_owned()));
     }
@@ -358,6 +362,7 @@ async fn run_helper(name: &str, server: &str, search_path: Option<&OsString>) ->
     if answer.secret.expose_secret().is_empty() {
         return Ok(None);
     }
+    // This user name is how a helper marks a token, by docker's protocol.
     Ok(Some(match answer.username.as_str() {
         "<token>" => Login::IdentityToken(answer.secret),
         _ => Login::Password { username: answer.username, password: answer.secret },

@@ -152,6 +152,7 @@ impl Manifest {
     /// # Errors
     /// Why the bytes are neither an image manifest nor an index.
     pub fn parse(declared: Option<&str>, bytes: Bytes) -> Result<Manifest, String> {
+        // Checked before parsing, because a layout may hold a file of any size.
         if bytes.len() as u64 > MAX_MANIFEST_BYTES {
             return Err(format!("it is larger than {} MiB", MAX_MANIFEST_BYTES >> 20));
         }
@@ -164,10 +165,12 @@ impl Manifest {
         if content.manifests.is_some() && (content.config.is_some() || !content.layers.is_empty()) {
             return Err("it is an image manifest and an index at once".to_owned());
         }
+        // The header may carry parameters (`; charset=utf-8`) and any case.
         let declared = declared.map(|text| text.split(';').next().unwrap_or(text).trim().to_ascii_lowercase());
         let guess = if content.manifests.is_some() { MediaType::INDEX } else { MediaType::MANIFEST };
         let known = |name: &String| Descriptor::of(name, b"").is_manifest();
         let own = content.media_type.clone().filter(|own| !own.is_empty());
+        // The document's own type comes first: it is covered by the digest, the header is not.
         let media_type = own.or(declared.filter(known)).unwrap_or_else(|| guess.to_owned());
         let is_list = matches!(media_type.as_str(), MediaType::INDEX | MediaType::DOCKER_LIST);
         if !known(&media_type) {
@@ -214,6 +217,7 @@ impl Manifest {
         let fits = |wanted: &Platform, has: &Platform| {
             wanted.os == has.os
                 && wanted.architecture == has.architecture
+                // Without a wanted variant every variant fits, so that `linux/arm64` finds an entry for `arm64/v8`.
                 && (wanted.variant.is_none() || wanted.variant == has.variant)
         };
         let usual = Platform::linux_amd64();

@@ -159,6 +159,7 @@ fn parse(text: &str) -> Result<Reference, String> {
     // A colon after the last slash starts the tag; one before it starts the port.
     let name_start = rest.rfind('/').map_or(0, |slash| slash + 1);
     let (name, tag) = match rest.get(name_start..).and_then(|last| last.rsplit_once(':')) {
+        // In `oci://host:5000` the colon cannot start a tag, because a repository has to follow.
         Some((_, tag)) if name_start > 0 || !text.starts_with("oci://") => {
             (rest.strip_suffix(tag).and_then(|r| r.strip_suffix(':')).unwrap_or(rest), Some(tag))
         }
@@ -172,9 +173,11 @@ fn parse(text: &str) -> Result<Reference, String> {
         Some((first, path)) if is_host(first) => (first.to_ascii_lowercase(), path.to_owned()),
         _ if is_host(name) && text.starts_with("oci://") => return Err("the repository is missing".to_owned()),
         Some(_) => (DOCKER_HUB.to_owned(), name.to_owned()),
+        // Docker's own images have no owner; the registry keeps them under `library`.
         None => (DOCKER_HUB.to_owned(), format!("library/{name}")),
     };
     let (registry, path) = match registry.as_str() {
+        // The three names of Docker Hub become one, so that credentials and mounts find each other.
         "index.docker.io" | "registry-1.docker.io" | DOCKER_HUB if !path.contains('/') => {
             (DOCKER_HUB.to_owned(), format!("library/{path}"))
         }

@@ -273,12 +273,14 @@ impl Registries {
     ) -> Result<bool, Reason> {
         let registry = repository.authority();
         let digest = descriptor.digest.to_string();
+        // A mount within the same repository is not needed, and one from another registry is not possible.
         let mount_from = mount_from.filter(|from| from.registry() == repository.registry() && *from != repository);
         let mut session = None;
         if let Some(from) = mount_from {
             let query = form([("mount", digest.as_str()), ("from", from.path())]);
             let url = self.url(repository, &format!("blobs/uploads/?{query}"))?;
             let scopes = Scopes::push(repository).and_pull(from);
+            // Safe to repeat: the registry discards an upload that is never completed.
             let answer = self.call(repository, &scopes, Outgoing::new(Method::POST, url).idempotent(), None).await?;
             match answer.status() {
                 StatusCode::CREATED => return Ok(false),
@@ -382,6 +384,7 @@ impl Registries {
         }
         match &manifest.content.subject {
             Some(subject) if !answer.headers().contains_key(&OCI_SUBJECT) => {
+                // The header means that the registry has added the referrer itself; without it the client has to.
                 Box::pin(self.add_referrer(repository, &subject.digest, manifest)).await
             }
             _ => Ok(()),
@@ -391,11 +394,14 @@ impl Registries {
     /// For registries without the referrers API: <https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject>.
     async fn add_referrer(&self, repository: &Repository, subject: &Digest, manifest: &Manifest) -> Result<(), Reason> {
         let tag = referrers_tag(repository, subject)?;
+        // The fallback tag is read, extended and written, as the specification describes. It has no lock, so concurrent
+        // writers may lose an entry.
         let mut entries = match self.fetch_manifest(&tag).await {
             Ok(index) => index.manifests().unwrap_or_default().to_vec(),
             Err(Reason::NotFound { .. }) => Vec::new(),
             Err(reason) => return Err(reason),
         };
+        // An earlier attempt may have added it, and a second entry would be a duplicate.
         if entries.iter().any(|entry| entry.digest == manifest.digest) {
             return Ok(());
         }
@@ -427,6 +433,8 @@ impl Registries {
             let page = match self.fetch(repository, what, || Ok(request(&url)), MAX_PAGE_BYTES).await {
                 Ok(page) => page,
                 // Registries without this API refuse it with various statuses.
+                // Only on the first page: in the middle of a list a refusal is a failure, and the fallback would hide
+                // the entries so far.
                 Err(reason) if reason.is_refusal() && entries.is_empty() => {
                     return match self.fetch_manifest(&referrers_tag(repository, subject)?).await {
                         Ok(index) => Ok(index.manifests().unwrap_or_default().to_vec()),
@@ -515,10 +523,12 @@ impl Registries {
         }
         let used = authorizer.current(http, repository, scopes).await?;
         let answer = http.send(registry, &mut request, used.as_ref(), counter).await?;
+        // A stream was consumed by the first attempt, so the caller has to start again.
         let is_repeatable = !matches!(request.payload, Payload::Stream { .. });
         if answer.status() != StatusCode::UNAUTHORIZED || !is_repeatable || !is_same_server(&answer.url, &home) {
             return Ok(answer);
         }
+        // The header that was refused is passed along, so that a token which another request renewed meanwhile is used.
         let again = authorizer.after_refusal(http, repository, scopes, answer.headers(), used.as_ref()).await?;
         match again {
             Some(again) => http.send(registry, &mut request, Some(&again), counter).await,

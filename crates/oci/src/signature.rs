@@ -67,6 +67,7 @@ impl PublicKey {
         let curve = key.algorithm.parameters.and_then(|parameters| parameters.decode_as::<ObjectIdentifier>().ok());
         let algorithms: Vec<&'static dyn VerificationAlgorithm> = match (key.algorithm.oid, curve) {
             (EC_PUBLIC_KEY, Some(P256)) => vec![&ECDSA_P256_SHA256_ASN1],
+            // cosign has long used SHA-256 with every curve; other tools choose the hash by the curve.
             (EC_PUBLIC_KEY, Some(P384)) => vec![&ECDSA_P384_SHA384_ASN1, &ECDSA_P384_SHA256_ASN1],
             (EDWARDS_25519, _) => vec![&ED25519],
             (RSA, _) => vec![&RSA_PKCS1_2048_8192_SHA256],
@@ -181,6 +182,7 @@ impl SignatureSearch<'_> {
     }
 
     fn spend(&mut self, bytes: u64) {
+        // Only the step that exhausts the budget is reported, not each one after it.
         let is_last = (1..=bytes).contains(&self.bytes_left);
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
         if is_last {
@@ -231,6 +233,8 @@ fn is_bundle(key: &PublicKey, bundle: &[u8], digest: &Digest) -> bool {
     });
     let statement: Value = serde_json::from_slice(&payload).unwrap_or_default();
     let is_about = |subject: &Value| subject.pointer("/digest/sha256").and_then(Value::as_str) == Some(digest.hex());
+    // Without the predicate check, an attestation by the same key (a scan, an SBOM) would count as a signature of the
+    // image.
     let subjects = statement.get("subject").and_then(Value::as_array);
     is_signed
         && kind == STATEMENT

@@ -85,6 +85,7 @@ impl Authorizer {
     ) -> Result<Option<HeaderValue>, Reason> {
         let known = self.known(repository);
         let mut known = known.lock().await;
+        // Requests start without credentials: only the challenge tells which server may get the password.
         match known.challenge.clone() {
             None => Ok(None),
             Some(challenge) => known.authorization(http, repository, scopes, &challenge).await,
@@ -151,6 +152,7 @@ impl RegistryTokens {
                 let request = TokenRequest { http, repository, scopes, realm, service: service.as_deref() };
                 let token = match request.send(login.as_ref()).await {
                     // The request itself was repeated already; an answer that broke off was not.
+                    // Sent once more in full, because a token cannot be used in part.
                     Err(Reason::Unreachable { .. }) => request.send(login.as_ref()).await?,
                     result => result?,
                 };
@@ -209,6 +211,7 @@ impl TokenRequest<'_> {
         let protocol = |problem: String| Reason::Protocol { registry: registry.to_owned(), problem };
         let realm: Uri = self.realm.parse().map_err(|_| protocol("its token server has no valid address".into()))?;
         let is_url = matches!(realm.scheme_str(), Some("http" | "https"))
+            // A user name in the address would become part of the host that is connected to.
             && realm.authority().is_some_and(|authority| !authority.as_str().contains('@'));
         if !is_url {
             return Err(protocol("its token server has no http or https address".to_owned()));
@@ -241,6 +244,7 @@ impl TokenRequest<'_> {
         let body = self.http.read(&server, what, answer.response, MAX_TOKEN_ANSWER_BYTES).await?;
         let answer: TokenAnswer =
             serde_json::from_slice(&body).map_err(|_| protocol("its token server's answer does not parse".into()))?;
+        // Older servers call it `token`, OAuth servers `access_token`.
         let token = [answer.token, answer.access_token].into_iter().flatten().find(|token| !token.is_empty());
         let token = token.ok_or_else(|| protocol("its token server gave no token".to_owned()))?;
         // Slightly shorter, so that a token does not expire on its way.

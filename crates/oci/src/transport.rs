@@ -34,6 +34,7 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
     let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
     let now = jiff::Timestamp::try_from(now).ok()?;
+    // A date in the past gives no pause at all.
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
 }
 
@@ -110,6 +111,7 @@ impl Connector {
             || Reason::Config("the address of the proxy is not http://HOST:PORT or socks5://HOST:PORT".to_owned());
         let text = if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") };
         let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
+        // As in URL parsers, the last `@` ends the credentials.
         let (user, host) = match rest.rsplit_once('@') {
             Some((user, host)) => (Some(user), host),
             None => (None, rest),
@@ -126,6 +128,7 @@ impl Connector {
                     None => tunnel,
                 })))
             }
+            // `socks5h` only adds that the proxy resolves names, which this connector always leaves to it.
             "socks5" | "socks5h" => {
                 let socks = SocksV5::new(address, direct);
                 Ok(Connector(Route::Socks(match user.map(|user| user.split_once(':').unwrap_or((user, ""))) {
