@@ -45,6 +45,7 @@ pub enum KeyCause {
 /// [`parse_documents`](super::parse_documents).
 pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let text = checked(text)?;
+    // Most texts need no repair, so it is tried only after a failure.
     parse_first(text).or_else(|error| match Mended::of(text) {
         Some(mended) => {
             parse_first(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
@@ -125,6 +126,7 @@ impl EventReader<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.count(1, location)?;
+                // A quoted `<<` is an ordinary key.
                 let is_merge = text == "<<"
                     && style == ScalarStyle::Plain
                     && tag.as_deref().is_none_or(|tag| short(tag).as_deref() == Some("merge"));
@@ -175,6 +177,8 @@ impl EventReader<'_> {
                 let Some(anchored) = self.anchors.get(&anchor).cloned() else {
                     return Err(refused("the alias refers to what contains it", location));
                 };
+                // An alias counts as everything that it copies. Otherwise a few lines of nested aliases could grow to
+                // gigabytes.
                 self.count(anchored.nodes, location)?;
                 self.copied_bytes = self.copied_bytes.saturating_add(anchored.bytes);
                 if self.copied_bytes > MAX_INPUT_BYTES {
@@ -265,6 +269,7 @@ impl EventReader<'_> {
 /// Merges as `go-yaml` 2 does: at the position of the merge key, so that only later keys override it.
 fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> Result<(), YamlError> {
     let refuse = || refused("map merge requires map or sequence of maps as the value", location);
+    // Of several sources the first takes precedence, so it is merged last.
     let sources = match value {
         Value::Object(source) => vec![source],
         Value::Array(items) => items
@@ -389,6 +394,7 @@ fn resolve_plain(text: &str) -> Scalar {
             Ok(float) if is_float(text) && float.is_finite() => Scalar::Float(float),
             _ => other(),
         },
+        // YAML 1.1 allows underscores in numbers.
         Some(b'+' | b'-' | b'0'..=b'9') => number(&text.replace('_', "")).unwrap_or_else(other),
         _ => other(),
     }
@@ -420,6 +426,7 @@ fn number(text: &str) -> Option<Scalar> {
             }
         } else if let Ok(value) = i64::try_from(magnitude) {
             return Some(Scalar::Int(value));
+        // Go's parser of unsigned numbers refuses a sign, so such a number becomes a float.
         } else if !is_signed {
             return Some(Scalar::Unsigned(magnitude));
         }

@@ -159,6 +159,7 @@ pub fn parse_documents(text: &str) -> Result<Vec<Value>, YamlError> {
 pub fn parse_patch_documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let text = text.trim_end();
     let mut documents = parse(text, true)?;
+    // A JSON patch is the one patch that is a list.
     if matches!(documents.as_slice(), [Value::Array(_)]) {
         documents = parse(text, false)?;
     }

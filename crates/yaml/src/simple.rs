@@ -65,6 +65,7 @@ pub(super) fn parse(text: &str, strict_booleans: bool) -> Option<Vec<Value>> {
                 begun += 1;
                 continue;
             }
+            // The parser's mark for a node without an anchor is 0.
             Event::Scalar(text, style, 0, None) => {
                 nodes += 1;
                 bytes += text.len();
