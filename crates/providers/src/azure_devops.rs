@@ -59,6 +59,7 @@ impl AzureDevOps {
     }
 
     pub(crate) async fn branches(&self, filter: &ResultFilter) -> Result<Vec<GitResult>, ProviderError> {
+        // The interface compares `filter` with the beginning of a ref's name, without `refs/`.
         let url = address_of(&format!("{}/refs?filter=heads%2F&{API_VERSION}", self.repository))?;
         let (list, _) = self.api.get::<AzureList<GitRef>>(&url).await?;
         let mut results = Results::new(filter);
@@ -93,6 +94,7 @@ impl AzureDevOps {
                 _ => break,
             }
         }
+        // An annotated tag costs a request of its own, so only the tags within the limit are resolved.
         let tags = iter(tags.finish()).map(|(name, object)| async move {
             let commit = self.tagged_object(&object).await?.unwrap_or(object);
             Ok(GitResult::named(GitListing::Tags, &name, commit))
@@ -126,6 +128,7 @@ impl AzureDevOps {
                     results.push(result)?;
                 }
             }
+            // The answer does not mark the last page; only its length shows it.
             if count < PAGE_SIZE {
                 break;
             }
@@ -139,6 +142,7 @@ impl AzureDevOps {
 fn repository_path(url: &Uri) -> Option<String> {
     let segments: Vec<&str> = url.path().split('/').collect();
     let ["", organisation, project, "_git", repository] = segments.as_slice() else { return None };
+    // Decoded first, so that a `%20` in the address is not encoded a second time.
     let [organisation, project, repository] = [organisation, project, repository].map(|one| segment(&decoded(one)));
     let is_whole = ![&organisation, &project, &repository].into_iter().any(String::is_empty);
     is_whole.then(|| format!("{organisation}/{project}/_apis/git/repositories/{repository}"))

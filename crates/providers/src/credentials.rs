@@ -142,7 +142,9 @@ impl GitCredentials {
         let header = match host {
             GitHost::GitHub => AuthHeader::token("Bearer", &token),
             GitHost::Gitea => AuthHeader::token("token", &token),
+            // Azure DevOps takes a personal access token as the password of any user.
             GitHost::AzureDevOps => AuthHeader::basic("", &token),
+            // GitLab's own header, which accepts access tokens of persons, projects and groups.
             GitHost::GitLab => AuthHeader::new(HeaderName::from_static("private-token"), token.expose_secret(), &token),
         };
         header.map(GitCredentials::Header).map_err(|problem| format!("invalid secret '{}': {problem}", secret.name))

@@ -214,6 +214,7 @@ fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
         [low, high] => (value(low, range)?, value(high, range)?),
         _ => return Err(format!("too many hyphens: {text}")),
     };
+    // Reported after the values, in the order of robfig/cron, so that its message appears.
     if has_more_slashes {
         return Err(format!("too many slashes: {text}"));
     }
@@ -225,6 +226,7 @@ fn part_bits(text: &str, range: &FieldRange) -> Result<(u64, bool), String> {
             if bounds.len() == 1 {
                 end = range.highest;
             }
+            // `*/2` leaves days out, so it is no longer a star for the rule about the two fields for days.
             is_star &= step <= 1;
             step
         }

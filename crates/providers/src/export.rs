@@ -53,6 +53,7 @@ pub(crate) fn finish(
             "the exported inputs take {size} bytes, and a status has room for {MAX_EXPORT_BYTES}: lower spec.filter.limit"
         )));
     }
+    // Go writes a list that was never made as `null` and an empty one as `[]`; the revision covers this text.
     let is_none = inputs.as_array().is_some_and(Vec::is_empty) && !is_list;
     let text = yaml::to_string(if is_none { &Value::Null } else { &inputs });
     let text = text.map_err(|error| ProviderError::new(format!("the inputs have no form in YAML: {error}")))?;

@@ -47,6 +47,7 @@ impl ResultFilter {
                     .map_err(|error| format!("invalid semver expression: improper constraint: {}", error.range))?,
             ),
         };
+        // Positions in `Filter::patterns`, which come in pairs: a pattern to include and one to exclude.
         let at = match settings.provider_type.listing() {
             Some(GitListing::Branches | GitListing::Requests) => 0,
             // Registries list tags too.
@@ -123,6 +124,7 @@ impl<T> TagList<'_, T> {
             return Err(ProviderError::new(format!("the names of the tags hold more than {MAX_NAMES_BYTES} bytes")));
         }
         self.tags.push((version, name.to_owned(), value));
+        // Sorting only when the list has doubled keeps the work small for repositories with many thousand tags.
         if self.tags.len() >= 2 * self.filter.limit + USUAL_LIMIT {
             self.cut();
         }

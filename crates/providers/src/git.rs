@@ -311,6 +311,7 @@ pub(crate) async fn list_branches(
 pub(crate) async fn list_tags(api: &Api, first: Uri, filter: &ResultFilter) -> Result<Vec<GitResult>, ProviderError> {
     let mut tags = filter.tags();
     let mut pages = Pages::new(api, "tags", first);
+    // All pages are read, because the highest version may be on the last one.
     while let Some(page) = pages.next::<Vec<NamedCommit>>().await? {
         for tag in page {
             let name = tag.name.clone();

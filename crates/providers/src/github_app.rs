@@ -62,6 +62,7 @@ impl TokenCache {
     fn put(&self, key: [u8; 32], token: SecretString, expires: Timestamp, now: Timestamp) {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|_, (_, expires)| *expires > now);
+        // Without an order of use: a lost token costs one more request.
         if tokens.len() >= MOST_TOKENS {
             tokens.clear();
         }
@@ -128,6 +129,7 @@ impl GitHubApp {
         let url = address_of(&format!("{base}/app/installations/{}/access_tokens", segment(&installation)))?;
         let (answer, _) = api.request::<AccessToken>(&Method::POST, &url).await.map_err(|error| failed(error.error))?;
         let header = AuthHeader::token("Bearer", &answer.token)?;
+        // A token whose end cannot be read is used once and not kept.
         if let Ok(expires) = answer.expires_at.parse() {
             tokens.put(key, answer.token, expires, now);
         }
@@ -139,6 +141,7 @@ impl GitHubApp {
             InstallationReference::Id(id) => format!("id:{id}"),
             InstallationReference::Owner(owner) => format!("owner:{owner}"),
         };
+        // Each part is hashed with its length, so that different parts never join to the same text.
         let mut hash = Sha256::new();
         for part in [base, &self.id, &installation, self.private_key.expose_secret()] {
             hash.update(part.len().to_be_bytes());
@@ -158,7 +161,7 @@ impl GitHubApp {
         };
         let pair = pair.map_err(|_| unusable("is not a usable RSA key"))?;
         let now = now.as_second();
-        // The clock of GitHub may be behind.
+        // GitHub's clock may be behind, and it refuses statements that are good for more than ten minutes.
         let claims = serde_json::json!({ "iat": now - 60, "exp": now + 9 * 60, "iss": self.id });
         let encode = |text: &[u8]| URL_SAFE_NO_PAD.encode(text);
         let signed = format!("{}.{}", encode(br#"{"alg":"RS256","typ":"JWT"}"#), encode(claims.to_string().as_bytes()));

@@ -141,6 +141,7 @@ impl HttpSession {
                     None => return Ok(answer),
                     Some(asked) => {
                         let wait = asked.unwrap_or(pause);
+                        // A pause that outlasts the deadline would be in vain, so the failure is reported now.
                         if is_last || wait > LONGEST_WAIT || Instant::now() + wait >= self.connection.deadline {
                             if !is_rate_limited(&answer) {
                                 return Ok(answer);
@@ -244,6 +245,7 @@ impl HttpSession {
         let client = match is_home {
             true => &self.client,
             false => {
+                // Redirects to other servers are rare, so their client is not kept. It presents no client certificate.
                 elsewhere = client(&self.connection, url, false).map_err(refused)?;
                 &elsewhere
             }
@@ -360,6 +362,7 @@ async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, FollowFailure> 
 
 /// Returns None where an answer is final, and otherwise the pause that the server asks for, if it says one.
 fn requested_pause(answer: &ProviderResponse, now: SystemTime) -> Option<Option<Duration>> {
+    // 501 says that the server will never serve this.
     let is_passing = answer.status.is_server_error() && answer.status != StatusCode::NOT_IMPLEMENTED;
     if !is_passing && !is_rate_limited(answer) {
         return None;

@@ -19,6 +19,7 @@ pub(crate) async fn tags(
     credentials: &RegistryCredentials,
     connection: &Connection,
 ) -> Result<Vec<Map<String, Value>>, ProviderError> {
+    // The registry client limits single answers, but not the export as a whole.
     let listed = tokio::time::timeout_at(connection.deadline, list(settings, credentials, connection)).await;
     let listed = listed.unwrap_or_else(|_| Err(ProviderError::new(OUT_OF_TIME)));
     listed.map_err(|error| error.within("failed to call OCI provider"))

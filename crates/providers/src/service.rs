@@ -60,6 +60,8 @@ async fn ask(
         return Err(ProviderError::new(format!("external service '{url}' returned HTTP {}", answer.status.as_u16())));
     }
     let mut inputs = parse(url, &answer.body).map_err(|error| ProviderError::new(session.redact(&error)))?;
+    // Cut only after the check of all sets, so that an invalid answer fails regardless of the limit, as in the
+    // reference.
     inputs.truncate(limit);
     Ok(inputs)
 }
