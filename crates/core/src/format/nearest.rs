@@ -9,6 +9,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|c| {
             let candidate = c.to_lowercase();
+            // Among words of two letters nearly every word is one error away from another.
             let slip = candidate.chars().count() > 2 && strsim::osa_distance(&word, &candidate) <= 1;
             let begun = word.chars().count() > 2 && candidate.starts_with(&word);
             let likeness = strsim::jaro_winkler(&word, &candidate);

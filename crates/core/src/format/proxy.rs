@@ -25,6 +25,7 @@ impl ProxyEnvironment {
         };
         let host = server.host()?.trim_start_matches('[').trim_end_matches(']').to_lowercase();
         let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("https") { 443 } else { 80 });
+        // Go never sends a request to this machine through a proxy.
         let direct = is_loopback(&host) || self.no_proxy.as_deref().is_some_and(|list| listed(list, &host, port));
         proxy.filter(|p| !p.is_empty() && !direct)
     }
@@ -59,6 +60,7 @@ fn listed(list: &str, host: &str, port: u16) -> bool {
         if let (Ok(a), Ok(b)) = (name.parse::<IpAddr>(), host.parse::<IpAddr>()) {
             return a == b;
         }
+        // `example.com` covers the name and its subdomains, `.example.com` and `*.example.com` only the subdomains.
         let (exact, suffix) = match name.strip_prefix("*.").or_else(|| name.strip_prefix('.')) {
             Some(domain) => (false, domain),
             None => (true, name),

@@ -220,6 +220,7 @@ fn plain_file<R: Read>(
         folders.insert(path);
         return Ok(None);
     }
+    // POSIX lets readers treat contiguous files as regular ones.
     if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
         return Err(refused("only files and folders are allowed, no links or devices"));
     }
@@ -284,6 +285,7 @@ fn relative_path(name: &[u8]) -> Result<String, &'static str> {
     if text.starts_with('/') {
         return Err("the path is absolute");
     }
+    // On Windows a backslash separates folders, so such a name could lead out of the target.
     if text.contains('\\') || text.chars().any(char::is_control) {
         return Err("the name has a backslash or a control character");
     }
@@ -304,6 +306,7 @@ fn relative_path(name: &[u8]) -> Result<String, &'static str> {
 /// Only for names that a tar archive cannot hold.
 pub fn write_tarball(files: &Files) -> io::Result<Vec<u8>> {
     let archive = write_tar(files)?;
+    // 255 means an unknown system (RFC 1952). The host's own number would change the digest.
     let mut gzip: GzEncoder<Vec<u8>> =
         GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     gzip.write_all(&archive)?;
@@ -333,6 +336,7 @@ pub fn write_tar_of<W: Write>(folder: &Path, paths: &[String], writer: W) -> io:
     for path in paths {
         let file = std::fs::File::open(folder.join(path))?;
         let size = file.metadata()?.len();
+        // A file that grows in the meantime must not run into the next header.
         archive.append_data(&mut plain_header(size), path, file.take(size))?;
     }
     archive.into_inner()
@@ -375,6 +379,7 @@ pub fn read_folder(root: &Path, rules: &IgnoreRules) -> io::Result<Folder> {
             let entry = entry?;
             let name = entry.file_name().into_string().map_err(|_| io::Error::other("a name is not UTF-8"))?;
             let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+            // This does not follow links, so a link to a file elsewhere is skipped instead of being packed.
             let kind = entry.file_type()?;
             if rules.excludes(&path, kind.is_dir()) {
                 continue;

@@ -17,6 +17,7 @@ impl WholeFile {
     /// # Errors
     /// The folder does not exist or takes no file.
     pub fn beside(path: &Path) -> io::Result<Self> {
+        // The parent of a bare file name is empty, which is not a folder that can be opened.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder)?;
         Ok(WholeFile { partial, path: path.to_owned() })
