@@ -34,6 +34,7 @@ pub enum DryRun {
 pub struct DryRunArgs {
     /// Change nothing: print what would be sent (client), or let the API
     /// server check it (server)
+    // Without `=`, an optional value would swallow the next word, such as the name of an object.
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client")]
     pub dry_run: Option<DryRun>,
 }
@@ -41,6 +42,7 @@ pub struct DryRunArgs {
 #[derive(clap::Args, Clone, Debug)]
 pub struct WaitArgs {
     /// Wait for the outcome; --wait=false only sends the request
+    // With `=` only, as for `--dry-run`.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub wait: bool,
 }
@@ -177,6 +179,7 @@ impl ResourceArgs {
                 kinds.push(kind);
             }
         }
+        // Only checked here: the API server gets the text as it was written.
         if let Some(selector) = &self.selector {
             crate::args::list::selector(Some(selector))?;
         }

@@ -165,6 +165,7 @@ impl<'a> Session<'a> {
         wanted: ObjectSelection,
         keeps: impl Fn(&Target, &Value) -> bool,
     ) -> Result<Vec<Target>, CliError> {
+        // Managed fields make objects much larger, and no filter looks at them.
         let options = ListOptions { without_managers: true, ..ListOptions::default() };
         self.targets_of(wanted, options, keeps).await
     }
@@ -204,6 +205,7 @@ impl<'a> Session<'a> {
         }
         if targets.is_empty() {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.plural).collect();
+            // Only an empty result is worth the question whether the namespace exists.
             let place = self.searched(all_namespaces).await?;
             return Err(CliError::new(
                 Exit::NotFound,
@@ -232,10 +234,12 @@ impl<'a> Session<'a> {
     /// cannot be read.
     pub async fn no_namespace(&self, namespace: &str) -> Option<CliError> {
         let look = async {
+            // All of them instead of the one: the error names the nearest.
             let all = self.cluster.list(&NAMESPACE, None, &names_only()).await.ok()?.items;
             let names: Vec<String> = all.iter().map(|one| fields::name(one).to_owned()).collect();
             (!names.iter().any(|name| name == namespace)).then_some(names)
         };
+        // A hint must not hold up the error.
         let names = timeout(HINT_LIMIT.min(self.deadline.left()), look).await.ok()??;
         let near = nearest(namespace, names.iter().map(String::as_str));
         let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
@@ -296,7 +300,7 @@ impl<'a> Session<'a> {
         let work = self.shell.while_waiting(attempted, work);
         match timeout_at(self.deadline.instant(), work).await {
             Ok(Ok(value)) => Ok(value),
-            // Use the command's own words.
+            // The error names what the command attempted, not the single request that failed.
             Ok(Err(error)) => Err(cli_error(&ClusterError { attempted: attempted.to_owned(), ..error })),
             Err(_) => Err(self.out_of_time(attempted)),
         }
@@ -372,6 +376,7 @@ impl<'a> Session<'a> {
         }
         let existing: Vec<_> = all.iter().map(ObjectId::of).map(|id| (Some(id.namespace), id.name)).collect();
         let namespace = Some(target.namespace.as_str());
+        // Objects in the namespace prove that it exists.
         let error = match existing.iter().any(|(place, _)| place.as_deref() == namespace) {
             true => error,
             false => self.with_namespace_hint(error, &target.namespace).await,

@@ -65,6 +65,7 @@ pub fn with_names(tree: Command) -> Command {
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_arg("contexts", |flag| flag.add(patterns_of_contexts()));
     let tree = tree.mut_arg("clusters_from", |flag| flag.add(contexts()));
+    // The grammar turns this flag into a noun, so no command of the tree has it.
     let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
     let tree = match unsaid {
         Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
@@ -75,6 +76,7 @@ pub fn with_names(tree: Command) -> Command {
     let tree = if asked_about.is_some() { with_lines_behind_rbac(tree) } else { tree };
     plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
         Some(_) => tree,
+        // A plugin reads its arguments itself.
         None => tree.subcommand(Command::new(plugin).about("A plugin").allow_external_subcommands(true)),
     })
 }
@@ -110,6 +112,7 @@ fn with_further_names(verb: Command) -> Command {
 fn with_noun(verb: Command, noun: Command, word: Option<String>) -> Command {
     let verb = with_flags_of(verb, &noun);
     match word {
+        // The library finds a noun by its name, so the typed word becomes that name.
         Some(word) => verb.subcommand(noun.name(word).alias(Resettable::Reset).hide(true)),
         None => verb,
     }
@@ -253,6 +256,7 @@ fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
         if current.is_empty() && second_words(whole_words(&line)).is_empty() {
             return vec![];
         }
+        // The tree offers its nouns already.
         let is_noun = |found: &CompletionCandidate| nouns.iter().any(|noun| found.get_value() == noun.as_str());
         resources_like(current).into_iter().filter(|found| !is_noun(found)).collect()
     })
@@ -316,6 +320,7 @@ fn whole_words(line: &[String]) -> &[String] {
 
 /// Returns those of [`FLAGS`] that an incomplete line has, with the program's name first.
 fn cluster_flags(line: &[String]) -> Vec<String> {
+    // A message would land in the line that the user is typing.
     let mut found = vec!["flux-operator".to_owned(), "--quiet".to_owned()];
     let mut words = line.iter();
     while let Some(word) = words.next() {

@@ -148,6 +148,7 @@ where
             let ready = listing.column("READY");
             let gone = shown.extract_if(|key, _| !there.contains(key)).map(|(_, (_, item))| deleted(item, ready));
             let mut gone: Vec<Item> = gone.collect();
+            // The map has no order, and a watch must print the same changes in the same order.
             gone.sort_by_key(key);
             listing.items.retain(|item| {
                 let now = fingerprint(item);
@@ -157,7 +158,8 @@ where
             for item in &gone {
                 shell.status(&format!("{} is deleted", name_with_namespace(item)));
             }
-            // Programs read objects, and a deleted row is not an object.
+            // Programs read objects, and a deleted row is not an object. Without a READY column no cell could say that
+            // it is deleted.
             if !show.output.wants_values() && ready.is_some() {
                 listing.items.extend(gone);
             }
@@ -205,6 +207,7 @@ fn fingerprint(item: &Item) -> Vec<String> {
 /// An object as kubectl prints it.
 pub fn without_managed_fields(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        // `remove` would move the last field into the gap.
         metadata.shift_remove("managedFields");
     }
     object

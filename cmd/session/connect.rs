@@ -38,6 +38,7 @@ pub async fn connect(shell: &Shell, context: Option<&str>) -> Result<Cluster, Cl
         request_timeout: flags.timeout.map_or(limit, |whole| whole.0.min(limit)),
         // Of many clusters some are always away, and the lines would not say which.
         on_retry: observer(flags.quiet || shell.has_structured_errors() || flags.asks_many_clusters()),
+        // From the first write on, an interrupt must not claim that nothing was changed.
         on_write: Some({
             let interruption = shell.interruption().clone();
             Arc::new(move || interruption.writes())
@@ -77,6 +78,7 @@ pub fn kubeconfig(flags: &GlobalArgs) -> KubeconfigSource {
     if let Some(path) = &flags.kubeconfig {
         return KubeconfigSource::File(path.clone());
     }
+    // kubectl skips empty entries of the list, too.
     let list: Vec<PathBuf> = std::env::var_os(environment::KUBECONFIG)
         .map(|list| std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).collect())
         .unwrap_or_default();

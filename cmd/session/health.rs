@@ -28,6 +28,7 @@ pub fn exit_of(verdict: HealthVerdict, used: VerdictUse) -> Exit {
         (HealthVerdict::Failing, VerdictUse::List) => Exit::Done,
         (HealthVerdict::Failing, VerdictUse::Check) => Exit::Failed,
         (HealthVerdict::Failing, VerdictUse::Judge | VerdictUse::Wait) => Exit::Unhealthy,
+        // The verdict is unknown where the caller may not read what decides it.
         (HealthVerdict::Unknown, _) => Exit::Denied,
         (HealthVerdict::NotInstalled, VerdictUse::Wait) => Exit::NotFound,
         (HealthVerdict::NotInstalled, _) => Exit::ApiMissing,

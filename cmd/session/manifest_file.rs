@@ -123,6 +123,7 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
         |error: &(dyn std::error::Error + 'static)| CliError::usage(format!("cannot read {what}")).caused_by(error);
     if is_stdin(path) {
         let stdin = shell.stdin(content)?;
+        // Without a word the command would seem to hang.
         if stdin.is_terminal() {
             shell.status(&format!("reading {content} from the terminal; end with Ctrl-D"));
         }

@@ -350,6 +350,7 @@ impl<'a> Source<'a> {
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
         let in_vain = namespace.filter(|_| resource.namespaced);
+        // A namespace with objects of the kind exists, so nothing needs to be asked about it.
         let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));
         let error = match (self, in_vain) {
             (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
@@ -432,6 +433,7 @@ async fn read_dump_with(
     };
     let dump = if is_stdin(path) {
         let stdin = shell.stdin("the dump")?;
+        // A dump is never typed: the pipe is missing.
         if stdin.is_terminal() {
             return Err(CliError::usage("--from - reads a dump from stdin, which is a terminal")
                 .hint("pipe one in: kubectl get fluxinstance -A -o yaml | flux-operator get instance --from -"));
@@ -442,6 +444,7 @@ async fn read_dump_with(
         shell.read_input("the dump", move || read(&place)).await?
     };
     let Dump { snapshot, unread, doubtful, hidden_folders } = dump.map_err(|e| failed(&e))?;
+    // A folder often holds files of other programs. They must not make the dump unreadable.
     if let Some(first) = unread.first() {
         let reason = first.source().map(|source| format!(": {source}")).unwrap_or_default();
         let files = if unread.len() == 1 { "1 file is" } else { &format!("{} files are", unread.len()) };
@@ -553,6 +556,7 @@ impl Lacking {
     /// # Errors
     /// The last of them; otherwise the result of the command.
     pub fn told(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
+        // The last error becomes the result of the command, which reports it.
         let Some(last) = self.errors.pop() else { return Ok(exit) };
         for error in &self.errors {
             shell.report(error);
@@ -586,6 +590,7 @@ fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
         kind.eq_ignore_ascii_case(word) || format!("{kind}s").eq_ignore_ascii_case(word)
     });
     let found = found.ok_or_else(|| CliError::usage(format!("no object of kind `{word}` in the dump")))?;
+    // A dump has no discovery, so the object that was found speaks for its kind.
     Ok(ResourceType {
         group: fields::group(found).to_owned().into(),
         version: fields::version(found).to_owned().into(),

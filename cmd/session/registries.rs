@@ -54,6 +54,7 @@ impl RegistryArgs {
                 let (settings, path) = settings_of(&mut access, argument);
                 settings.authorities = Some(read(Path::new(path), shell).await?);
             }
+            // The flags come in pairs: the first key belongs to the first certificate.
             let identities = self.registry_cert.iter().zip(&self.registry_key);
             for (certificate, key) in identities.filter(|(certificate, _)| is_due(certificate)) {
                 let key = read_text(Path::new(split(key).1), shell).await?;
@@ -72,6 +73,7 @@ impl RegistryArgs {
 /// Splits `HOST=FILE`; a file alone is for all registries.
 fn split(argument: &str) -> (Option<&str>, &str) {
     match argument.split_once('=') {
+        // A path may contain `=`, but a host cannot contain a slash.
         Some((host, path)) if !host.contains('/') => (Some(host), path),
         _ => (None, argument),
     }
@@ -102,6 +104,7 @@ async fn read_text(path: &Path, shell: &Shell) -> Result<String, CliError> {
 /// Docker's file, then Podman's; the first existing one counts.
 fn docker_config_files() -> Vec<PathBuf> {
     let variable = environment::path;
+    // As in docker: with the variable set, no other file counts.
     if let Some(folder) = variable(environment::DOCKER_CONFIG) {
         return vec![folder.join("config.json")];
     }
@@ -258,6 +261,7 @@ impl SourceArgs {
             }
             Source::Embedded => Distribution::embedded(),
             Source::Path(_) | Source::Layout(..) => {
+                // The path may lead to a pipe, whose reading would block the runtime.
                 let (runtime, from) = (tokio::runtime::Handle::current(), source.clone());
                 let fetch = move || runtime.block_on(fetcher.fetch(&from));
                 shell.read_input(&source.to_string(), fetch).await?.map_err(|error| fetch_error(&error))?
