@@ -116,6 +116,7 @@ fn innermost(schema: &Value) -> (String, &Value) {
     loop {
         let held = schema.get("items").map(|held| ("[]", held));
         let held =
+            // As a boolean, `additionalProperties` allows or forbids other fields and has no schema.
             held.or_else(|| schema.get("additionalProperties").filter(|v| v.is_object()).map(|held| ("{}", held)));
         let Some((mark, inner)) = held else { return (marks, schema) };
         marks.push_str(mark);

@@ -108,6 +108,7 @@ fn same_items(left: &[Value], right: &[Value]) -> bool {
 
 /// Returns the field and value that identify a list item for a person.
 fn item_name(item: &Value) -> Option<(&'static str, String)> {
+    // A port has a number as well, but people know it by its name.
     ["name", "containerPort", "port", "mountPath", "key", "type"].into_iter().find_map(|field| {
         match item.get(field)? {
             Value::String(text) => Some((field, text.clone())),
@@ -125,6 +126,7 @@ pub fn path_text(object: &Value, path: &[Segment]) -> String {
         match segment {
             Segment::Key(key) => {
                 at = at.and_then(|value| value.get(key));
+                // Keys of labels and annotations hold dots, which would read as steps of the path.
                 if key.contains(['.', '/']) {
                     text.push_str(&format!("[{key}]"));
                 } else {

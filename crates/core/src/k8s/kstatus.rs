@@ -81,6 +81,7 @@ pub fn compute(object: &Value) -> Health {
     if let (Some(generation), Some(observed)) = (generation, number(object, "/status/observedGeneration"))
         && generation != observed
     {
+        // Flux's definitions set -1 until a controller has seen the object.
         if observed < 0 {
             return Health::progressing("not reconciled yet");
         }

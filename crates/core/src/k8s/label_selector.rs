@@ -56,6 +56,7 @@ impl LabelSelector {
                 SelectorOperator::Exists => value.is_some(),
                 SelectorOperator::DoesNotExist => value.is_none(),
                 SelectorOperator::In(values) => value.is_some_and(|value| values.iter().any(|v| v == value)),
+                // As in Kubernetes, an object without the label is selected too.
                 SelectorOperator::NotIn(values) => value.is_none_or(|value| values.iter().all(|v| v != value)),
                 SelectorOperator::GreaterThan(bound) => number(value).is_some_and(|value| value > *bound),
                 SelectorOperator::LessThan(bound) => number(value).is_some_and(|value| value < *bound),
@@ -123,6 +124,7 @@ impl<'a> SelectorParser<'a> {
         if self.rest.is_empty() || self.rest.starts_with(',') {
             return Ok(Requirement { key, operator: SelectorOperator::Exists });
         }
+        // `==` is tried first; otherwise its second sign would begin the value.
         let operator = if self.eat("==") || self.eat("=") {
             SelectorOperator::In(vec![self.value()?])
         } else if self.eat("!=") {

@@ -88,6 +88,7 @@ pub fn owner(object: &Value, path: &[Segment], except: &str) -> Option<FieldOwne
         .iter()
         .filter(|entry| !(text(entry, "/manager") == except && text(entry, "/operation") == "Apply"))
         .filter(|entry| entry.get("fieldsV1").is_some_and(|set| covers(set, object, path)))
+        // The API server writes these times in UTC, so their texts sort like the times.
         .max_by(|left, right| text(left, "/time").cmp(text(right, "/time")))
         .map(|entry| FieldOwner {
             manager: text(entry, "/manager").to_owned(),
