@@ -91,6 +91,7 @@ pub fn read(text: &str, namespace: &NamespaceChoice) -> Result<InstanceManifest,
     let written = object.clone();
     let mut object = object.clone();
     let mut findings = check_version(&object);
+    // Another version has other fields, so problems with fields would only mislead.
     if findings.is_empty() {
         findings = complete(&mut object);
         findings.extend(check_namespace(&object, namespace));
@@ -169,6 +170,7 @@ fn the_one_instance<'a>(
 fn objects(document: &Value) -> Vec<(String, &Value)> {
     let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
     match document.get("items").and_then(Value::as_array) {
+        // `kubectl get -o yaml` prints a `List`, the API server itself a `FluxInstanceList`.
         Some(items) if kind.ends_with("List") => {
             items.iter().enumerate().map(|(index, item)| (format!("/items/{index}"), item)).collect()
         }
@@ -263,6 +265,7 @@ fn to_instance(object: &Value, choice: &NamespaceChoice) -> Result<FluxInstance,
     let spec: FluxInstanceSpec = serde_json::from_value(object.get("spec").cloned().unwrap_or_default())?;
     let own: Option<String> = metadata("namespace").map(serde_json::from_value).transpose()?;
     let namespace = own.filter(|name| !name.is_empty()).or(choice.explicit.clone()).unwrap_or(choice.default.clone());
+    // No other name passes the rules.
     let mut instance = FluxInstance::new(well_known::INSTANCE_NAME, spec);
     instance.metadata.namespace = Some(namespace);
     instance.metadata.labels = metadata("labels").map(serde_json::from_value).transpose()?;

@@ -74,6 +74,7 @@ impl<'a> OperatorState<'a> {
                 OperatorState::Silent(deployment, Some(record))
             }
             (Some(deployment), None) if has_long_been_free && is_long_available(deployment, now) => {
+                // Without leader election, only its pods show whether it works.
                 match elects_a_leader(deployment) {
                     true => OperatorState::Silent(deployment, None),
                     false => OperatorState::Running,

@@ -350,6 +350,7 @@ fn sync_url(object: &Value, findings: &mut Vec<Finding>) {
     let schemes: &[&str] = match kind {
         Some("GitRepository") => &["https://", "http://", "ssh://"],
         Some("OCIRepository") => &["oci://"],
+        // The endpoint of a Bucket has no scheme.
         _ => return,
     };
     let rest = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
@@ -390,6 +391,7 @@ pub(super) fn without_credentials(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
     let authority = rest.split('/').next().unwrap_or_default();
     match authority.rsplit_once('@') {
+        // A user alone, as in `ssh://git@host`, is not a secret.
         Some((user, _)) if user.contains(':') => {
             format!("{scheme}://[redacted]{}", rest.get(user.len()..).unwrap_or_default())
         }

@@ -27,7 +27,9 @@ enum Match {
 const TAKEN_OVER: &[(&str, Option<&str>, Match)] = &[
     ("kustomize-controller", Some("Apply"), Match::Exact),
     ("helm", Some("Update"), Match::Exact),
+    // For example `kubectl-client-side-apply`, `kubectl-edit` and `kubectl-create`.
     ("kubectl", Some("Update"), Match::Prefix),
+    // The API server's name for fields from before an object had managed fields.
     ("before-first-apply", Some("Update"), Match::Prefix),
     ("kubectl", Some("Apply"), Match::Prefix),
     ("flux", None, Match::Exact),
