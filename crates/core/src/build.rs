@@ -156,6 +156,7 @@ pub fn build(
         }
     }
 
+    // As in the reference, namespaces are set after the patches, so a patch cannot select by them.
     list.set_namespace(&settings.namespace);
     list.fix_references();
     list.check_unique()?;
@@ -172,6 +173,7 @@ pub fn build(
     ]);
 
     let mut list = list;
+    // Sorted before the digest, so that the revision does not depend on the order in which the objects were collected.
     list.0.sort_by(|a, b| order::sort_key(&a.object).cmp(&order::sort_key(&b.object)));
     let mut objects = list.into_objects();
     let revision = Revision { version: selection.version.name.clone(), digest: Some(digest(&objects)) };
@@ -275,6 +277,7 @@ fn accumulate(
 /// The roles, bindings and the quota, named after the namespace so that several installations can coexist.
 fn roles(settings: &Settings, mut objects: Vec<Value>) -> ResourceList {
     for object in &mut objects {
+        // The distribution's manifests are written for the default namespace.
         if settings.namespace != DEFAULT_NAMESPACE {
             replace_text(object, DEFAULT_NAMESPACE, &settings.namespace);
         }
@@ -359,6 +362,7 @@ fn configure(list: &mut ResourceList, settings: &Settings) -> Result<(), BuildEr
                 if settings.has(Component::NotificationController) && name(&resource.object) == crd_controller =>
             {
                 if let Some(rules) = resource.object.get_mut("rules").and_then(Value::as_array_mut) {
+                    // Alerts follow objects of the operator's kinds, and receivers annotate them.
                     rules.push(json!({ "apiGroups": [well_known::GROUP], "resources": ["*"], "verbs": ["*"] }));
                 }
             }

@@ -54,6 +54,7 @@ pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<
             && settings.is_sharded(component)
             && !is_shard
         {
+            // The main controllers leave objects with the label to the shards.
             arguments(object)?.push(json!(format!("--watch-label-selector=!{}", sharding.key)));
         }
     }
@@ -82,12 +83,15 @@ pub(super) fn make_shard(
     patch(
         object,
         [
+            // Otherwise the shard and the main Deployment would select each other's pods.
             Operation::replace("/spec/selector/matchLabels/app", app.clone()),
             Operation::replace("/spec/template/metadata/labels/app", app),
         ],
     )?;
     if serves_artifacts(component) {
         let address = storage_address(&format!("{component}-{shard}"), &settings.domain);
+        // Appended, because `set_base_arguments` later rewrites the first of two equal flags, and a controller obeys
+        // the last.
         arguments(object)?.push(json!(format!("{STORAGE_ADDRESS}={address}")));
     }
     if component == SourceController && sharding.is_persistent() {
@@ -111,6 +115,7 @@ fn events_address(settings: &Settings) -> String {
 }
 
 fn storage_address(service: &str, domain: &str) -> String {
+    // The dot at the end makes the name absolute, so that the pod's search domains are not tried first.
     format!("{service}.$(RUNTIME_NAMESPACE).svc.{domain}.")
 }
 
@@ -144,6 +149,7 @@ fn profile(component: Option<Component>, size: Option<Size>) -> Value {
     let mut template = json!({
         "metadata": {
             "labels": { well_known::PART_OF_LABEL: "flux" },
+            // Without it, cluster-autoscaler keeps nodes whose pods have local storage.
             "annotations": { "cluster-autoscaler.kubernetes.io/safe-to-evict": "true" },
         },
     });
@@ -179,6 +185,7 @@ fn extra_arguments(component: Component, settings: &Settings) -> Vec<String> {
     let applies = matches!(component, KustomizeController | HelmController);
 
     if let Some(size) = settings.size {
+        // These are the reference operator's values.
         let (concurrent, requeue, cache) = match size {
             Size::Small => (5, 10, 10),
             Size::Medium => (10, 5, 50),
