@@ -256,6 +256,7 @@ fn stored_version(object: &Value) -> Option<((String, String), Stored)> {
 
 /// Order of Kubernetes' versions, the newest highest (`v2` > `v1` > `v1beta2` > `v1alpha1`); `None` for a text that is not one.
 fn rank(version: &str) -> Option<(u32, u32, u32)> {
+    // Rust's parser would accept a sign.
     let number = |text: &str| (!text.starts_with('+')).then(|| text.parse::<u32>().ok()).flatten();
     let rest = version.strip_prefix('v')?;
     for (stage, name) in [(0, "alpha"), (1, "beta")] {
@@ -465,6 +466,7 @@ impl ObjectWalk<'_> {
 
     /// Plans the edits of a text that contains YAML itself: a patch, or the template of a ResourceSet.
     fn look_at_text(&mut self, text: &str, at: Option<Location>, target: Option<&Value>, owner: &str) {
+        // A patch may also be the name of a file, which is a single line.
         let is_one = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
         let Some(texts_left) = self.texts_left.checked_sub(1) else { return };
         if !is_one || !text.contains("fluxcd") {

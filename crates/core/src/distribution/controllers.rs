@@ -140,6 +140,7 @@ fn deployment(component: Component, facts: &Facts, flux: &Version, tag: &str) ->
 fn container(component: Component, facts: &Facts, flux: &Version, tag: &str) -> Value {
     let name = component.as_str();
     let ports = facts.ports.iter().chain(&[("http-prom", 8080), ("healthz", 9440)]);
+    // The file server answers only in the elected replica, so that the Service leads to that one.
     let (ready_path, ready_port) = if facts.serves_artifacts { ("/", "http") } else { ("/readyz", "healthz") };
     json!({
         "args": arguments(component, facts),
@@ -194,10 +195,12 @@ fn environment(component: Component, flux: &Version) -> Vec<Value> {
     };
     let namespace = json!({ "fieldRef": { "fieldPath": "metadata.namespace" } });
     let mut variables = vec![json!({ "name": "RUNTIME_NAMESPACE", "valueFrom": namespace })];
+    // The root file system is read-only, and the verification of signatures caches its trust root.
     if component == Component::SourceController {
         variables.push(json!({ "name": "TUF_ROOT", "value": "/tmp/.sigstore" }));
     }
     if is_at_least(flux, 2, 3, 0) {
+        // Flux 2.7 is built with Go 1.25, which reads the CPU limit itself.
         if !is_at_least(flux, 2, 7, 0) {
             variables.push(limit("GOMAXPROCS", "limits.cpu"));
         }

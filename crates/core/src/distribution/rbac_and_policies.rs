@@ -14,6 +14,7 @@ const READ_WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch
 pub(super) fn rbac(flux: &Version) -> Vec<Value> {
     let edit = ["create", "delete", "deletecollection", "patch", "update"];
     vec![
+        // Some providers admit pods of these priority classes only in namespaces with such a quota.
         json!({
             "apiVersion": "v1",
             "kind": "ResourceQuota",

@@ -223,6 +223,7 @@ impl Notation {
         for attribute in attributes().filter(|attribute| !(wrapped && attribute.is_about_the_whole())) {
             schema.set(attribute.keyword(), attribute.value());
         }
+        // From the inside out: `[]{}string` is a list of maps.
         for wrap in field.wraps.iter().rev() {
             let inner = schema.into_value();
             schema = Keywords::default();
