@@ -251,6 +251,7 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
         };
         named.push(ObjectId::of(document).to_string());
         let mut position = 0;
+        // `retain_mut` cannot end early, so after a failure the other objects are passed over.
         let mut failure = None;
         list.0.retain_mut(|resource| {
             let selected = chosen.binary_search(&position).is_ok() && failure.is_none();
