@@ -114,6 +114,7 @@ impl SecretObject {
 
     /// Determines whether the API server would accept this Secret as a change of an existing one.
     pub fn replace_need(&self, live: &Value) -> ReplaceNeed {
+        // The API server stores `Opaque` where a Secret names no type.
         let live_type = live.get("type").and_then(Value::as_str).unwrap_or(super::OPAQUE);
         if live_type != self.content.type_ {
             return ReplaceNeed::OtherType(live_type.to_owned());
