@@ -139,6 +139,7 @@ async fn select(shell: &Shell) -> Result<FleetRun, CliError> {
     let position =
         |cluster: &FleetCluster| known.iter().position(|(name, _)| *name == cluster.context).unwrap_or(usize::MAX);
     fleet.clusters.sort_by_key(position);
+    // Several profiles may lead to one context. Those that lead nowhere are all reported.
     fleet.clusters.dedup_by(|one, other| one.context == other.context && !one.is_settled());
     Ok(fleet)
 }
@@ -255,6 +256,7 @@ impl<'a> Presenter<'a> {
 
     /// Prints the answers of the clusters that have ended: all at once, then those that are late.
     fn block(&mut self, fleet: &FleetRun) {
+        // `finish` reports it once instead of once per cluster.
         if fleet.is_done() && common_mistake(fleet).is_some() {
             return;
         }

@@ -307,6 +307,7 @@ pub fn exit(fleet: &FleetRun) -> Exit {
         let code = |exit: Exit| exit.code_and_category().0;
         worst = worst.filter(|worst| code(*worst) >= code(exit)).or(Some(exit));
     }
+    // Clusters that were not reached decide only where all others are well.
     match worst {
         None if unreached > 0 => Exit::Unreachable,
         None | Some(Exit::Done) if unreached > 0 && others > 0 => Exit::PartlyUnreachable,

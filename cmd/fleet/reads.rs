@@ -132,6 +132,7 @@ impl FleetRead {
         }
         let is_view = matches!(self.shape, FleetShape::View(_) | FleetShape::Plans);
         let is_drawn = is_view && matches!(self.format, Format::Table | Format::Wide);
+        // Views and structured answers are made of the JSON that each command prints.
         if !(self.is_structured() || is_drawn) {
             return;
         }
@@ -149,6 +150,7 @@ impl FleetRead {
 pub fn file_name(context: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@') { c } else { '_' };
     let name: String = context.chars().map(plain).collect();
+    // A leading dot would hide the file.
     format!("{}.plan", name.trim_start_matches('.'))
 }
 

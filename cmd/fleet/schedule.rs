@@ -117,6 +117,7 @@ impl FleetRun {
         command: Arc<ClusterCommand>,
         mut observe: impl FnMut(&mut FleetRun) -> bool,
     ) {
+        // A profile without a context has failed before the run begins.
         let waits = |index: &usize| {
             self.clusters.get(*index).is_some_and(|cluster| matches!(cluster.stage, ClusterStage::Waiting))
         };
@@ -188,6 +189,7 @@ impl FleetRun {
             let Some(cluster) = rest.first_mut().filter(|one| matches!(one.stage, ClusterStage::Identified)) else {
                 continue;
             };
+            // A context that failed leaves its cluster to the next one that leads there.
             let is_run = |one: &&mut FleetCluster| {
                 matches!(one.stage, ClusterStage::Identified | ClusterStage::Running | ClusterStage::Ended(Ok(_)))
             };

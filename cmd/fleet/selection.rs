@@ -48,6 +48,7 @@ fn words_of_file(file: &Path) -> Result<Vec<String>, CliError> {
         });
         line.get(..comment.map_or(line.len(), |(at, _)| at)).unwrap_or_default().to_owned()
     };
+    // Editors on Windows write a byte order mark.
     let lines = text.trim_start_matches('\u{feff}').lines().map(uncommented);
     let words = lines.flat_map(|line| line.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>());
     Ok(words.filter(|word| !word.is_empty()).collect())

@@ -246,6 +246,7 @@ fn fold(folded: &mut Vec<FoldedCause>, cause: &Value, cluster: &FleetCluster) {
     }
     let Some(one) = folded.get_mut(at) else { return };
     one.affected += affected;
+    // Several causes of one cluster may fold into one, and count as one cluster.
     match one.clusters.last_mut().filter(|(context, _)| *context == cluster.context) {
         Some((_, known)) => *known = (*known).into_iter().chain(since).min(),
         None => one.clusters.push((cluster.context.clone(), since)),
@@ -261,6 +262,7 @@ fn comparable(summary: &str, context: &str) -> String {
         )
         .ok()
     });
+    // A name of one or two letters would be found in ordinary words.
     let named = if context.len() > 2 { summary.replace(context, "*") } else { summary.to_owned() };
     DIFFERS.as_ref().map_or_else(|| named.clone(), |differs| differs.replace_all(&named, "*").into_owned())
 }

@@ -52,8 +52,10 @@ impl SpecChange<'_> {
             refuse_beside_running_operator(session, self.in_process, target, &without).await?;
         }
         let context = session.cluster.endpoint.context.as_deref();
+        // A dry run asks nothing. It is refused where the run would be.
         if dry_run {
             check_consent(shell, self.confirm, context, what)?;
+            // Only a run from here asks about losses; an operator asks nobody.
             if self.in_process.in_process {
                 let request = RunRequest { session, mode: self.mode, target, verb: self.verb, again: "", without: "" };
                 check_losses(&request, self.confirm, plan)?;
@@ -109,7 +111,9 @@ impl SpecChange<'_> {
         let version = live.pointer("/metadata/resourceVersion");
         let annotations = annotations(live, new);
         let patch = json!([
+            // Only over the version on which the user has decided.
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            // `add` replaces what is there, and also works where there are no annotations yet.
             {"op": "add", "path": "/metadata/annotations", "value": annotations},
             {"op": "replace", "path": "/spec", "value": new.spec},
         ]);

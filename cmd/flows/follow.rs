@@ -264,6 +264,7 @@ async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Sign
 
 /// Returns `error` with the missing controller after a time without further activity.
 async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, error: CliError) -> CliError {
+    // The first sign is the object as it was found: silence counts from there.
     signs.first.notified().await;
     let before = signs.count.get();
     tokio::time::sleep(UNTOUCHED).await;
@@ -275,6 +276,7 @@ async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, e
         if !is_certain {
             tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
         }
+        // The object has changed in the meantime, so a controller is at work.
         if signs.count.get() != before {
             return std::future::pending().await;
         }
@@ -423,6 +425,7 @@ pub fn all_or_error(
 ) -> Result<Exit, CliError> {
     match (failed.len(), of) {
         (0, _) => Ok(Exit::Done),
+        // The error of a single object needs no sum.
         (1, 1) => Err(failed.swap_remove(0)),
         (count, of) => {
             let exit = failed.first().map_or(Exit::Failed, CliError::exit);

@@ -109,6 +109,7 @@ pub async fn send(
         }
         Ok(Sent { target: target.clone(), token: token.clone(), object })
     });
+    // In the order of the command line, in whatever order the answers come.
     let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;
     let (mut sent, mut failed) = (vec![], vec![]);
     for result in results {
@@ -117,6 +118,7 @@ pub async fn send(
             Err(error) => failed.push(error),
         }
     }
+    // Nothing was stored, so there is nothing to follow.
     if server_dry_run {
         sent.clear();
     }

@@ -58,6 +58,7 @@ pub async fn read(
         namespace => namespace.to_owned(),
     };
     set["metadata"]["namespace"] = namespace.clone().into();
+    // Manifests are often copied from a cluster, and the API server refuses an apply with managed fields.
     if let Some(set) = set.as_object_mut() {
         set.remove("status");
     }

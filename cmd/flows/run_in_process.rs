@@ -249,6 +249,7 @@ async fn run_with_deadline<T>(
     let left = session.deadline.left();
     let reserve = (left / 10).min(Duration::from_secs(2));
     options.health_deadline = Some(session.deadline.instant() - reserve);
+    // A run that has not ended at its own deadline is told to stop, with time left to record it.
     let soft_end = session.deadline.instant() - reserve / 2;
     let listener = Listener::new(Progress::new(session.shell, *mode), &key, session.place(&request.target.reference()));
     let result = {
@@ -291,6 +292,7 @@ async fn run_with_deadline<T>(
         Ok(result) => return Ok(result),
         Err(stopped) => stopped,
     };
+    // The failure says more than the time that ran out.
     if let Some(Err(error)) = ended
         && !by_user
         && !matches!(error, ReconcileError::Stopped(_))
@@ -486,6 +488,7 @@ fn without_agreement(
     let shell = request.session.shell;
     let context = request.session.cluster.endpoint.context.as_deref();
     match error.exit() {
+        // `confirm` reports a missing terminal as wrong usage. Here the reader also needs to know what would be lost.
         Exit::Usage => {
             let refused = CliError::failed(format!("cannot {} {}", request.verb, request.key())).object(request.key());
             let refused = lines.iter().fold(refused, |refused, line| refused.cause(format!("it would delete {line}")));
@@ -788,6 +791,7 @@ impl Listener {
     pub fn clear(&self) {
         let progress = lock(&self.progress);
         progress.clear();
+        // A single one was reported when it happened.
         for (reason, count) in
             std::mem::take(&mut lock(&self.state).retries).into_iter().filter(|(_, count)| *count > 1)
         {
@@ -835,6 +839,7 @@ impl Listener {
 impl flux_operator::reconcile::progress::Progress for Listener {
     fn report(&self, update: Update) {
         let mut progress = lock(&self.progress);
+        // Not instead of the rest: the last words of a run need its state.
         if progress.is_json() {
             progress.json(&update);
         }

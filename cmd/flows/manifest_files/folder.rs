@@ -62,6 +62,7 @@ impl ManifestFolder {
                 let (path, name) = (entry.path(), entry.file_name());
                 let name = name.to_string_lossy();
                 if kind.is_dir() && !VERSION_CONTROL.contains(&&*name) {
+                    // Only the outermost counts: naming it has everything below read.
                     let begins = name.starts_with('.') && !is_hidden;
                     found.hidden_folders += usize::from(begins);
                     folders.push((path, is_hidden || begins));
