@@ -254,6 +254,7 @@ impl FleetRun {
 
     fn end(&mut self, index: usize, result: Result<Exit, CliError>) {
         let Some(cluster) = self.clusters.get_mut(index) else { return };
+        // Identifying the cluster took its part of the time already.
         cluster.duration += cluster.began.map(|began| began.elapsed()).unwrap_or_default();
         cluster.stage = ClusterStage::Ended(result);
     }

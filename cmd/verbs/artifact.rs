@@ -112,6 +112,7 @@ impl PullArgs {
                 Source::Artifact(reference) => {
                     let (registries, repository) = (self.registry.open(shell).await?, &reference.repository);
                     let digest = registries.resolve(reference).await.map_err(failed)?.digest;
+                    // The digest is verified and then pulled, because a tag may move in between.
                     if let Some(key) = &key {
                         oci::verify_signature(&registries, repository, &digest, key).await.map_err(failed)?;
                     }

@@ -107,6 +107,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
     if !link(&file, &path).map_err(|e| failed(&path, &e))? {
+        // Without unnamed files the archive is written beside its place, and moved there when it is complete.
         let mut whole = WholeFile::beside(&path).map_err(|e| failed(&path, &e))?;
         let file = whole.file();
         file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|e| failed(&path, &e))?;
@@ -225,6 +226,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), C
     }
     shell.status(&format!("✔ {}, {} values masked", objects(bundle.snapshot.all().count()), bundle.masked_values()));
     let bytes = tarball::write_tarball(&files).map_err(|e| CliError::failed("cannot pack the bundle").caused_by(&e))?;
+    // A dump, or a list that was refused, may lack what would show an installation.
     let is_known = args.redact.is_none() && bundle.unread.is_empty();
     if is_known && !is_installed(&bundle.snapshot) {
         shell.status("Flux is not installed in this cluster; install it with `flux-operator apply instance -f FILE --in-process`");

@@ -63,6 +63,7 @@ fn view(shell: &Shell) -> String {
         let line = format!("{key}: {value}");
         text.push_str(&format!("{line:<42} # {origin}\n"));
     };
+    // clap stores the variable as the value of the flag, so an equal text means the variable.
     let of_flag = |value: &str, flag, variable| match environment::text(variable).is_some_and(|text| text == value) {
         true => SettingOrigin::Variable(variable),
         false => SettingOrigin::Flag(flag),

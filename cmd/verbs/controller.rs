@@ -125,6 +125,7 @@ const NO_PAGE: &str = "there is no web interface; leave the flag out";
 fn unserved_flags() -> impl Iterator<Item = Arg> {
     UNSERVED.into_iter().map(|(flag, why)| {
         let refuse = move |_: &str| Err::<String, _>(why);
+        // With and without a value, because the reference has flags of both forms.
         Arg::new(flag).long(flag).hide(true).num_args(0..=1).default_missing_value("true").value_parser(refuse)
     })
 }
@@ -160,6 +161,7 @@ impl Address {
             Address::At(address) => Served::bind(address, endpoints).await,
             // Both address families, if available.
             Address::Everywhere(port) => match Served::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
+                // The other address family may still be free, and a second program on the port must not go unnoticed.
                 Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
                     Served::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
                 }
@@ -185,6 +187,7 @@ impl std::fmt::Display for Address {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    // Before the log exists, so that wrong flags are reported as wrong usage.
     let election = election(args)?;
     logging::init_service(args.log_level, args.log_encoding);
     shell.block_on(serve(args, shell, election))?

@@ -226,6 +226,7 @@ fn conditions(items: &[Value], now: Timestamp) -> String {
 fn history(items: &[Value], now: Timestamp) -> String {
     let line = |entry: &Value| {
         let text = |pointer| fields::text(entry, pointer);
+        // HelmReleases and Kustomizations name these moments differently.
         let at = ["/lastDeployed", "/lastReconciled", "/firstDeployed", "/firstReconciled"];
         let at = at.into_iter().find_map(|pointer| fields::time(entry, pointer));
         let age = at.map(|at| format!("{} ago", short_age(at, now))).unwrap_or_default();

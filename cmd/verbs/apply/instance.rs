@@ -95,6 +95,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    // An operator reads the distribution from the spec, and would never see the flags.
     if !args.in_process.in_process && args.plan.is_none() && args.distribution.is_given() {
         return Err(CliError::usage("--distribution and --strict are for runs in this process")
             .hint("add --in-process, or give the operator a distribution in spec.distribution.artifact"));
@@ -110,6 +111,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         return planned::run(&planned, shell);
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
+    // A client dry run has to work without a cluster.
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let manifest = shell.run(read_instance_for(file, namespace.as_deref(), shell))?;
@@ -203,6 +205,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let apply = async {
+        // The API server would store an instance of another namespace, which no operator looks at.
         let live = read_unless_second(session, manifest).await?;
         let apply = session.cluster.apply(written, options);
         let after = session.bounded(&format!("apply {place}"), apply).await?;
@@ -215,6 +218,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
         return Ok(Exit::Done);
     }
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+    // From here on an interrupt leaves a stored object behind.
     session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
     if coverage.is_nobody() {
         let here = format!("{} --in-process", command_without_in_process(session, args, &target));

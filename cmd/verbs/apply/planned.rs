@@ -48,6 +48,7 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
             without: &without,
         };
         shell.status(&format!("► carrying out the plan for {}", session.place(&target.reference())));
+        // The plan holds the objects themselves, so no distribution is opened.
         let options = run_in_process::options(args.in_process, &DistributionArgs::default());
         let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
             reconcile::execute(cluster, &saved, args.force_conflicts, options, listener).await

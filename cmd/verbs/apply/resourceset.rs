@@ -71,6 +71,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    // A client dry run has to work without a cluster.
     if args.dry_run.dry_run == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let (_, written) = shell.run(resource_set::read(&args.filename, namespace.as_deref(), shell))?;
@@ -144,6 +145,7 @@ async fn through_operator(
         return Ok(Exit::Done);
     }
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+    // From here on an interrupt leaves a stored object behind.
     session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
     if coverage.is_nobody() {
         let here = format!("{} --in-process", command_without_in_process(session, args, &target));

@@ -58,10 +58,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         (annotation::CREATED, args.created.map(|time| time.to_string())),
     ];
     let mut annotations: BTreeMap<String, String> = args.annotation.iter().cloned().collect();
+    // A flag wins over the same key of --annotation.
     annotations.extend(own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     let attempted = format!("push {}", args.reference.url());
     let pushed = shell.run(answer_of(&args.reference.repository, shell, &attempted, None, async {
         let registries = args.registry.open(shell).await?;
+        // A registry may have carried out a request whose answer never arrived.
         shell.interruption().writes();
         oci::push_artifact(&registries, &args.reference, &files, &annotations).await.map_err(|e| registry_error(&e))
     }))?;

@@ -26,12 +26,14 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let repository = &args.reference.repository;
     let wrong = |error: flux_operator::oci::ReferenceError| CliError::usage("cannot use --tag").caused_by(&error);
+    // All names are checked before the first tag moves.
     let tags: Vec<Reference> =
         args.tag.iter().map(|tag| repository.with_tag(tag)).collect::<Result<_, _>>().map_err(wrong)?;
     let attempted = format!("tag {}", args.reference.url());
     let manifest = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {
         let registries = args.registry.open(shell).await?;
         let manifest = registries.manifest(&args.reference).await.map_err(|e| registry_error(&e))?;
+        // A registry may have carried out a request whose answer never arrived.
         shell.interruption().writes();
         for tag in &tags {
             registries.push_manifest(tag, &manifest).await.map_err(|e| registry_error(&e))?;

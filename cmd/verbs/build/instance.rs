@@ -105,6 +105,7 @@ async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Res
         // A tag must be resolved at the registry, so the cache does not help.
         Some(artifact) if source.offline => Ok(embedded(artifact, " with --offline")),
         Some(artifact) => match source.open(shell, Some(artifact)).await {
+            // Only a registry without an answer: a refusal or a missing tag is an answer.
             Err(error) if error.exit() == Exit::Unreachable => Ok(embedded(artifact, "")),
             opened => opened,
         },

@@ -177,6 +177,7 @@ async fn delete(
     confirm(session.shell, &args.confirm, context, &question, Agreement::Yes).await?;
     // The user's answer must not count against the time-out.
     let session = &session.with_new_deadline();
+    // An operator that sees the deletion without the suspension uninstalls Flux.
     if args.with_suspend && !suspended {
         let (_, failed) =
             send(session, std::slice::from_ref(target), RequestKind::Suspend(SuspendNote::default()), None).await?;

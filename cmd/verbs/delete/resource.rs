@@ -57,6 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         let targets = session.targets(wanted).await?;
         let mut objects = vec![];
+        // Every object is read before the first is deleted, so that a misspelt name deletes nothing.
         for target in &targets {
             objects.push(session.get(target).await?);
         }

@@ -151,6 +151,7 @@ impl Writing<'_> {
             let deleted = self.cluster.delete(&id_of(self.secret), &options).await;
             return deleted.map(drop).map_err(|error| cli_error(&error));
         }
+        // Between the two writes there is no Secret at all, so an interrupt has to wait.
         let _held = self.shell.interruption().hold();
         let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
         if !deleted.map_err(|error| cli_error(&error))? {
