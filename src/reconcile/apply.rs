@@ -60,6 +60,7 @@ pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, pl
     let mut errors: BTreeMap<usize, ApplyError> = BTreeMap::new();
     loop {
         let next = tokio::select! {
+            // Answers come first, so that what is done is recorded even when the time is up.
             biased;
             next = running.next() => next,
             () = &mut answers_missed => None,

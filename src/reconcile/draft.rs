@@ -158,6 +158,7 @@ pub(super) async fn as_it_would_be_stored(
     force_conflicts: bool,
 ) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
     let id = instance_id(&manifest.instance);
+    // A new instance cannot be sent as a dry run: its definition or its namespace may be missing.
     let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone().into_inner(), None)) };
     let known = checked_instance(live.clone())?;
     let stored = apply_written(cluster, &manifest.written, force_conflicts, true).await?;
@@ -190,6 +191,8 @@ pub(super) async fn fetch_and_build(
         progress.report(Update::StageBegan { stage: Stage::Fetch, objects: 0 });
     }
     let fetched = match distributions.fetch(cluster, instance).await {
+        // A broken artifact can be replaced by the last good one below; a silent registry would not give that one
+        // either.
         Err(error) if !error.is_about_content() => return Err(error.into()),
         fetched => fetched,
     };
@@ -259,6 +262,7 @@ fn build_checked(
     let checked = CheckedInstance::check(instance.clone())?;
     let options = BuildOptions { strict: options.strict, allow_unknown_minor: options.allow_unknown_minor };
     let built = build::build(&checked, distribution, &options)?;
+    // `rollback` has written the version that it goes back to; no other older version is accepted.
     if instance.annotation(OLDER_MINOR_ANNOTATION) == Some(&built.version.name) {
         return Ok(built);
     }
@@ -324,6 +328,7 @@ pub(super) fn objects_of_distribution(instance: &FluxInstance, built: &Build) ->
         built.patches.iter().flat_map(|patch| &patch.objects).map(|one| one.object.kind.as_str()).collect();
     let ids = built.objects.iter().map(ObjectId::of);
     let ours = ids.filter(|id| {
+        // These hold values of the user, such as the size of a volume or the address of the source.
         let from_spec = id.kind == "PersistentVolumeClaim" || id.group.ends_with(".fluxcd.io");
         !from_spec && !patched.contains(id.kind.as_str())
     });

@@ -74,6 +74,7 @@ pub async fn wait(
     }
     let mut changes = wait.follow(cluster, live_objects).await?;
     let mut retries = tokio::time::interval(RETRY_DELETION_EVERY);
+    // A slow API server must not get the missed attempts as a burst.
     retries.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let (id, change) = tokio::select! {
@@ -172,6 +173,7 @@ impl HealthWait {
             };
             let selector = match ids.as_slice() {
                 [one] => ListOptions::named(&one.name),
+                // The label keeps the objects of others out of the watch.
                 many if many.iter().all(labelled) => ListOptions::labelled(format!("{PART_OF_LABEL}=flux")),
                 _ => ListOptions::default(),
             };
@@ -210,6 +212,7 @@ impl HealthWait {
             FollowedChange::All(items) => {
                 let there: BTreeMap<ObjectId, Value> =
                     items.into_iter().map(|item| (ObjectId::of(&item), item)).collect();
+                // Objects that have reached the goal are not followed, so their absence from the list says nothing.
                 let ours = self.states.iter().filter(|(key, state)| {
                     !self.is_reached(state)
                         && (&key.group, &key.kind, &key.namespace) == (&of.group, &of.kind, &of.namespace)

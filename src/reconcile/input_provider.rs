@@ -91,6 +91,7 @@ pub async fn run(
     options: &InputProviderOptions,
 ) -> Result<InputProviderOutcome, ReconcileError> {
     let live = cluster.read(id).await?.ok_or_else(|| ReconcileError::InstanceGone { instance: id.clone() })?;
+    // Nothing in the cluster belongs to a provider, so it can go at once.
     if fields::is_being_deleted(&live) {
         cluster.clear_finalizer(live, FINALIZER, RECONCILER_FIELD_MANAGER).await?;
         let message = "released for deletion".to_owned();
@@ -161,6 +162,7 @@ impl InputProviderRun<'_> {
             Err(problem) => return Ok(self.stalled(reason::INVALID_SPEC, &problem)),
         };
         let is_static = settings.provider_type == ProviderType::Static;
+        // A Static provider is done at once, so a status in between would only cost a write.
         if !is_static {
             self.writer.progressing(IN_PROGRESS);
             self.writer.write(self.cluster).await?;
@@ -200,7 +202,7 @@ impl InputProviderRun<'_> {
             Some(next) => format!("Reconciliation skipped, next scheduled at {}", next.when),
             None => "Reconciliation skipped, and its schedule names no time to come".to_owned(),
         };
-        // Only where no run has told how the provider is.
+        // The Ready condition of an earlier export says more than that this run was skipped.
         let ready = conditions::get(&self.writer.status.conditions, condition::READY);
         if ready.is_none_or(|ready| ready.status == "Unknown") {
             self.writer.ready_because(reason::SKIPPED_DUE_TO_SCHEDULE, &message);

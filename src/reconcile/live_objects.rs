@@ -68,6 +68,7 @@ async fn owned_items(
 ) -> Result<OwnedItems, ClusterError> {
     let by_name = || Ok(OwnedItems::Unlisted(ids.iter().map(|id| (*id).clone()).collect()));
     let Some(first) = ids.first() else { return Ok(OwnedItems::Listed(vec![])) };
+    // A list would cost as much as reading the one object, and needs another permission.
     if ids.len() == 1 {
         return by_name();
     }

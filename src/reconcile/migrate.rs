@@ -91,6 +91,7 @@ async fn migrate(
     // versions are forgotten only when a list contains nothing but rewritten objects.
     for _ in 0..ROUNDS {
         let list = cluster.list_all(&resource, None, &ListOptions::default()).await?;
+        // `list_all` falls back to another served version, and objects written at that version would not be migrated.
         let list = list.filter(|list| list.version == version);
         let mut objects = list.ok_or_else(|| MigrateError::NotServed(version.clone()))?.items;
         let uid = |object: &Value| object.pointer("/metadata/uid").map(Value::to_string).unwrap_or_default();
@@ -121,6 +122,7 @@ async fn store_anew(cluster: &Cluster, object: Value, api_version: &str) -> Resu
     let write = |object: Value| async move {
         match rewritten(&object, api_version) {
             Some(patch) => cluster.json_patch(id, &patch, RECONCILER_FIELD_MANAGER).await,
+            // An empty patch is enough: the API server stores an object again when it was stored at another version.
             None => cluster.merge_patch(id, None, &json!({}), RECONCILER_FIELD_MANAGER).await,
         }
     };

@@ -157,6 +157,7 @@ fn operators<'a>(
     let mut found: BTreeMap<String, (Option<&Value>, Option<LeaseRecord>)> = BTreeMap::new();
     for deployment in deployments {
         let (known, _) = found.entry(ObjectId::of(deployment).namespace).or_default();
+        // Of two Deployments in a namespace, the one with a ready pod counts.
         if known.is_none_or(|known| !has_ready_pod(known)) {
             *known = Some(deployment);
         }
@@ -167,6 +168,8 @@ fn operators<'a>(
         // A run from a terminal takes the lease as well; it is not an operator.
         if matches!(record.holder, Holder::Operator(_)) {
             found.entry(namespace).or_default().1 = Some(record);
+        // While a run from a terminal renews the lease, it says nothing about the operator. Afterwards it shows since
+        // when the operator could have taken it.
         } else if !record.is_fresh(now)
             && let Some((_, of_operator)) = found.get_mut(&namespace)
         {

@@ -328,6 +328,7 @@ pub async fn decide(
         }
         result => result.map_err(failed)?,
     };
+    // In the result of a dry run, only an object that exists has a resource version.
     if result.pointer("/metadata/resourceVersion").is_none() {
         return Ok(Decision { result: Some(result), ..Decision::new(Step::Create, None) });
     }
@@ -385,6 +386,7 @@ pub async fn objects(
             }
             let homeless = new_namespaces.contains(id.namespace.as_str());
             let job = async move {
+                // Without its namespace or its kind, the API server would refuse the object.
                 if homeless || definition == Some(Step::Create) {
                     return (index, Ok(Decision::deferred(Step::Create, None)));
                 }
@@ -452,13 +454,16 @@ pub async fn prune(
     if planned.iter().any(takes_custom_resources) {
         let elsewhere = match owner.kind {
             OwnerKind::FluxInstance => ownership::definitions_of_others(cluster, &owner.id()).await?,
-            // The labels say whose a definition is; the rights to look at instances need not be there.
+            // A ResourceSet may run with a service account that must not list instances. The owner labels already tell
+            // whose a definition is.
             OwnerKind::ResourceSet => BTreeMap::new(),
         };
         for one in planned.iter_mut().filter(|one| takes_custom_resources(one)) {
             match elsewhere.get(&one.object.name) {
                 Some(other) => (one.step, one.reason) = (Step::Skip, Some(format!("{other} lists it as well"))),
                 None => match count_custom_resources(cluster, &one.live).await {
+                    // A service account may delete a definition without the right to list its objects. Their number is
+                    // only for the user.
                     Err(error) if owner.kind == OwnerKind::ResourceSet && error.category() == Category::Denied => {}
                     counted => one.custom_resources = counted?,
                 },

@@ -180,6 +180,7 @@ pub async fn report_retries<T>(cluster: &Cluster, progress: &dyn Progress, work:
     let mut work = Box::pin(work(&cluster));
     loop {
         tokio::select! {
+            // Retries are reported before the result that they led to.
             biased;
             Some(Retry { problem, pause, method, path, .. }) = retries.recv() => {
                 progress.report(Update::Retrying { what: format!("{method} {path}"), reason: problem, pause });

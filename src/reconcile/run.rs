@@ -293,6 +293,7 @@ impl Unstored<'_> {
                 let version = fields::resource_version(&stored);
                 let action = match live {
                     None => Action::Created,
+                    // The API server keeps the resource version when an apply changes nothing.
                     Some(live) if fields::resource_version(live) == version => Action::Unchanged,
                     Some(_) => Action::Configured,
                 };
@@ -419,6 +420,7 @@ impl<'a> Run<'a> {
         if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
             return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: instance_id(&stored) }));
         }
+        // The status is opened anew, and must not lose the revision that this run has already noted as attempted.
         let attempted = self.writer.status.last_attempted_revision.take();
         self.writer = StatusWriter::open(&stored);
         if attempted.is_some() {

@@ -141,6 +141,7 @@ impl<K: Reconciled> StatusWriter<K> {
     /// The instance was deleted or replaced, its definition has no status, or the API server does not answer.
     pub async fn write(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
         let id = &self.id.clone();
+        // The closure runs again after each conflict and changes the writer every time, so the mutex lends it out.
         let writer = &Mutex::new(&mut *self);
         let write = |changed: Option<Value>| async move {
             let mut writer = writer.lock().await;
@@ -224,6 +225,7 @@ impl<K: Reconciled> StatusWriter<K> {
         self.is_leaving = live.metadata().deletion_timestamp.is_some();
         let theirs = live.status().cloned().unwrap_or_default();
         let stored = json_of(&theirs);
+        // A status equal to ours is our own write whose answer was lost, not a change of others.
         if stored != self.stored && stored != json_of(&self.status) {
             let known: K::Status = serde_json::from_value(self.stored.clone()).unwrap_or_default();
             self.keep_theirs(known, theirs);

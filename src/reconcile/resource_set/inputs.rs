@@ -149,7 +149,8 @@ pub(super) async fn collect(
     let sets = combine(&all, &set.strategy, warnings).map_err(invalid)?;
     let are_missing = !set.inputs_from.is_empty() && sets.is_empty();
     let waits_for = providers.iter().find(|one| one.state == ProviderState::NeverExported);
-    // A product without one of its factors is made of other objects; with nothing at all there is nothing to apply.
+    // With Permute, a missing source would lead to other objects than the set means. Without any inputs there is
+    // nothing to apply. Both wait for the provider.
     if let Some(one) = waits_for.filter(|_| are_missing || set.strategy.name == "Permute") {
         return Err(InputError::NotExported(format!("{} has not exported inputs yet", one.provider)));
     }

@@ -203,6 +203,7 @@ impl ReferenceReader<'_> {
                     && fields::text(object, "/metadata/namespace") == *namespace
                     && fields::text(object, "/metadata/name") == *name
             };
+            // A rendered object is not applied yet, so its digest comes from the manifest.
             let content = match objects.iter().find(is_rendered) {
                 Some(rendered) => content_of(kind, rendered)?,
                 None => {
@@ -216,6 +217,7 @@ impl ReferenceReader<'_> {
                 }
             };
             digest.update(reference);
+            // The zero bytes keep different keys and values from adding up to the same text.
             digest.update([0]);
             for (key, bytes) in content {
                 digest.update(key);

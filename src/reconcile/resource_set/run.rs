@@ -306,6 +306,7 @@ impl<'a> SetRun<'a> {
 
     /// Refuses a run that would lose more than somebody agreed to.
     async fn refuse_losses(&mut self, desired: &Desired) -> Result<(), Stop> {
+        // Every loss was agreed to in advance, so there is nothing to look for.
         if self.options.consent >= Consent::CustomResources && self.options.agreed.is_none() {
             return Ok(());
         }
@@ -338,6 +339,7 @@ impl<'a> SetRun<'a> {
         let stored = checked(stored)?;
         let read = &self.set;
         let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
+        // The set was changed after it was read, so the plan is not about what is stored now.
         if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
             return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: stored.id() }));
         }
@@ -369,6 +371,7 @@ impl<'a> SetRun<'a> {
             self.recreate_failed_jobs(step, &mut live).await?;
             self.step_prefix = prefix("apply").unwrap_or_default();
             self.apply_step(step, &mut live, &mut applied).await?;
+            // The last step is waited for after pruning, and only if `spec.wait` asks for it.
             if index + 1 < steps {
                 let name = step.name.as_deref().unwrap_or_default();
                 self.writer.progressing(&format!("Applying step {}/{steps} \"{name}\"", index + 1));
@@ -434,6 +437,8 @@ impl<'a> SetRun<'a> {
             let Some(job) = live.find(&self.applier, &id).await? else { continue };
             let is_ours = InventoryOwner::labelled(&job, OwnerKind::ResourceSet).as_ref() == Some(&owner);
             if is_ours && kstatus::compute_for_flux(&job).status == Status::Failed {
+                // Foreground deletion keeps the Job until its pods are gone, so that the new one does not run beside
+                // them.
                 self.applier.delete_exactly(&job, Propagation::Foreground).await?;
                 deleted.push(id);
             }

@@ -29,10 +29,12 @@ pub(in crate::reconcile) async fn under_lease<'w, T>(
     let Some(lease) = &options.lease else { return work(cluster.clone()).await };
     let held = take_lease(cluster, namespace, lease, &options.interrupts, progress).await?;
     let result = tokio::select! {
+        // The loss comes first: an error of the work would only be its consequence.
         biased;
         () = held.lost() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
         result = work(cluster.under(&held)) => result,
     };
+    // The work may notice the loss first, because its writes are refused.
     let result = match result {
         Err(_) if !held.is_ours() => Err(ReconcileError::LeaseLost { namespace: namespace.to_owned() }),
         result => result,

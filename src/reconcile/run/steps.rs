@@ -93,6 +93,7 @@ impl Run<'_> {
         if let Some(token) = self.instance.annotation(FORCE_AT_ANNOTATION) {
             done.last_handled_force_at = Some(token.to_owned());
         }
+        // A revision that was in place before was kept by its first run.
         if plan.previous_revision.as_ref() != Some(&plan.revision) {
             let build = KeptBuild::of(&self.instance, &plan.revision, plan.artifact.as_deref());
             if let Err(error) = kept_builds::keep(self.cluster, &self.instance, &build).await {
@@ -146,6 +147,7 @@ impl Run<'_> {
             (ApplyStage::Objects, Stage::ApplyObjects),
         ] {
             self.apply(plan, live, stage, name, &mut fresh).await?;
+            // If no object of this run needs a new kind, one wait at the end covers all stages.
             if stage == ApplyStage::Objects || plan.needs_definitions() {
                 self.wait_for_stage(live, std::mem::take(&mut fresh)).await?;
             }
