@@ -98,6 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 filter.objects.extend(now.found(related)?.into_iter().flatten());
             }
             lacking.replace(now);
+            // A filter without objects would let every event pass.
             if filter.objects.is_empty() && !objects.is_empty() {
                 return Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: vec![] });
             }

@@ -194,7 +194,7 @@ fn split(text: &str) -> Result<(&'static FluxKind, Vec<&str>), CliError> {
     }
     let word = steps.first().copied().unwrap_or_default();
     let causes = CAUSES.iter().chain(REFUSALS).chain(REASONS).map(|text| text.cause);
-    // Both lists in one question: half of a cause may look like a kind.
+    // Kinds and causes compete for the nearest word, because half of a cause may look like a kind.
     Err(match nearest(word, kinds::words().chain(causes)) {
         Some(near) if causes::find(near).is_some() => {
             CliError::usage(format!("unknown kind or cause `{word}`")).hint(format!("did you mean `{near}`?"))

@@ -52,6 +52,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .await??;
         let found = viewed.with_warnings(shell);
         let whole = match found.as_slice() {
+            // Several names give a list even if only one object exists, so that programs find one form.
             [one] if objects.len() == 1 => structured(one, &args.view.output)?,
             all => structured(&json!({"items": all}), &args.view.output)?,
         };

@@ -170,6 +170,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let plan = shell.while_waiting("answer", plan).await?;
             plan.map_err(|error| operator_error(&session, &error, "install", &key))
         };
+        // Before anything is written: the API server would store a second instance, which nothing reconciles.
         let look = async {
             match &wanted {
                 Some(wanted) => read_unless_second(&session, wanted).await.map(drop),
@@ -316,6 +317,7 @@ async fn apply_instance(
     wanted: InstanceManifest,
     secrets: Vec<Value>,
 ) -> Result<Exit, CliError> {
+    // Before the instance, whose source cannot be fetched without them.
     apply_secrets(session, &secrets).await?;
     let target = Target::of_instance(&wanted.instance);
     let place = session.place(&target.reference());

@@ -177,7 +177,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     })
                     .await;
                     printer.flush();
-                    // Nothing could be read where something is: that is no answer.
+                    // There are logs and none could be read: no lines would look like silence.
                     if printer.lines == 0 && problems.len() == logs && !args.follow {
                         return Err(unreadable(&problems, &source.place()));
                     }

@@ -81,6 +81,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let Some(filename) = &args.filename else { return Err(CliError::usage("no file is given")) };
     let request = ManifestRequest { place: filename, to: args.to.as_deref(), extensions: &args.extensions };
+    // Refused before a file is changed.
     if matches!(args.view.output, Format::Name) {
         return Err(no_names());
     }

@@ -117,6 +117,7 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
         words.push(word.to_owned());
         below = matches;
     }
+    // clap fails for a flag that the command does not have.
     if below.try_contains_id("from").unwrap_or_default() {
         return Err(CliError::usage(format!("`{}` has no role: it reads a dump", words.join(" "))));
     }

@@ -106,7 +106,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let now = source.now();
         let place = match &args.from.from {
             Some(path) => path.display().to_string(),
-            // An address means something to others; the name of a context only to who chose it.
+            // An address means something to every reader, the name of a context only to the person who chose it.
             None => source.address(),
         };
         let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();

@@ -54,6 +54,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             output: &args.output,
             watch: false,
             kinds: vec![],
+            // The rows are sums of kinds, so the column of namespaces is left out.
             namespace: Some(String::new()),
             single: false,
             nothing: format!("no Flux resources found{}", place(namespace.as_deref())),

@@ -95,7 +95,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let mut shown: Option<String> = None;
         loop {
             let viewed = look(shell, &source).await?;
-            // Said once: what may not be read does not change.
+            // Warned once, because what may not be read does not change.
             let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
             let text = text(&view, args, shell, &source)?;
             if shell.can_redraw() {

@@ -77,6 +77,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         })
         .await??;
         if let KindsOrObjects::Objects(named) = &wanted {
+            // An object that was named has to be managed; a list of a kind may show others.
             let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
             match others.first() {
                 Some(one) if named.len() == 1 => return Err(unmanaged(one)),

@@ -156,6 +156,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
             let kinds: Vec<ResourceType> =
                 wanted.iter().map(|(resource, _)| resource.clone()).chain([kinds::DEPLOYMENT, kinds::POD]).collect();
             let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
+            // A watch covers one namespace. For objects of several it covers all of them.
             let namespace =
                 namespace.filter(|one| wanted.iter().all(|(r, _)| source.namespace_of(r).as_ref() == Some(one)));
             Some(WatchWakeups::of(&source, &kinds, namespace.as_deref())?)

@@ -93,10 +93,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let says = format!("has version {}", prepared.spec.distribution.version);
         let new = NewSpec { spec: &prepared.spec, older_minor: None };
         let failed = match change(args, "upgrade").carry_out(&session, &target, &prepared.live, new, &says).await {
+            // Only an upgrade that was carried out: after any other error nothing was changed.
             Err(error) if args.rollback_on_failure && error.exit() == Exit::Unhealthy => error,
             ended => return ended,
         };
         shell.status(&format!("the upgrade failed: {}", failed.message()));
+        // Going back gets the whole time again.
         let session = session.with_new_deadline();
         Err(match go_back(args, &session, &target, &prepared.before).await {
             Ok(_) => failed.cause(format!("the instance has version {} again", prepared.before.distribution.version)),

@@ -228,6 +228,7 @@ async fn mirror_artifact(
         state,
     };
     if args.dry_run {
+        // Asked only for its error, which would end the copy as well.
         is_there(&target, &version.name).await?;
         return Ok(view(String::new(), "planned"));
     }

@@ -39,6 +39,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wrong = |error: ReferenceError| CliError::usage("cannot verify it").caused_by(&error);
     let source: Source = args.source.parse().map_err(wrong)?;
     let distribution = match &source {
+        // With a key the other branch refuses the file: only an artifact in a registry can be signed.
         Source::Path(path) if args.key.is_none() && fetch::is_packed(path) => {
             let content = shell.run(async {
                 fetch::check_packed(path).await.map_err(|error: FetchReason| {

@@ -53,6 +53,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         )
         .await??;
         let viewed = viewed.unless_blind(|report| fields::items(report, "/spec/reconcilers").is_empty())?;
+        // Only a namespace that was named has to exist.
         let is_named = shell.global().namespace().is_some();
         if is_named && let Some(error) = no_namespace(&source, Some(&namespace)).await {
             return Err(error);

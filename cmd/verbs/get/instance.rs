@@ -75,6 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     })
                     .await?;
                 let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
+                // Without anything of Flux the list reports that instead.
                 if not_installed && !source.is_not_installed(shell).await {
                     return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
                 }

@@ -118,6 +118,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
+        // Lists show every namespace, but a name needs one.
         let namespace = match wanted.names.is_empty() || args.scope.all_namespaces {
             true => source.listed_namespace(args.scope.all_namespaces),
             false => source.namespace(DEFAULT_NAMESPACE),
@@ -139,6 +140,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 labelled(args.scope.selector.as_deref())
             ),
         };
+        // Rows are printed as their pages arrive, unless an order, whole objects or a watch needs all of them.
         if let (Source::Cluster(session), true, false, false) =
             (&source, wanted.names.is_empty(), args.output.wants_all(), args.watch)
         {
@@ -340,7 +342,7 @@ async fn tell_gaps(
             shell.warn(&format!("not allowed to list {}", plurals(&denied)));
             Ok(())
         }
-        // That nothing is there is said by the list.
+        // The list itself reports that nothing of Flux is there.
         None if missing.len() == all && source.is_not_installed(shell).await => Ok(()),
         None if missing.len() == all => {
             let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };

@@ -174,6 +174,8 @@ async fn plan(
             None => gone.push(id),
             Some(live) => {
                 let step = plan_move(&live, &giver, &taker);
+                // An object that is to change hands must still be the giver's, or the taker's if an earlier run moved
+                // it.
                 if let (false, true) = (giver.claims(&live) || taker.claims(&live), step.patch.is_some()) {
                     let error =
                         CliError::failed(format!("cannot move {id}: it does not carry the labels of {}", giver.id));

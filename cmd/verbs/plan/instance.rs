@@ -98,7 +98,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let changes = saved.plan.has_changes();
     let text = shown(args, &saved.plan, first_screen.as_deref(), shell)?;
-    // First: who reads a few lines only wants the plan all the same.
+    // Before printing: a reader that closes the pipe after a few lines wants the plan all the same.
     if let Some(file) = &args.out {
         PlanFile::new(saved, cluster).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));

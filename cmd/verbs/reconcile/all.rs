@@ -100,6 +100,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let options =
                 ListOptions { label_selector: args.selector.clone(), without_managers: true, ..ListOptions::default() };
             let objects = match session.list(kind, namespace.as_deref(), &options).await {
+                // All kinds include those of components that are not installed.
                 Err(error) if error.exit() == Exit::ApiMissing && !is_named => continue,
                 objects => objects?,
             };
@@ -130,6 +131,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let (count, mut sent, mut failed) = (targets.len(), vec![], vec![]);
         let act = RequestKind::Reconcile { force: args.force, reset: false };
+        // In parts, so that an interrupt can say how many requests were sent.
         for (round, some) in targets.chunks(CONCURRENT).enumerate() {
             if args.dry_run.dry_run.is_none() {
                 let answered = round * CONCURRENT;

@@ -93,6 +93,7 @@ async fn reconcile(session: &Session<'_>, target: &Target, options: &InputProvid
     let work = timeout_at(session.deadline.instant(), session.shell.while_waiting(&attempted, work)).await;
     let outcome = match work.map_err(|_| session.out_of_time(&attempted))? {
         Ok(outcome) => outcome,
+        // This look-up names similar objects in its error.
         Err(ReconcileError::InstanceGone { .. }) => return session.get(target).await.map(drop),
         Err(error) => return Err(reconcile_error(session, &error, "reconcile", &key)),
     };

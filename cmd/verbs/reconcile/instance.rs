@@ -64,6 +64,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    // An operator reads the distribution from the spec, and would never see the flags.
     if !args.in_process.in_process && args.distribution.is_given() {
         return Err(
             CliError::usage("--distribution and --strict are for runs in this process").hint("add --in-process")

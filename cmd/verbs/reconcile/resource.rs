@@ -97,6 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.with_source {
             let sources = sources(&session, &targets).await?;
             let act = RequestKind::Reconcile { force: false, reset: false };
+            // Waited for in any case: before the source is fetched there is nothing new to apply.
             let fetched = request_and_follow(&session, &sources, act, dry_run, true, mode).await?;
             if fetched != Exit::Done {
                 return Ok(fetched);

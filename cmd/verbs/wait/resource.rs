@@ -27,6 +27,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = args.resources.resolve()?;
+    // Every kind can be deleted, but not every kind has a status.
     if args.until.until != For::Delete {
         for kind in wanted.kinds() {
             must_report(kind, "wait for")?;

@@ -351,7 +351,9 @@ fn changes(session: &Session<'_>) -> RevisionSignals {
 /// Returns the next change of a kind. Without the right to list and watch it, the wait cannot succeed.
 async fn next_of(follower: &mut Follower) -> Result<FollowedChange, ClusterError> {
     match follower.try_next().await {
+        // A kind of a component that is not installed has no objects.
         Err(error) if error.is_api_missing() => Ok(FollowedChange::All(vec![])),
+        // Any other failure may pass, and `next` tries again.
         Err(error) if error.category() != Category::Denied => follower.next().await,
         other => other,
     }
