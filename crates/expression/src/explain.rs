@@ -40,7 +40,9 @@ fn add(text: &str, context: &Context<'_>, nesting: usize, found: &mut Vec<FalseP
     if found.len() >= MAX_PARTS || result(text, context) == Ok(true) {
         return;
     }
+    // A conditional is not split: which of its branches counts depends on its condition.
     if nesting > 0 && !split::is_conditional(text) {
+        // `||` binds weaker than `&&`, so a text is split at it first.
         let alternatives = split::parts(text, "||");
         if alternatives.len() > 1 {
             // All of them are false: each one would be enough.

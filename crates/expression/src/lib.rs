@@ -153,6 +153,7 @@ fn loops(expression: &IdedExpr) -> usize {
         Expr::Call(call) => call.target.as_deref().map(loops).unwrap_or_default().max(most(&call.args)),
         Expr::Comprehension(comprehension) => {
             let body = [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result];
+            // The list of a loop is computed once, before the loop begins.
             let body = 1 + body.into_iter().map(loops).max().unwrap_or_default();
             body.max(loops(&comprehension.iter_range))
         }

@@ -17,6 +17,7 @@ pub(crate) fn replace(expression: &mut IdedExpr) {
             match call.func_name.as_str() {
                 operators::EQUALS => EQUAL.clone_into(&mut call.func_name),
                 operators::NOT_EQUALS => NOT_EQUAL.clone_into(&mut call.func_name),
+                // As a selection the crate fails for a missing field; as an index it gives an empty optional value.
                 operators::OPT_SELECT => operators::OPT_INDEX.clone_into(&mut call.func_name),
                 _ => {}
             }

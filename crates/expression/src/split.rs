@@ -17,6 +17,7 @@ fn positions(text: &str) -> Vec<CodeByte> {
     while let Some(byte) = bytes.get(at).copied() {
         match byte {
             b'\'' | b'"' => {
+                // A backslash escapes nothing in a raw string.
                 let is_raw = at > 0 && matches!(bytes.get(at - 1), Some(b'r' | b'R'));
                 found.push(CodeByte { at, byte, depth });
                 at = end_of_string(bytes, at, is_raw);
@@ -27,6 +28,7 @@ fn positions(text: &str) -> Vec<CodeByte> {
                     bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')).unwrap_or(bytes.len());
                 continue;
             }
+            // A closing bracket has the depth of its opening one.
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
@@ -101,6 +103,7 @@ pub(crate) fn unwrapped(text: &str) -> &str {
     text
 }
 
+// Longer operators first, because `<` is the beginning of `<=`.
 const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", " in "];
 
 /// Returns the two sides of a comparison outside of brackets.

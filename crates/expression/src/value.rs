@@ -41,6 +41,7 @@ pub(crate) fn shown(value: &CelValue) -> String {
             let items: Vec<String> = items.iter().map(shown).collect();
             format!("[{}]", items.join(", "))
         }
+        // The map has no order, and a message has to be the same each time.
         CelValue::Map(map) => {
             let mut members: Vec<String> =
                 map.map.iter().map(|(key, value)| format!("{key}: {}", shown(value))).collect();

@@ -56,6 +56,7 @@ impl<'v> Fields<'v> {
     }
 
     pub fn has(&self, name: &str) -> bool {
+        // Presence alone: the rules of the definition accept `resources: []`.
         self.fields.is_some_and(|fields| fields.contains_key(name))
     }
 
@@ -114,6 +115,7 @@ impl<'v> Fields<'v> {
         let Some(fields) = self.fields else { return Vec::new() };
         fields
             .keys()
+            // Go finds a field in any case of its letters, so such a key has an effect.
             .filter(|key| !known.iter().any(|k| key.eq_ignore_ascii_case(k)))
             .map(|key| self.path(key))
             .collect()
@@ -122,8 +124,10 @@ impl<'v> Fields<'v> {
 
 fn as_text(value: &Value) -> Option<String> {
     match value {
+        // In Go null leaves the zero value of a field.
         Value::Null => Some(String::new()),
         Value::String(text) => Some(text.clone()),
+        // sigs.k8s.io/yaml turns scalars into strings where the Go field is a string.
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
         Value::Array(_) | Value::Object(_) => None,
     }

@@ -155,6 +155,7 @@ fn sets_of(source: &InputSource, warnings: &mut Vec<Warning>) -> Vec<Map<String,
             }
             !value.is_null()
         });
+        // Also over a value that the author calls `provider`, as in the reference.
         set.insert("provider".to_owned(), provider.clone());
     }
     sets
@@ -193,6 +194,7 @@ fn permute(
     }
     let mut names = BTreeSet::new();
     for (name, _) in &factors {
+        // The reference overwrites such inputs without a word.
         let mut lost = |text: String| warnings.push(Warning::new(WarningKind::LostInputs, text));
         if !names.insert(name) {
             lost(format!("two providers are called {name} in templates; the inputs of the first are lost"));
@@ -201,6 +203,7 @@ fn permute(
             lost("a provider is called id; its inputs are lost, since id is the identifier of the set".into());
         }
     }
+    // The product of no factors would be one empty set.
     if factors.is_empty() {
         return Ok(Vec::new());
     }
@@ -226,6 +229,7 @@ fn permute(
                 values.insert(name.clone(), Value::Object(set.clone()));
             }
         }
+        // Last, so that a provider called `id` cannot take the place of the identifier.
         values.insert("id".to_owned(), Value::String(adler32(&path.join("/")).to_string()));
         permutations.push(InputSet { values, source: None });
     }
@@ -241,6 +245,7 @@ pub fn normalised_name(name: &str) -> String {
         Some(separators) => separators.replace_all(&lower, "_"),
         None => lower.as_str().into(),
     };
+    // Symbols such as `+` are no separators: they disappear.
     let kept: String = parted.chars().filter(|c| matches!(c, 'a'..='z' | '0'..='9' | '_')).collect();
     kept.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
 }

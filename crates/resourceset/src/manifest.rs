@@ -103,6 +103,7 @@ impl ResourceSet {
     fn decode_fields(document: &Value, warnings: &mut Vec<Warning>) -> Result<ResourceSet, WrongType> {
         let root = Fields::of(document, "")?;
         let metadata = root.object("metadata")?;
+        // Read for their types only: Go refuses a manifest for a label that is not text.
         metadata.texts("labels")?;
         metadata.texts("annotations")?;
         let spec = root.object("spec")?;
@@ -117,11 +118,13 @@ impl ResourceSet {
             let selector = reference.object("selector")?;
             inputs_from.push(ProviderReference {
                 name: reference.text("name")?,
+                // `{}` selects every provider, and null is no selector.
                 selector: (!reference.get("selector").is_null())
                     .then(|| LabelSelector::decode(&selector))
                     .transpose()?,
             });
         }
+        // A build does not use these fields, but Go refuses the manifest if one of them has a wrong type.
         for dependency in spec.objects("dependsOn")? {
             unknown.extend(dependency.unknown(&["apiVersion", "kind", "name", "namespace", "ready", "readyExpr"]));
             for field in ["apiVersion", "kind", "name", "namespace", "readyExpr"] {
@@ -160,6 +163,7 @@ impl ResourceSet {
             templates: templates(&spec)?,
             steps,
         };
+        // The API server drops unknown fields, so a typing mistake would go unnoticed.
         for field in unknown {
             warnings.push(Warning::new(WarningKind::UnknownField, format!("{field} does not exist and has no effect")));
         }
@@ -223,6 +227,7 @@ impl ResourceSet {
         let all = std::iter::once((None, &self.templates))
             .chain(self.steps.iter().enumerate().map(|(index, step)| (Some(index), &step.templates)));
         for (step, templates) in all {
+            // The reference panics at a null, which the API server refuses.
             if let Some(index) = templates.resources.iter().position(Value::is_null) {
                 let step = step.map(|step| format!(".steps[{step}]")).unwrap_or_default();
                 return refuse(format!("spec{step}.resources[{index}] is null, not an object"));
@@ -284,6 +289,7 @@ fn is_duration(text: &str) -> bool {
         let number = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (digits, behind) = rest.split_at(number);
         let is_number = digits.matches('.').count() <= 1 && digits.bytes().any(|byte| byte.is_ascii_digit());
+        // Go takes both signs for micro, U+00B5 and U+03BC.
         let unit = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].into_iter().find(|unit| {
             behind
                 .strip_prefix(unit)

@@ -37,6 +37,7 @@ fn split_json(lines: usize, text: &str) -> Vec<(usize, &str)> {
         let mut start = 0;
         while let Some(value) = values.next() {
             let end = values.byte_offset();
+            // Not a stream of JSON after all: the YAML reader says what is wrong with it.
             let (Ok(_), Some(document)) = (value, text.get(start..end)) else { return vec![(lines, text)] };
             let before = text.get(..start).unwrap_or_default().matches('\n').count();
             documents.push((lines + before, document));
@@ -56,6 +57,7 @@ fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
     };
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let next = at + line.len();
+        // The Kubernetes libraries split at these forms only, not at `--- a: b`.
         let is_separator = line.strip_prefix("---").is_some_and(|rest| {
             let rest = rest.trim();
             rest.is_empty() || rest.starts_with('#')
@@ -110,6 +112,7 @@ pub fn with_kind(lines_before: usize, fields: Map<String, Value>) -> Result<Map<
         Some(Value::String(kind)) if !kind.is_empty() => Ok(fields),
         _ => {
             let json = Value::Object(fields).to_string();
+            // The reference has a shorter text for an empty object.
             let prefix = if json == "{}" { "" } else { "error unmarshaling JSON: while decoding JSON: " };
             Err(Unreadable {
                 reason: format!("{prefix}Object 'Kind' is missing in '{json}'"),
@@ -188,5 +191,6 @@ pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTree
 
 /// Whether an annotation excludes the object from the build.
 pub fn is_excluded(fields: &Map<String, Value>) -> bool {
+    // Exactly this value: only the suspension of a ResourceSet takes any case.
     text_fields(fields, "annotations").is_ok_and(|texts| texts.get(RECONCILE).is_some_and(|value| value == "disabled"))
 }

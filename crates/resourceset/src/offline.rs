@@ -47,6 +47,7 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
     {
         set.inputs = inputs;
     }
+    // The set itself is the first of its providers.
     let mut sources = vec![InputSource { id: set.id.clone(), sets: set.inputs.clone(), ..InputSource::default() }];
     let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, &mut warnings)).transpose()?;
     if let Some(providers) = &providers {
@@ -62,6 +63,7 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
     let sources: Vec<&InputSource> = sources.iter().collect();
     let inputs = combine(&sources, &set.strategy, &mut warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error combining inputs: {error}")))?;
+    // Without inputs a build renders once, as the reference does. The controller renders nothing.
     if inputs.is_empty() && !set.inputs_from.is_empty() {
         let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
         warnings.push(Warning::new(WarningKind::NoInputs, text));
@@ -104,6 +106,7 @@ fn exported_sources(
     let here = files.exported.unwrap_or_default().iter().filter(|one| one.source.id.namespace == set.id.namespace);
     let here: Vec<&ExportedInputs> = here.collect();
     let sources: Vec<InputSource> = here.iter().map(|one| one.source.clone()).collect();
+    // Without exported inputs the file of providers has answered the references already.
     let references = if files.exported.is_some() { set.inputs_from.as_slice() } else { &[] };
     let selected = select(&sources, references, warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
@@ -197,6 +200,7 @@ fn providers_file(
         let read = parse_first_as_go(document).map_err(|error| unreadable(yaml_text(&error)))?;
         if let Some(read) = &read {
             let mut notes = read.notes.clone();
+            // Positions count from the document, and the user counts from the file.
             notes.iter_mut().for_each(|note| note.location.line += lines as u64);
             note_keys(&notes, "providers", warnings);
         }
@@ -219,6 +223,7 @@ fn providers_file(
             if provider.id.namespace.is_empty() {
                 provider.id.namespace = namespace.to_owned();
             }
+            // A reference reaches providers in the namespace of the set only.
             if provider.id.namespace != namespace {
                 continue;
             }

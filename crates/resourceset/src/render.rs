@@ -111,6 +111,7 @@ impl<'b> Builder<'b> {
                 Ok(text) => (text, None),
                 Err(reason) => (String::new(), Some(reason)),
             };
+            // A parse error waits for its turn, because the reference parses each template when it renders it.
             let template = Template::parse(TEMPLATE_NAME, &text, &Syntax::resource_set());
             if template.as_ref().is_ok_and(|template| !template.is_repeatable()) {
                 let told = "the result differs from run to run (randInt or ago)";
@@ -139,6 +140,7 @@ impl<'b> Builder<'b> {
         let first = self.objects.len();
         let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
         let has_inputs = !self.inputs.is_empty();
+        // Each resource with every input set: the digest of the result depends on this order.
         for index in 0..templates.resources.len() {
             let wrapper = match has_inputs {
                 true => format!("{prefix}failed to build resources[{index}]: "),
@@ -160,6 +162,7 @@ impl<'b> Builder<'b> {
                 true => format!("{prefix}failed to build resources: "),
                 false => format!("{prefix}failed to build resource: "),
             };
+            // Without inputs the reference does not compare the template with `resources`.
             if !has_inputs {
                 seen.clear();
             }
@@ -251,6 +254,7 @@ impl<'b> Builder<'b> {
             Some(fields) => {
                 object::with_kind(lines, fields).map_err(|error| self.unreadable(origin, &prefix, error))?
             }
+            // The reference continues with an object that has no fields.
             None => {
                 self.warn(WarningKind::Document, "it rendered to nothing, so that the object has no kind", origin);
                 Map::new()
@@ -275,6 +279,7 @@ impl<'b> Builder<'b> {
                 .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
                 .map_err(|error| self.unreadable(origin, &prefix, error))?;
             let Some(fields) = fields else { continue };
+            // Unlike documents, the items of a List are taken without a name or an API version.
             if let Some(items) = object::items(&fields) {
                 for item in items {
                     let Value::Object(item) = item else {
@@ -308,6 +313,7 @@ impl<'b> Builder<'b> {
     /// Adds an object unless it is excluded or a duplicate.
     fn take(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, usize>) {
         let Candidate { fields, origin } = candidate;
+        // An excluded object does not reserve its key.
         if object::is_excluded(&fields) {
             return;
         }
@@ -358,6 +364,7 @@ impl<'b> Builder<'b> {
             })
         };
         let mut labels = texts(self, "labels");
+        // Nothing to add: annotations that are not texts stay as they are.
         let annotations = (!set.common_annotations.is_empty()).then(|| {
             let mut annotations = texts(self, "annotations");
             annotations.extend(set.common_annotations.clone());
@@ -387,6 +394,7 @@ impl<'b> Builder<'b> {
             let Value::Object(fields) = &built.object else { continue };
             let key = object::key(fields);
             match self.steps.get(&key) {
+                // Steps of the same name count as one step in the reference.
                 Some(other) if name(*other) != name(step) => {
                     let text = format!(
                         "duplicate resource {} in step \"{}\", already defined in step \"{}\"",

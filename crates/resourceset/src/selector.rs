@@ -55,6 +55,7 @@ impl LabelSelector {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|(key, operator, values)| match operator.as_str() {
                 "In" => has(key, values),
+                // As in Kubernetes, also objects without the key.
                 "NotIn" => !has(key, values),
                 "Exists" => labels.contains_key(key),
                 "DoesNotExist" => !labels.contains_key(key),

@@ -20,6 +20,7 @@ pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
     let words: BTreeSet<&str> = texts
         .iter()
         .flat_map(|text| text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))))
+        // `<<-` and `->>` leave their dash at a word.
         .flat_map(|word| [word, word.trim_matches('-')])
         .collect();
     let keys: BTreeSet<&String> = sets.iter().flat_map(|set| set.values.keys()).collect();
@@ -31,6 +32,7 @@ pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
                 true => words.contains(key.as_str()),
                 false => texts.iter().any(|text| text.contains(key.as_str())),
             };
+            // The operator adds these two itself.
             !is_named && !matches!(key.as_str(), "id" | "provider")
         })
         .cloned()
