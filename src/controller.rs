@@ -259,6 +259,7 @@ async fn lead(
         () = lost => Ok(()),
         ended = parts.join_next() => {
             let what = ended.and_then(Result::ok).unwrap_or("a part of the operator");
+            // When asked to stop, the loops end by themselves.
             if *stop.borrow() { Ok(()) } else { Err(ControllerError::Ended { what }) }
         }
     }

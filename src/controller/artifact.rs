@@ -91,6 +91,7 @@ async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance, asked
         new = digest,
         "artifact revision changed, requesting a reconciliation"
     );
+    // As an annotation, the request survives a restart of the operator.
     let patch = json!({"metadata": {"annotations": {REQUESTED_AT_ANNOTATION: Timestamp::now().to_string()}}});
     match cluster.merge_patch(&id, None, &patch, RECONCILER_FIELD_MANAGER).await {
         Ok(_) => {

@@ -186,6 +186,7 @@ fn foreign_change(kind: &str, before: &SeenObject, object: &Value, extra_manager
     let lost_fields = before.own.is_some() && after.own != before.own;
     managed_fields::entries(object)
         .iter()
+        // Writes of a status are the normal work of controllers.
         .filter(|entry| fields::text(entry, "/subresource").is_empty())
         .filter(|entry| {
             let key = writer(entry);
@@ -318,6 +319,7 @@ impl<'a> Watch<'a> {
             }
             let owner =
                 InventoryOwner::new(OwnerKind::FluxInstance, &self.shared.options.namespace, INSTANCE_NAME).selector();
+            // An object that lost the label looks deleted here; `judge_gone` tells the two apart.
             let options = ListOptions { metadata_only: true, ..ListOptions::labelled(owner) };
             let (resource, namespace) = place.clone();
             let mut follower = Follower::new(self.cluster, resource, namespace.as_deref(), options, None).patient();

@@ -311,6 +311,7 @@ async fn follow(
     let mut pauses = fresh();
     let mut tries = 0;
     loop {
+        // Changes from before the list are part of it.
         definitions = definitions.resubscribe();
         let begun = Instant::now();
         match list(&cluster, fleet, kind).await {

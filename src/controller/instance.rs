@@ -128,6 +128,7 @@ fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32)
         }
         Done::Ran(outcome) => {
             shared.telemetry.ran(&outcome);
+            // Only a run that succeeded has found everything as it should be.
             if outcome.failure.is_none() {
                 confirmed.store(0, Ordering::Relaxed);
                 shared.calm.looked(begun);

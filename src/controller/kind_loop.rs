@@ -84,6 +84,7 @@ pub(super) async fn follow<W: Worker>(
     loop {
         let next = state.next_due();
         tokio::select! {
+            // A stop and ended runs come before new work.
             biased;
             () = stopped(&mut stop) => return state.stop().await,
             Some(Ok((id, ended))) = state.tasks.join_next() => state.ended(&id, ended),
@@ -128,6 +129,7 @@ impl<W: Worker> Loop<'_, W> {
         let entry = self.entries.entry(id.clone()).or_insert_with(|| LoopEntry {
             schedule: Schedule::new(retry, jitter),
             seen: None,
+            // Nothing is known about the time before this operator started, so the first run checks everything.
             is_asked: true,
             running: None,
         });
@@ -142,6 +144,7 @@ impl<W: Worker> Loop<'_, W> {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.seen = None;
             entry.schedule.forget();
+            // An object that is at work is removed when its run ends.
             if entry.running.is_none() {
                 self.entries.remove(id);
             }
@@ -225,7 +228,9 @@ impl<W: Worker> Loop<'_, W> {
             self.worker.ended(id, next, None);
             return;
         }
+        // After anything but success, the next run must check everything.
         entry.is_asked |= !matches!(next, RunEnd::Done(_));
+        // Good enough to spread the load; it need not be unpredictable.
         let random = f64::from(jiff::Timestamp::now().subsec_nanosecond()) / 1e9;
         entry.schedule.end(next, now, random);
         let due = entry.schedule.due();

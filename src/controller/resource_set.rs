@@ -63,6 +63,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
         wires: wires.clone(),
         dependencies: dependencies.clone(),
     };
+    // Contents are not needed here: each run reads its sources itself.
     let labelled = ListOptions { metadata_only: true, ..ListOptions::labelled(&*shared.options.watched_configs) };
     let beside = async {
         tokio::join!(

@@ -18,6 +18,7 @@ pub fn bare(object: Value) -> Value {
         Some(Value::Object(pairs)).filter(|pairs| *pairs != json!({}))
     };
     let is_request = |key: &str| [REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION, LAST_APPLIED_ANNOTATION].contains(&key);
+    // The labels of all owners end this way, as in `kustomize.toolkit.fluxcd.io/name`.
     let is_owner = |key: &str| key.contains("fluxcd.") && (key.ends_with("/name") || key.ends_with("/namespace"));
     let kept = [
         ("name", metadata.get("name").cloned()),

@@ -141,6 +141,7 @@ pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
         }
         let what = pointer.rsplit('/').next().unwrap_or_default();
         steps.push(format!("{what} of {} become those of {}", from.id, to.id));
+        // `add` replaces an existing map and creates a missing one (RFC 6902).
         Some(json!({"op": "add", "path": pointer, "value": after}))
     };
     operations.extend(change("/metadata/labels", from.labels(), to.labels(), &mut steps));
