@@ -110,6 +110,7 @@ pub(super) fn sort_of(path: &str, from: Option<&Value>, to: Option<&Value>) -> O
         "args" => {
             let (before, after) = (flags(from?), flags(to?));
             let gone = before.difference(&after).count();
+            // A build may set a default explicitly, which changes nothing.
             let new = after.difference(&before).all(|flag| DEFAULT_FLAGS.contains(&flag.as_str()));
             (gone == 0 && new).then_some(Accepted::Flags)
         }
@@ -154,6 +155,7 @@ fn keeps_own_keys(path: &str, from: Option<&Value>, to: Option<&Value>) -> bool 
 /// Normalises the flags of a controller. The last of repeated flags counts, except for feature gates.
 fn flags(list: &Value) -> BTreeSet<String> {
     let spelt = |flag: &str| match flag {
+        // Go's flag packages read a boolean flag without a value as true.
         "--watch-all-namespaces" | "--enable-leader-election" => format!("{flag}=true"),
         flag if flag.starts_with("--events-addr=") => flag.trim_end_matches('/').to_owned(),
         flag => flag.to_owned(),

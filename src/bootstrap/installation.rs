@@ -56,6 +56,7 @@ pub(super) async fn read(
     }
     let mut notes = vec![];
     let (sync, applied_by) = sync(cluster, namespace, &mut notes).await?;
+    // `flux install --network-policy=false` leaves out this policy with the others.
     let has_policies = objects.iter().any(|id| id.kind == "NetworkPolicy" && id.name == "allow-egress");
     let spec = FluxInstanceSpec {
         distribution: DistributionSpec {
@@ -136,6 +137,7 @@ fn cluster_spec(mains: &[(Component, &Value)], has_policies: bool, has_patches: 
     let address = source.and_then(|one| argument(one, "--storage-adv-addr"));
     let domain =
         address.and_then(|address| address.split_once(".svc.")).map(|(_, domain)| domain.trim_end_matches('.'));
+    // `multitenant` sets all three flags; fewer of them can only be patches.
     let locked = of(Component::KustomizeController).filter(|one| {
         !has_patches
             && argument(one, "--no-cross-namespace-refs") == Some("true")
@@ -197,6 +199,7 @@ async fn sync(
     let path = fields::text(&kustomization, "/spec/path").to_owned();
     let is_own = fields::text(&kustomization, "/spec/sourceRef/name") == namespace
         && matches!(fields::text(&kustomization, "/spec/sourceRef/namespace"), "" | "flux-system")
+        // `spec.sync` has no other kinds.
         && ["GitRepository", "OCIRepository", "Bucket"].contains(&kind.as_str());
     let source = if is_own { read(flux_kind(SOURCE_GROUP, &kind)).await? } else { None };
     let Some(source) = source else {
@@ -205,6 +208,7 @@ async fn sync(
     };
     let text = |pointer: &str| fields::some_text(&source, pointer).map(str::to_owned);
     let reference = match kind.as_str() {
+        // source-controller pulls `latest` where a reference has no tag.
         "OCIRepository" => text("/spec/ref/tag").unwrap_or_else(|| "latest".to_owned()),
         "Bucket" => text("/spec/bucketName").unwrap_or_default(),
         _ => git_reference(&source),
@@ -218,6 +222,7 @@ async fn sync(
         reference,
         path: path.clone(),
         pull_secret: text("/spec/secretRef/name"),
+        // `generic` is the default of the field.
         provider: text("/spec/provider").filter(|provider| provider != "generic"),
     };
     // The Kustomization applies Flux itself if its labels are on a definition of Flux.
@@ -230,6 +235,7 @@ async fn sync(
 
 fn git_reference(source: &Value) -> String {
     let text = |pointer: &str| fields::some_text(source, pointer);
+    // source-controller prefers a name to a tag, and a tag to a branch.
     match (text("/spec/ref/name"), text("/spec/ref/branch"), text("/spec/ref/tag")) {
         (Some(name), _, _) => name.to_owned(),
         (None, _, Some(tag)) => format!("refs/tags/{tag}"),

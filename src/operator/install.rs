@@ -158,6 +158,7 @@ pub async fn install(
         progress,
     };
     let mut installed = Installed::default();
+    // Even without a wait for the pod, the other objects need definitions that are served.
     let deadline = ready_by.unwrap_or_else(|| Instant::now() + super::SERVED_WITHIN);
     for (stage, told) in
         [(ApplyStage::Definitions, Stage::ApplyDefinitions), (ApplyStage::Objects, Stage::ApplyObjects)]
@@ -184,6 +185,7 @@ pub async fn install(
             wait_for(context, &mut plan.live, &waited, Goal::Healthy, deadline).await?;
         }
     }
+    // Leftovers go last: until its new bindings exist, the running operator needs the old ones.
     for id in &plan.removes {
         remove(cluster, id, plan.live.get(id).cloned()).await?;
         progress.report(Update::Object { object: id.to_string(), action: Action::Deleted });

@@ -221,6 +221,7 @@ fn deployment(params: &OperatorParams) -> Value {
                 "capabilities": {"drop": ["ALL"]},
                 "readOnlyRootFilesystem": true,
                 "runAsNonRoot": true,
+                // The user of the image, as a number: the kubelet cannot tell whether a named user is root.
                 "runAsUser": 65532,
                 "runAsGroup": 65532,
                 "seccompProfile": {"type": "RuntimeDefault"},

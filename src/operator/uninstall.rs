@@ -101,6 +101,7 @@ pub async fn uninstall_operator_plan(
             "Namespace" => Some("it may contain other resources".to_owned()),
             DEFINITION if keep_definitions => Some("definitions are kept".to_owned()),
             DEFINITION => why_definition_stays(cluster, there, namespace, &elsewhere, &resource_sets).await?,
+            // The running operator creates its lease without labels.
             "Lease" => None,
             _ if is_own(there, namespace) => None,
             kind if kind.ends_with("RoleBinding") => Some("it binds others than the operator".to_owned()),
@@ -183,6 +184,7 @@ pub async fn uninstall_operator(
     let context =
         RunContext { cluster, extra_managers: &[], concurrency: CONCURRENCY, interrupts: &interrupts, progress };
     let part = |of: fn(&ObjectId) -> bool| plan.deletes.iter().filter(|id| of(id)).cloned().collect::<Vec<_>>();
+    // The operator's rights must outlive its pods, and a definition goes only after its last object.
     let parts = [
         (Stage::DeleteControllers, part(|id| id.kind == "Deployment"), true),
         (Stage::DeleteObjects, part(|id| id.kind != "Deployment" && id.kind != DEFINITION), false),
