@@ -73,6 +73,7 @@ pub struct Bundle {
 pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
     let Gathered { mut objects, listed, logs, version, mut unread, without_secrets } = gathered;
     let mut redactor = Redactor::new(salt);
+    // Values of all Secrets are learnt first, because they may occur in any object or log.
     objects.iter().for_each(|object| redactor.learn(object));
     let unsearched = redactor.prepare().map(str::to_owned);
     let unknown = without_secrets.map(|why| format!("values of Secrets cannot be found in other texts: {why}"));
@@ -114,6 +115,7 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
     let objects = left_out.into_iter().map(|(kind, count)| format!("{count} {kind}"));
     unread.extend(objects.chain(too_long).map(|what| Unread { what, why: over.clone() }));
     for resource in &listed {
+        // So a reader can tell "there are none" from "was not read".
         snapshot.insert_empty_list(&resource.group, &resource.kind);
     }
     let listed = listed.into_iter().map(|r| (r.group.to_string(), r.kind.to_string(), r.version.to_string())).collect();

@@ -201,6 +201,7 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
     for entry in managed_fields::entries(object) {
         let Some(at) = fields::time(entry, "/time").filter(|at| *at >= since) else { continue };
         let subresource = fields::text(entry, "/subresource");
+        // Controllers write a status at every reconciliation, whether anything changed or not.
         if subresource == "status" {
             continue;
         }
@@ -340,6 +341,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
         let version = label("version").parse().unwrap_or(0);
         let manager = managed_fields::entries(stored).first().map_or("", |entry| fields::text(entry, "/manager"));
         let key = (place, name, version);
+        // The stored Secret also tells the author.
         of_status.remove(&key);
         let known = charts.get(&key);
         let owner = known.map(|(id, _)| id).or_else(|| owners.get(&(key.0.clone(), key.1.clone())));
@@ -355,6 +357,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
             evidence: ChangeSource::HelmStorage,
         });
     }
+    // Without the right to list Secrets, the status is all there is.
     rows.extend(of_status.into_values());
     rows
 }

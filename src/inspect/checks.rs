@@ -231,6 +231,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));
+    // Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; it is no pre-release by that.
     let kubernetes = kubernetes.and_then(|text| parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)));
     match (minor_changes::oldest_kubernetes(version), kubernetes) {
         (Some(oldest), Some(there)) if there.minor < oldest => {
@@ -349,6 +350,7 @@ pub const RIGHTS: &[(&str, &str, &str, bool)] = &[
 fn rights(snapshot: &Snapshot, options: CheckOptions<'_>) -> Group {
     let mut group = Group::new("rights");
     let namespace = options.namespace;
+    // For a cluster-admin, one question replaces one for each right.
     match snapshot.may("*", "*", "*", None) {
         Some(true) => {
             group.pass("everything", "all required permissions granted (cluster-admin)");
@@ -617,6 +619,7 @@ fn api_versions(snapshot: &Snapshot, namespace: &str) -> Group {
             if kinds::ready_word(object) == "False" {
                 not_ready.push(fields::condition(object, condition::READY).map_or("", |ready| ready.reason()));
             }
+            // The API server converts what it returns; only managed fields keep the version of a manifest.
             for manager in fields::items(object, "/metadata/managedFields") {
                 let version = fields::text(manager, "/apiVersion").rsplit('/').next().unwrap_or_default();
                 if !version.is_empty() && !current.contains(&version) {

@@ -35,6 +35,7 @@ pub struct EventRow {
 
 impl EventRow {
     pub fn of(event: &Value) -> Self {
+        // Events of the newer API events.k8s.io have only eventTime, reportingComponent and series.
         let first = fields::time(event, "/firstTimestamp").or_else(|| fields::time(event, "/eventTime"));
         let involved = event.get("involvedObject").unwrap_or(&Value::Null);
         let source = fields::some_text(event, "/source/component")

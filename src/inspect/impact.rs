@@ -105,6 +105,7 @@ fn stays(object: &Value) -> Option<String> {
     if !is_reconciler(&id) {
         return None;
     }
+    // For a suspended object, a controller only removes its finalizer and deletes nothing.
     if kinds::is_suspended(object) {
         return Some("it is suspended".into());
     }
@@ -114,6 +115,7 @@ fn stays(object: &Value) -> Option<String> {
     match fields::some_text(object, "/spec/deletionPolicy") {
         Some("Orphan") => Some("its deletionPolicy is Orphan".into()),
         Some("Delete" | "WaitForTermination") => None,
+        // The default policy, MirrorPrune, does as `prune` says.
         _ if fields::at(object, "/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
         _ => Some("its prune is off".into()),
     }
@@ -235,6 +237,7 @@ fn concern(id: &ObjectId, live: &Value) -> Concern {
 fn address(service: &Value) -> String {
     let ingress = fields::items(service, "/status/loadBalancer/ingress").iter();
     let addresses =
+        // Load balancers of some clouds have a name in DNS instead of an address.
         ingress.filter_map(|one| fields::some_text(one, "/ip").or_else(|| fields::some_text(one, "/hostname")));
     match addresses.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "a load balancer without an address".to_owned(),

@@ -137,6 +137,7 @@ fn list_owned(snapshot: &Snapshot, owner: &Value, is_meant: impl Fn(&ObjectId) -
 /// Returns the rows of an instance's inventory in order. `desired` is the instance's current build, if known.
 pub fn rows(snapshot: &Snapshot, instance: &Value, desired: Option<&[Value]>) -> Vec<InventoryRow> {
     if desired.is_some() {
+        // Otherwise every definition would seem to have lost its schemas.
         snapshot.want_schemas();
     }
     let desired: BTreeMap<ObjectId, &Value> =
@@ -179,6 +180,7 @@ fn row(
                 (true, false) => Drift::Documentation,
                 (false, _) => Drift::Drifted,
             };
+            // Last, so that the limit cuts documentation first.
             fields.extend(wording);
             fields.truncate(MAX_FIELDS);
             (health.status, health.message, drift, fields)

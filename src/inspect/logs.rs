@@ -171,6 +171,7 @@ impl LogLine {
         let object = object_of(&line);
         let kind = object.as_ref().map(|object| object.kind.clone()).unwrap_or_default();
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // controller-runtime repeats the object in a field that has its kind as name.
         let others = line.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str()) && **key != kind);
         LogLine {
             at: at.or_else(|| line.get("ts").and_then(Value::as_str).and_then(|ts| ts.parse().ok())),
@@ -185,6 +186,7 @@ impl LogLine {
 /// Splits off the time before a line.
 pub fn split_moment(line: &str) -> (Option<Timestamp>, &str) {
     match line.split_once(' ') {
+        // The shortest time in RFC 3339 with a zone has 20 characters; most lines need no attempt to parse one.
         Some((moment, rest)) if moment.len() >= 20 => match moment.parse() {
             Ok(at) => (Some(at), rest),
             Err(_) => (None, line),

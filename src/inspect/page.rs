@@ -185,6 +185,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let causes = overview(snapshot, None, now);
     let failing_since = failing_since(snapshot, &causes);
     let from =
+        // The cluster's clock may be ahead of this one.
         [failing_since, Some(now)].into_iter().flatten().min().and_then(|at| at.checked_sub(BEFORE_IT_FAILED).ok());
     let all = changes::rows(snapshot, None, from.unwrap_or(Timestamp::MIN));
     let is_own = |row: &ChangeRow| matches!(row.author, Some(Author::Flux | Author::Kubernetes));
@@ -272,6 +273,7 @@ fn release(entry: &Value) -> Option<Span> {
         from: to,
         to: to.max(from),
         revision: format!("{}@{}", fields::text(entry, "/chartName"), fields::text(entry, "/chartVersion")),
+        // Only a release that was deployed can be superseded.
         ok: ["deployed", "superseded"].contains(&status),
         outcome: format!("v{version} {status}"),
     })

@@ -197,6 +197,7 @@ pub fn of_dump(snapshot: &Snapshot) -> Gathered {
     Gathered {
         // As from a cluster: most of a node or a definition explains nothing about Flux.
         objects: snapshot.all().cloned().map(summary).collect(),
+        // A dump does not tell which of its kinds are complete.
         listed: vec![],
         logs: logs.collect(),
         version: snapshot.server_version().cloned(),

@@ -136,6 +136,7 @@ fn read_within(snapshot: Snapshot, path: &Path, limit: u64) -> Result<Dump, Dump
     if !is_folder {
         files.push(path.to_owned());
     }
+    // A folder has no order, and of several equal objects the first one is kept.
     files.sort();
     let patches: HashSet<PathBuf> = files.iter().flat_map(|file| patch_files(file)).collect();
     for file in files {
@@ -249,6 +250,7 @@ impl DumpReader {
         let earlier = self.came_from.get(&id).copied().filter(|origin| *origin != current);
         if let (Some(origin), Some(old)) = (earlier, self.snapshot.get_ref(&id)) {
             let uid = |object| fields::some_text(object, "/metadata/uid").map(str::to_owned);
+            // Resource versions only grow, so the higher one was read later.
             let revision = |object| fields::text(object, "/metadata/resourceVersion").parse::<u64>().unwrap_or(0);
             let is_other = match (uid(old), uid(&object)) {
                 (Some(old), Some(new)) => old != new,
@@ -288,6 +290,7 @@ pub fn looks_like_manifests(snapshot: &Snapshot) -> bool {
         let texts = ["/metadata/uid", "/metadata/resourceVersion", "/metadata/creationTimestamp"];
         let status = object.get("status").and_then(Value::as_object);
         texts.iter().any(|field| fields::some_text(object, field).is_some())
+            // Older versions of controller-gen write a status into the definitions that they generate.
             || (fields::kind(object) != "CustomResourceDefinition" && status.is_some_and(|status| !status.is_empty()))
     };
     // Controllers create these kinds, people do not.
@@ -440,6 +443,7 @@ impl DumpReader {
 
     /// Adds an object or a list. Items of typed lists have no kind of their own; it follows from the list's kind.
     fn add_document(&mut self, mut document: Value) -> Result<bool, DumpError> {
+        // The output of `kubectl get --raw /version`.
         if document.get("gitVersion").is_some() && document.get("kind").is_none() {
             self.snapshot.insert_version(document);
             return Ok(true);

@@ -153,6 +153,7 @@ async fn next(queues: &mut Vec<Queue>) -> Option<Entry> {
     }
     let oldest = queues.iter_mut().min_by_key(|queue| {
         let first = queue.head.front();
+        // `None` is the smallest: a line without a time does not hold the others up.
         (first.and_then(|entry| entry.at), first.map(|entry| entry.source.clone()))
     })?;
     oldest.head.pop_front()
@@ -165,7 +166,9 @@ async fn read_one(
     sender: mpsc::Sender<Vec<Entry>>,
 ) -> Result<(), ClusterError> {
     let is_unfiltered = wanted.filter.objects.is_empty() && wanted.filter.least.is_none();
+    // The server counts lines before they are filtered, so a filter needs all of them.
     let tail = wanted.tail.filter(|_| is_unfiltered).map(|lines| lines as u64);
+    // The previous run first: the lines of a queue must be in order of time.
     let runs = if source.is_restarted { &[true, false][..] } else { &[false] };
     for previous in runs.iter().copied() {
         let options = LogOptions { previous, tail, since: wanted.since, follow: false };
@@ -258,6 +261,7 @@ pub async fn follow<E>(
             () = sleep_until(due), if !pending.is_empty() => {}
         }
         if !pending.is_empty() && (due <= Instant::now() || pending.len() >= FULL) {
+            // A stable sort: lines of the same time stay in the order in which their container wrote them.
             pending.sort_by_key(|entry| entry.at);
             on_entries(std::mem::take(&mut pending))?;
         }
@@ -298,6 +302,7 @@ async fn follow_one(
                 while let Ok(length) = stream.read(&mut lines.unread).await {
                     let entries = lines.take(&shared, filter, after, length == 0);
                     if !entries.is_empty() {
+                        // Opening a log is not enough: that of a crashing container opens every time.
                         pauses = Backoff::new(REOPEN.0, REOPEN.1);
                         if sender.send(entries).await.is_err() {
                             return;

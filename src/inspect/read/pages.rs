@@ -302,6 +302,7 @@ async fn list_at_versions<T: Listable>(
                 }
                 Err(error) => return Err(error),
             };
+            // A list that makes progress may be cut off any number of times.
             resumptions = if place.last == before { resumptions + 1 } else { 0 };
             if resumptions > RESUMPTIONS {
                 return Err(lost);
@@ -339,6 +340,7 @@ async fn page<T: Listable>(
         if let Some(last) = &place.skip {
             batch.retain(|object: &T| object.key() > *last);
         }
+        // Before an end or an error the rest is passed on, so that a resumed list begins after it.
         if let Some(object) = batch.last()
             && (batch.len() >= BATCH || !matches!(read, Ok(1..)))
         {

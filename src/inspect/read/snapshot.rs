@@ -329,6 +329,7 @@ impl Snapshot {
         let is_defined = |kind: &&FluxKind| {
             self.complete
                 || !self.knows(&CRD)
+                // The API server accepts no other name for a definition.
                 || definitions.contains(format!("{}.{}", kind.plural, kind.group).as_str())
         };
         FLUX_KINDS.iter().filter(is_defined).collect()
@@ -405,6 +406,7 @@ impl Snapshot {
         namespace: Option<&str>,
     ) -> impl Iterator<Item = &'a Value> + use<'a> {
         let namespace = namespace.map(str::to_owned);
+        // Empty texts sort first, so the range begins with the first object of the kind.
         let first = ObjectId::new(&resource.group, &resource.kind, namespace.as_deref(), "");
         let (group, kind) = (resource.group.to_string(), resource.kind.to_string());
         self.objects
@@ -494,6 +496,7 @@ pub fn trim(object: &mut Value) {
     let managers = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
     for manager in managers.into_iter().flatten() {
         let is_by_hand = Author::of(fields::text(manager, "/manager")) == Author::Other;
+        // Both are in UTC with whole seconds, so they compare as texts.
         let is_later = fields::text(manager, "/time") > created.as_str();
         let is_of_status = fields::text(manager, "/subresource") == "status";
         if let Some(manager) = manager.as_object_mut().filter(|_| !is_by_hand || !is_later || is_of_status) {
