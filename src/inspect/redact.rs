@@ -131,10 +131,12 @@ impl Redactor {
     fn learn_secret(&mut self, secret: &Value) {
         let mut texts: BTreeMap<&str, String> = BTreeMap::new();
         for (key, value) in entries(secret, "data") {
+            // Base64 that was written by hand may have line breaks.
             let Ok(bytes) = STANDARD.decode(value.split_ascii_whitespace().collect::<String>()) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             if is_secret_entry(key, &text) {
                 // The encoding of several lines is one text, different from those of the single lines.
+                // Not all programs write the padding.
                 self.known.add_verbatim(value.trim_end_matches('='));
             }
             texts.insert(key, text);
@@ -150,6 +152,7 @@ impl Redactor {
             }
         }
         if let (Some(user), Some(password)) = (texts.get("username"), texts.get("password")) {
+            // So HTTP's basic authentication and docker's configuration write the two.
             let pair = STANDARD.encode(format!("{}:{}", user.trim(), password.trim()));
             self.known.add_verbatim(pair.trim_end_matches('='));
         }
@@ -280,6 +283,7 @@ impl Redactor {
     }
 
     fn annotations(&mut self, annotations: &mut Map<String, Value>, owner: &str, depth: usize) -> usize {
+        // kubectl's copy of the whole object would show everything that is masked beside it.
         let mut count = usize::from(annotations.remove(LAST_APPLIED).is_some());
         for (name, value) in annotations {
             let Value::String(text) = value else {
@@ -290,6 +294,7 @@ impl Redactor {
             let is_known = KNOWN_DOMAINS
                 .iter()
                 .any(|known| domain.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+            // `H4sI` begins every gzip file in base64, such as the copies that tools compress.
             let is_copy = COPIES.iter().any(|end| name.ends_with(end)) || text.starts_with("H4sI");
             if is_copy || (!is_known && text.len() > LONGEST_ANNOTATION) {
                 if !text.starts_with(MASK) {
@@ -388,6 +393,7 @@ impl Redactor {
                 }
                 self.replace_cleaned(text, depth)
             }
+            // A number of tokens, as in `maxTokens`, is a limit.
             Value::Number(_) if self.names_credential(key) && !key.to_ascii_lowercase().ends_with("tokens") => {
                 *value = MASK.into();
                 1
@@ -495,10 +501,12 @@ impl Redactor {
             return 0;
         };
         let segments: Vec<String> =
+            // `~1` first, or `~01` would become a slash (RFC 6901 §4).
             path.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~")).collect();
         let is_data =
             segments.first().is_some_and(|first| ["data", "stringData", "binaryData"].contains(&first.as_str()));
         let is_variable = segments.iter().any(|segment| is_environment(segment));
+        // An index, or `-` for the end of a list, does not name a value.
         let is_place = |segment: &&String| *segment != "-" && !segment.bytes().all(|byte| byte.is_ascii_digit());
         let place = segments.iter().rfind(is_place).cloned().unwrap_or_default();
         let place = place.rsplit('/').next().unwrap_or_default().to_owned();
@@ -580,6 +588,7 @@ impl Redactor {
     /// A text without words of base64 that hold credentials: configurations and manifests travel so.
     fn without_encoded_texts(&mut self, text: String, depth: usize) -> (String, usize) {
         const SHORTEST: usize = 16;
+        // Both alphabets, RFC 4648 §4 and §5.
         let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_');
         let is_candidate = |word: &str| word.len() >= SHORTEST && word.len() <= LONGEST_PARSED;
         if depth >= DEEPEST || !text.split(|c| !is_of_base64(c)).any(is_candidate) {

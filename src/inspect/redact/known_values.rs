@@ -61,7 +61,9 @@ impl KnownValues {
         let quoted_by_go = quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
         let encoded = [NON_ALPHANUMERIC, IN_QUERY, IN_USER, IN_PATH];
         let encoded = encoded.map(|set| utf8_percent_encode(line, set).to_string());
+        // Without padding, a text is found with and without it.
         let forms = [STANDARD_NO_PAD.encode(line), URL_SAFE_NO_PAD.encode(line), quoted, quoted_by_go, line.to_owned()];
+        // HTML forms write a space as a plus sign.
         let in_form = utf8_percent_encode(line, IN_QUERY).to_string().replace("%20", "+");
         self.values.extend(forms.into_iter().chain(encoded).chain([in_form]).filter(|form| form.len() >= SHORTEST));
     }

@@ -80,6 +80,7 @@ pub(super) fn key_block_lines(lines: &[String]) -> usize {
             return 0;
         }
         let body = lines.iter().skip(1).take_while(|line| is_body(line)).count();
+        // An end behind another beginning belongs to that key; this one was cut off.
         let begins_again = |length: &usize| lines.iter().take(*length).skip(1).any(|line| marks(line, "BEGIN "));
         return ends(lines).filter(|length| !begins_again(length)).unwrap_or(1 + body);
     }

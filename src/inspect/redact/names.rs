@@ -134,6 +134,7 @@ pub(super) fn names_credential(name: &str) -> bool {
     if is_variable && words.last().is_some_and(|word| word == "key") {
         return true;
     }
+    // A number counts several credentials: `PASSWORD2`.
     while let Some(last) = words.last().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()) {
         let joined = words.concat();
         let joined = joined.trim_end_matches(|c: char| c.is_ascii_digit());

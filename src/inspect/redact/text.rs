@@ -354,6 +354,7 @@ fn closing_quote(text: &str, opening: &str) -> Option<usize> {
         } else if *byte == b'\\' {
             backslashes += 1;
             continue;
+        // Where a quote takes `level` backslashes, a backslash that is meant takes `2 * (level + 1)`.
         } else if *byte == quote && backslashes >= level && (backslashes - level).is_multiple_of(2 * (level + 1)) {
             // Two single quotes are an escaped one in YAML.
             if quote == b'\'' && level == 0 && at > 0 && bytes.get(at + 1) == Some(&b'\'') {
@@ -416,6 +417,7 @@ pub(super) fn plain_address(address: &str) -> String {
 /// `None` if it has no password.
 pub(super) fn without_bare_user_info(address: &str) -> Option<String> {
     let (user, host) = address.rsplit_once('@')?;
+    // `registry:5000/app@sha256:…` is an image with its digest.
     let is_digest = host.starts_with("sha") && host.contains(':');
     let is_pair = user.split_once(':').is_some_and(|(name, password)| !name.contains('/') && !is_masked(password));
     (is_pair && !is_digest && !address.contains("://") && !address.contains(char::is_whitespace))

@@ -55,6 +55,7 @@ pub(super) fn is_scheme(scheme: &str, word: &str) -> bool {
         || word.ends_with('=')
         || word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
     if scheme.eq_ignore_ascii_case("basic") {
+        // `user:password` in base64 (RFC 7617 §2).
         let padded = format!("{word}{}", "=".repeat((4 - word.len() % 4) % 4));
         let is_pair = STANDARD.decode(padded).is_ok_and(|bytes| bytes.contains(&b':') && bytes.is_ascii());
         return is_pair || (is_random && !word.contains('/'));
@@ -87,6 +88,7 @@ pub(super) fn password_letters(text: &str) -> Vec<(char, bool, bool)> {
     if has(&["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mysqlpump", "mysqlcheck", "mariadb"])
         || text.contains("mariadb-")
     {
+        // In `mysql -p app` the word is a database: MySQL asks for the password.
         letters.push(('p', true, false));
     }
     if has(&["sshpass", "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "login", "rabbitmqadmin"]) {
@@ -149,6 +151,7 @@ pub(super) fn is_reference(value: &str) -> bool {
     let enclosed = [("$(", ")"), ("${", "}"), ("{{", "}}"), ("<<", ">>"), ("$", "")];
     enclosed.iter().any(|(open, close)| {
         value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|name| {
+            // Without a bracket, `$` may also begin a password, so only names in capitals count as variables.
             is_name(name) && (!close.is_empty() || !name.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b' '))
         })
     })
