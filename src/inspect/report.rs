@@ -61,6 +61,7 @@ pub fn count(row: &mut StatsRow, kind: &FluxKind, object: &FluxObject) {
     }
     row.running += 1;
     let failed = object.condition(READY).filter(|ready| ready.status == "False");
+    // An object that waits for another one is not broken itself.
     if failed.is_some_and(|ready| ready.reason != "DependencyNotReady") {
         row.failing += 1;
     }
@@ -108,6 +109,7 @@ pub fn empty_stats(kind: &FluxKind) -> StatsRow {
 pub fn stats(snapshot: &Snapshot, namespace: Option<&str>, all: bool) -> Vec<StatsRow> {
     FLUX_KINDS
         .iter()
+        // The report does not count itself.
         .filter(|kind| kind.kind != "FluxReport")
         .filter_map(|kind| {
             let resource = kind.resource_type();
@@ -209,6 +211,8 @@ fn distribution(snapshot: &Snapshot, namespace: &str) -> Value {
     match snapshot.get(&CRD, None, FLUX_MARKER) {
         Some(marker) => {
             let managed_by = fields::label(marker, well_known::MANAGED_BY_LABEL).or_else(|| {
+                // kustomize-controller sets this label when it applies the manifests that `flux bootstrap` has
+                // committed.
                 fields::label(marker, &format!("{}/name", kinds::KUSTOMIZE_GROUP)).map(|_| "flux bootstrap")
             });
             if let Some(managed_by) = managed_by {

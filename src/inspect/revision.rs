@@ -41,10 +41,12 @@ impl RevisionQuery {
         let (name, digest) = revision.rsplit_once('@').unwrap_or(("", revision));
         let hash = digest.split_once(':').map_or(digest, |(_, hash)| hash);
         let is_hex = wanted.len() >= SHORTEST_COMMIT && wanted.bytes().all(|b| b.is_ascii_hexdigit());
+        // With `spec.ref.name` a revision is `refs/tags/v1@sha1:…`.
         let tag = name.rsplit("refs/tags/").next().unwrap_or(name);
         revision == wanted
             || digest == wanted
             || (is_hex && hash.starts_with(&wanted.to_ascii_lowercase()))
+            // An algorithm and its colon have at least five characters, as in `sha1:`.
             || (wanted.contains(':') && wanted.len() > SHORTEST_COMMIT + 4 && digest.starts_with(wanted))
             || (!tag.is_empty() && tag == wanted)
     }
@@ -238,6 +240,7 @@ fn applied(
             is_it(fields::text(applier, "/status/lastAppliedRevision")),
         ),
         _ => {
+            // A HelmRelease records what it attempted; its Ready condition tells how that ended.
             let tried = release_has(objects, applier, artifact, &is_it);
             (tried, tried)
         }
@@ -273,6 +276,7 @@ fn release_has(
     {
         let chart = objects.get(&ObjectId::new(SOURCE_GROUP, "HelmChart", Some(namespace), name));
         return chart.is_some_and(|chart| {
+            // The chart may already be newer than the last attempt.
             is_it(fields::text(chart, "/status/observedSourceArtifactRevision"))
                 && !tried.is_empty()
                 && fields::text(chart, "/status/artifact/revision") == tried

@@ -60,6 +60,7 @@ pub fn with_answers(
             });
         };
         match versions.get(version.as_str()) {
+            // The same version has the same definitions.
             _ if *version == in_use.version => RollbackAnswer::yes(None),
             Some(answer) if snapshot.denied().is_none() => answer.clone(),
             Some(_) => RollbackAnswer::unknown("not allowed to read what its definitions must hold"),

@@ -255,6 +255,7 @@ fn sync(snapshot: &Snapshot, instance: &Value) -> Vec<ResourceRow> {
         rows.into_iter().find(|row| row.name == id.name)
     });
     let mut rows: Vec<ResourceRow> = rows.collect();
+    // In this order, `source.…` comes before the `kustomize.…` that applies it.
     rows.sort_by_key(|row| Reverse(row.group));
     rows
 }

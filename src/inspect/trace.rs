@@ -109,6 +109,7 @@ fn manager(object: &Value) -> Option<ObjectId> {
             .iter()
             .find(|o| o.get("controller").and_then(Value::as_bool).unwrap_or(false))
             .or_else(|| owners.first())?;
+        // An owner is in the namespace of its dependent; if it is cluster-scoped, reading it ignores the namespace.
         let reference = ObjectId::new(
             fields::group(owner),
             fields::kind(owner),

@@ -201,6 +201,7 @@ fn arguments_in(value: &Value, found: &mut Vec<String>) {
 pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
     let name = fields::name(deployment);
     let is_it = |component: &Component| {
+        // The Deployment of a shard is called `source-controller-SHARD`.
         name.strip_prefix(component.as_str()).is_some_and(|shard| shard.is_empty() || shard.starts_with('-'))
     };
     let component = Component::ALL.into_iter().find(is_it)?;
@@ -213,8 +214,10 @@ pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
 pub fn says_strictness(arguments: &[Argument]) -> Option<bool> {
     let value = |argument: &Argument| {
         let (_, after) = argument.text.split_once(STRICT_SUBSTITUTION)?;
+        // More gates may follow in the same argument.
         Some(after.strip_prefix('=')?.starts_with("true"))
     };
+    // Of repeated gates the last one counts.
     arguments.iter().rev().find_map(value)
 }
 

@@ -109,6 +109,8 @@ impl<'a> ManifestTree<'a> {
             return;
         }
         if let Some(kustomization) = entry.files.iter().find(|path| is_kustomization(path)) {
+            // Patches of a nested kustomization reach only its own documents, those of a component also the ones
+            // before.
             let mut own = vec![];
             self.add_kustomization(folder, kustomization, &mut own, depth);
             built.append(&mut own);
@@ -142,6 +144,7 @@ impl<'a> ManifestTree<'a> {
         self.add_file(path, built, true);
         let documents = self.index.files.get(path).map(|file| file.documents.as_slice()).unwrap_or_default();
         let Some(kustomization) = documents.first().map(|document| &document.object) else { return };
+        // `bases` is the older name of the same list.
         let named = ["/resources", "/bases"].iter().flat_map(|list| fields::items(kustomization, list));
         for name in named.filter_map(Value::as_str) {
             let path = normal(&folder.join(name));

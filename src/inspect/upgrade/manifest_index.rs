@@ -283,6 +283,7 @@ fn variables(path: &Path, object: &Value, text: &str) -> Vec<(u64, String)> {
             }
             Value::Object(members) => {
                 for (key, value) in members {
+                    // `~` first, or it would escape the escapes of `/` again (RFC 6901 §3).
                     let below = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
                     if is_kustomization(path) && is_not_built(&below, key, value, object) {
                         continue;

@@ -129,6 +129,7 @@ impl<'a> VariableSearch<'a> {
     /// Checks the documents that a Kustomization applies, including its Kustomizations in their applied form.
     fn look_at(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
         self.reached.insert(place.id());
+        // Its text tells whether it was seen: with other patches it is another one.
         if depth > MAX_DEPTH || is_partial(kustomization) || !self.seen.insert(kustomization.to_string()) {
             return;
         }

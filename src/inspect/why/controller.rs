@@ -95,6 +95,7 @@ impl<'a> Walk<'a> {
         if let Some(unlabelled) = self.unlabelled(name).filter(|controller| controller.serves(object)) {
             return self.serving(&unlabelled);
         }
+        // Flux may also run outside of this cluster: an object that somebody attends to lacks nothing.
         let is_expected = !all.is_empty() || self.is_component(name) || !is_attended(object);
         is_expected.then(|| self.absent(name, &all))
     }
@@ -132,6 +133,7 @@ impl<'a> Walk<'a> {
                 .evidence("spec", "replicas: 0", None)
                 .next(NextStep::Scale { object: id.clone(), replicas: 1 });
             Some(cause)
+        // During a rollout, a pod from before still reconciles.
         } else if health.is_current() || ready > 0 {
             let says = if health.is_current() { health.message } else { format!("{ready} pods are ready") };
             self.step(deployment, Some(true), says);

@@ -61,6 +61,7 @@ impl<'a> Walk<'a> {
         let is_asked = self.way.len() == 1 && !self.is_overview;
         let is_ready = ready.is_some_and(|c| c.is_true()) && fields::is_observed(object);
         if kinds::is_suspended(object) {
+            // A suspended dependency that is ready holds nothing up.
             let is_cause = is_asked || !is_ready;
             self.step(object, Some(!is_cause), "suspended");
             return is_cause.then(|| self.suspended(object));
@@ -345,6 +346,7 @@ impl<'a> Walk<'a> {
     fn dependencies(&mut self, object: &'a Value, reported: Condition<'a>) -> Option<Cause> {
         if let Some(cycle) = self.cycle(object) {
             let mut names: Vec<String> = cycle.iter().map(ToString::to_string).collect();
+            // Wherever it was entered, a circle is told from the same object on, so that it is one cause.
             let turn = names.iter().enumerate().min_by_key(|(_, name)| name.to_string()).map_or(0, |(at, _)| at);
             names.rotate_left(turn);
             let first = cycle.get(turn)?.clone();
@@ -420,6 +422,7 @@ impl<'a> Walk<'a> {
 
     /// Objects that wait for each other, reached from one.
     fn cycle(&self, object: &'a Value) -> Option<Vec<ObjectId>> {
+        // Not recursive: a chain of dependencies may be longer than the stack allows.
         let mut way = vec![ObjectId::of(object)];
         let mut waiting = vec![depends_on(object)];
         let mut done = BTreeSet::new();
@@ -502,6 +505,7 @@ impl<'a> Walk<'a> {
         for id in named.collect::<Vec<_>>() {
             let cause = match self.snapshot.get_ref(&id) {
                 Some(live) => {
+                    // "In progress" explains least, so the expressions of the owner come before it.
                     let deeper = self.object(live).filter(|cause| cause.reason != Reason::InProgress);
                     deeper.or_else(|| self.health_check(object, live)).or_else(|| self.object(live))
                 }
