@@ -128,6 +128,7 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
     let (fetched, mut reported): (Vec<_>, Vec<_>) =
         reported.flat_map(told).partition(|row| row.action == ChangeAction::Fetched);
     let told_better = Told::of(found.iter().chain(&releases));
+    // A failed attempt changes nothing, so no other record tells of it.
     reported.retain(|row| row.action == ChangeAction::Reported || !told_better.has(row));
     // The event about an artifact contains the commit message; the status has only the revision.
     let fetched_by_event = Told::of(fetched.iter());
@@ -171,6 +172,7 @@ fn applied<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, flux: &[&'a Valu
     let wanted: BTreeSet<ObjectId> = flux
         .iter()
         .flat_map(|owner| inventory::entries(owner))
+        // Flux objects are looked at on their own.
         .filter(|id| kinds::of(&id.group, &id.kind).is_none())
         .filter(|id| namespace.is_none_or(|namespace| id.namespace == namespace))
         .collect();
@@ -344,6 +346,7 @@ fn released(snapshot: &Snapshot, namespace: Option<&str>, flux: &[&Value], since
         // The stored Secret also tells the author.
         of_status.remove(&key);
         let known = charts.get(&key);
+        // A revision made by hand is not in any status, but its release belongs to a HelmRelease.
         let owner = known.map(|(id, _)| id).or_else(|| owners.get(&(key.0.clone(), key.1.clone())));
         let chart = known.map(|(_, chart)| format!(", chart {chart}")).unwrap_or_default();
         rows.push(ChangeRow {

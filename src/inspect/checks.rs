@@ -425,6 +425,7 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
             .find(|v| v.get("storage").and_then(Value::as_bool).unwrap_or(false))
             .map_or("", |v| fields::text(v, "/name"));
         let stored: Vec<_> = fields::items(crd, "/status/storedVersions").iter().filter_map(Value::as_str).collect();
+        // The API server refuses a newer definition that drops one of these.
         let old: Vec<_> = stored.iter().filter(|v| **v != storage).copied().collect();
         if !health.is_current() {
             group.add(name, unwell, health.message, Some(NextStep::Describe(ObjectId::of(crd))));
@@ -581,6 +582,7 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
         group.skip("sync", "the instance has no sync");
         return group;
     };
+    // As the operator names a sync without a name.
     let name = fields::some_text(spec, "/name").unwrap_or(namespace);
     let Some(kustomization) = find("Kustomization", name) else {
         let explain = NextStep::Explain(instance_ref(namespace));

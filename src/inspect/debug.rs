@@ -258,6 +258,7 @@ fn typed(text: &str) -> Value {
         "null" => Value::Null,
         // A number with a leading zero is text.
         number if number == "0" || !number.starts_with('0') => {
+            // Helm's `--set` knows no fractions: `1.5` is text.
             number.parse::<i64>().map_or_else(|_| Value::String(number.to_owned()), Value::from)
         }
         text => Value::String(text.to_owned()),

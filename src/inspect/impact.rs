@@ -72,6 +72,7 @@ const HELM_KEEP: &str = "helm.sh/resource-policy";
 /// Determines the consequences of deleting an object.
 pub fn impact(snapshot: &Snapshot, object: &Value) -> Impact {
     let mut found =
+        // After `flux bootstrap` a Kustomization applies itself, which must not count.
         DeletionWalk { snapshot, deleted: vec![], kept: vec![], seen: BTreeSet::from([ObjectId::of(object)]) };
     let own = ObjectId::of(object);
     let stays = stays(object);

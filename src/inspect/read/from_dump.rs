@@ -163,6 +163,7 @@ fn patch_files(path: &Path) -> Vec<PathBuf> {
     let named = ["/patches", "/patchesJson6902", "/patchesStrategicMerge"];
     let named = named.iter().flat_map(|list| fields::items(&kustomization, list));
     let paths =
+        // An inline patch has several lines, a path only one.
         named.filter_map(|patch| patch.get("path").unwrap_or(patch).as_str()).filter(|path| !path.contains('\n'));
     let folder = path.parent().unwrap_or(Path::new("."));
     paths.filter_map(|path| folder.join(path).canonicalize().ok()).collect()
@@ -400,6 +401,7 @@ impl DumpReader {
             let (documents, log) = rest.split_at(start);
             self.add_documents(documents, origin, lines_before(text, rest))?;
             let (header, body) = log.split_once('\n').unwrap_or((log, ""));
+            // A log that was cut off has no end.
             let end = find_line(body, END).unwrap_or(body.len());
             let (lines, tail) = body.split_at(end);
             if let Some((container, namespace, pod)) = log_header(header) {

@@ -106,6 +106,7 @@ pub struct Snapshot {
     asked: BTreeMap<ResourceType, BTreeSet<Option<String>>>,
     /// Kinds with a refused request, by group and kind.
     refused: BTreeSet<(String, String)>,
+    // A view borrows the snapshot while it records its needs.
     missing: RefCell<BTreeSet<Need>>,
     parts: Cell<Parts>,
 }

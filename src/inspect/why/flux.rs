@@ -40,6 +40,7 @@ impl<'a> Walk<'a> {
         self.way.push(id.clone());
         let cause = match kinds::of(&id.group, &id.kind) {
             Some(_) if id.kind == "FluxInstance" => {
+                // The walk of an instance is about its subject, so this one needs a walk of its own.
                 let scope = self.scope.clone();
                 let mut below =
                     Walk { is_overview: self.is_overview, scope, ..Walk::new(self.snapshot, object, self.now) };
@@ -492,6 +493,7 @@ impl<'a> Walk<'a> {
     /// Why something that was applied is not healthy: first what the text names, then what makes pods.
     fn unhealthy(&mut self, object: &'a Value, text: &str) -> Option<Cause> {
         let entries = inventory::entries(object);
+        // Texts name no group, so the inventory has to tell it.
         let named = message::named_objects(text).into_iter().filter_map(|named| {
             let is_it =
                 |id: &&ObjectId| id.kind == named.kind && id.namespace == named.namespace && id.name == named.name;

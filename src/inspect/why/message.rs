@@ -6,6 +6,7 @@ type MessageRule = (&'static str, Reason, &'static str);
 
 fn find(table: &'static [MessageRule], text: &str) -> Option<(Reason, &'static str)> {
     let text = text.to_lowercase();
+    // The first row decides, so a particular text stands before a general one.
     table.iter().find(|(part, _, _)| says(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
 }
 

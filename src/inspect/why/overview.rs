@@ -191,6 +191,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         HealthVerdict::Unknown
     } else if objects.is_empty() && !definition::is_installed(snapshot) {
         HealthVerdict::NotInstalled
+    // `in_progress` also counts workloads and what has not started.
     } else if counts.in_progress > 0 || in_progress > counts.not_started {
         HealthVerdict::InProgress
     } else if counts.not_started > 0 {

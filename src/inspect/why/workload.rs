@@ -208,7 +208,9 @@ impl<'a> Walk<'a> {
                 let owned = sets.into_iter().filter(|set| {
                     fields::items(set, "/metadata/ownerReferences")
                         .iter()
+                        // A Deployment that was created again has the name of the one before, but another uid.
                         .any(|owner| fields::text(owner, "/uid") == fields::text(deployment, "/metadata/uid"))
+                        // The sets of earlier revisions are scaled to zero and create nothing.
                         && desired_replicas(set) > 0
                 });
                 // Sets, daemons and jobs make their pods themselves.
@@ -263,6 +265,7 @@ impl<'a> Walk<'a> {
                     .next(NextStep::ListNodes),
             );
         }
+        // For the scheduler an unbound claim is one more reason for "unschedulable"; the claim itself says more.
         if let Some(claim) = self.claims(pod) {
             return Some(claim);
         }
@@ -351,6 +354,7 @@ impl<'a> Walk<'a> {
                     .next(NextStep::Describe(ObjectId::of(pod))),
             );
         }
+        // While a container waits for its restart, only lastState tells how it ended.
         let terminated = ["/lastState/terminated", "/state/terminated"]
             .into_iter()
             .filter_map(|pointer| fields::at(status, pointer))
