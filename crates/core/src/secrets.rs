@@ -118,6 +118,7 @@ impl Credentials {
             Credentials::Tls(c) => c.content(),
             Credentials::Sops(c) => c.content(),
         }?;
+        // As the API server counts: values without their keys, and before base64.
         let size: usize = content.data.values().map(|v| v.expose().len()).sum();
         if size > MAX_BYTES {
             return Err(SecretError::invalid("the Secret", format!("{size} bytes are more than the limit of 1 MiB")));

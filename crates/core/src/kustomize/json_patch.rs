@@ -118,6 +118,7 @@ fn read_operation(operation: usize, value: &Value) -> Result<Operation, JsonPatc
         "copy" => Operation::Copy { from: pointer("from")?, path },
         _ => {
             let from = pointer("from")?;
+            // `/ab` begins with `/a` and does not lie in it.
             let inside = path.text.strip_prefix(&from.text).is_some_and(|rest| rest.starts_with('/'));
             if inside {
                 return Err(JsonPatchError::BadPointer {

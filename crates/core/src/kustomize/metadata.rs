@@ -22,7 +22,9 @@ pub(super) fn keep_written_text(documents: &mut [Value], text: &str) {
                 let pointer = format!("{object}{place}/{field}");
                 let Some(entries) = document.pointer_mut(&pointer).and_then(Value::as_object_mut) else { continue };
                 for (key, value) in entries.iter_mut().filter(|(_, value)| value.is_number() || value.is_boolean()) {
+                    // Positions take a second pass over the text, and few patches need them.
                     let positions = positions.get_or_insert_with(|| yaml::parse_positions(text));
+                    // `~` first, or it would escape the escapes of `/` again (RFC 6901 §3).
                     let key = key.replace('~', "~0").replace('/', "~1");
                     let written = positions.get(index).and_then(|document| document.text(&format!("{pointer}/{key}")));
                     *value = Value::String(written.map_or_else(|| value.to_string(), str::to_string));

@@ -254,6 +254,7 @@ fn apply_strategic(list: &mut ResourceList, patch: &Patch, documents: &[Value]) 
         // `retain_mut` cannot end early, so after a failure the other objects are passed over.
         let mut failure = None;
         list.0.retain_mut(|resource| {
+            // `indexes` goes through the list in order, so they are sorted.
             let selected = chosen.binary_search(&position).is_ok() && failure.is_none();
             position += 1;
             if !selected {

@@ -191,6 +191,7 @@ fn fix_references_of(resource: &mut Resource, follow: &impl Fn(&str, &mut Value)
         }
     }
     let Some(pod) = pod_spec_mut(&mut resource.object) else { return };
+    // `serviceAccount` is the deprecated name of the same field; an exported pod has both.
     for field in ["serviceAccountName", "serviceAccount"] {
         if let Some(name) = pod.get_mut(field) {
             follow("ServiceAccount", name);

@@ -42,6 +42,7 @@ fn checksum_is_right(text: &str) -> bool {
     let Some(values) = values else { return false };
     let high = prefix.bytes().map(|b| u32::from(b >> 5));
     let low = prefix.bytes().map(|b| u32::from(b & 31));
+    // Bech32m would give another constant than 1; age uses Bech32.
     polymod(high.chain([0]).chain(low).chain(values)) == 1
 }
 

@@ -118,6 +118,7 @@ fn block(text: &[u8]) -> Option<(Block, &[u8])> {
         old_encryption |= header.starts_with(b"Proc-Type") && header.ends_with(b"ENCRYPTED");
         rest = next;
     }
+    // As in Go: without headers, the end may follow at once.
     let (body, after) = match rest.strip_prefix(END.as_bytes()).filter(|_| !has_headers) {
         Some(after) => (&rest[..0], after),
         None => after_line_with(rest, END)?,

@@ -64,6 +64,7 @@ fn dearmour(body: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     let (mut base64, mut checksum) = (Zeroizing::new(String::new()), None);
     for line in data {
         match line.strip_prefix('=') {
+            // A line may also consist of the padding that ends the data.
             Some(crc) if crc.len() == 4 => checksum = Some(crc),
             _ => base64.push_str(line),
         }
@@ -152,6 +153,8 @@ fn secret_part(body: &[u8]) -> Option<&[u8]> {
     }
     let algorithm = *body.get(5)?;
     let rest = body.get(6..)?;
+    // RFC 9580 §9.1: RSA, Elgamal and DSA have 2, 3 and 4 integers. Older curves have an identifier and a point, ECDH
+    // also parameters; the newest have keys of fixed lengths.
     match algorithm {
         1..=3 => integers(rest, 2),
         16 => integers(rest, 3),
