@@ -14,6 +14,7 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
         [b'+', rest @ ..] => (false, rest),
         _ => (false, text),
     };
+    // Zero is the only duration without a unit, as in Go.
     if rest == b"0" {
         return Ok(0);
     }
@@ -32,6 +33,8 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
             value = value
                 .checked_mul(10)
                 .and_then(|value| value.checked_add(u64::from(digit - b'0')))
+                // Up to and including 2⁶³, the size of the most negative duration; whether it is one is known only at
+                // the end.
                 .filter(|value| *value <= 1 << 63)
                 .ok_or_else(invalid)?;
         }
@@ -66,6 +69,7 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
         let (unit, after) = rest.split_at(unit_length);
         let nanoseconds = match unit {
             b"ns" => 1,
+            // Unicode has two micro signs, and Go accepts both.
             b"us" | [0xc2, 0xb5, b's'] | [0xce, 0xbc, b's'] => 1_000,
             b"ms" => 1_000_000,
             b"s" => SECOND,
@@ -76,11 +80,13 @@ pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
         rest = after;
         let mut part = value.checked_mul(nanoseconds).filter(|part| *part <= 1 << 63).ok_or_else(invalid)?;
         if fraction > 0 {
+            // With floats, as in Go, so that the last digits agree.
             part += (fraction as f64 * (nanoseconds as f64 / scale)) as u64;
         }
         total = total.checked_add(part).filter(|total| *total <= 1 << 63).ok_or_else(invalid)?;
     }
     if negative {
+        // The size 2⁶³ has no positive `i64`: the cast wraps around, and negating keeps it.
         return Ok((total as i64).wrapping_neg());
     }
     i64::try_from(total).map_err(|_| invalid())

@@ -166,6 +166,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 Frame::Range(_) => self.next_round()?,
                 Frame::Call { executing, first_variable } => {
                     self.executing = executing;
+                    // The variables of a called template end with it.
                     self.variables.truncate(self.first_variable);
                     self.first_variable = *first_variable;
                     self.depth -= 1;
@@ -234,10 +235,13 @@ impl<'t, 'c> Executor<'t, 'c> {
         self.at = At::Node(node);
         self.spend(1)?;
         match node {
+            // `execute` writes text itself, which needs no copy of the dot. This case only completes the match.
             Node::Text { text, .. } => self.write(text.as_bytes()),
             Node::Action { pipe, .. } => {
                 let value = self.pipeline(&dot, pipe)?;
+                // An action that declares or assigns variables prints nothing.
                 if pipe.variables.is_empty() {
+                    // The pipeline moved `at`, but Go reports a failure to print at the action.
                     self.at = At::Node(node);
                     self.print(value)?;
                 }
@@ -247,6 +251,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             Node::Branch(branch) => self.branch(branch, dot),
             Node::Template { name, pipe, .. } => self.template_call(name, pipe.as_ref(), &dot),
             Node::Break { .. } => {
+                // The parser refuses `break` outside a loop of the same template, so this never leaves a call.
                 while let Some(frame) = self.frames.pop() {
                     if let Frame::Range(range) = frame {
                         self.variables.truncate(range.outside);
@@ -256,6 +261,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 Ok(())
             }
             Node::Continue { .. } => {
+                // Unfinished scopes of the round go as well; their variables lie above `inside`.
                 while let Some(frame) = self.frames.last() {
                     if let Frame::Range(range) = frame {
                         self.variables.truncate(range.inside);
@@ -288,6 +294,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     fn branch(&mut self, branch: &'t Branch, dot: Operand) -> Evaluated<()> {
+        // Before the pipeline, so that the variable of `if $x := …` ends with its branch.
         let visible = self.variables.len();
         let value = self.pipeline(&dot, &branch.pipe)?;
         self.frames.push(Frame::Scope { visible });
@@ -318,6 +325,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         };
         self.depth += 1;
         self.frames.push(Frame::Call { executing: self.executing, first_variable: self.first_variable });
+        // Go has no dynamic scope: a called template sees its own `$` and no variables of its caller.
         self.first_variable = self.variables.len();
         self.executing = name;
         self.variables.push(Variable { name: "$", value: dot.clone() });
@@ -341,10 +349,12 @@ impl<'t, 'c> Executor<'t, 'c> {
             Value::Named(_, end) => numbers(end, Value::Int64),
             Value::List(list) => RangeSource::List { list, next: 0 },
             Value::Map(map) => {
+                // The loop runs over a copy, as in Go: its body may change the map with `set`.
                 self.spend(map.len() as u64)?;
                 let entries: EntryList = map.snapshot();
                 RangeSource::Map { entries: entries.into_iter(), element: map.element() }
             }
+            // Nil is probably a missing list, so Go takes it for an empty one.
             Value::Nil => numbers(0, Value::Int),
             other => {
                 let shown = print::printed(&self.context.budget, &other).or_else(|failure| self.fail(failure))?;
@@ -358,6 +368,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 self.round(branch, index, item)
             }
             None => {
+                // The `else` of a loop still sees the variables of the pipeline.
                 self.frames.push(Frame::Scope { visible: outside });
                 if let Some(otherwise) = &branch.otherwise {
                     self.push_list(otherwise, dot);
@@ -383,6 +394,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     fn round(&mut self, branch: &'t Branch, index: Operand, item: Operand) -> Evaluated<()> {
+        // The body may be empty, so a round costs a step by itself.
         self.spend(1)?;
         let pipe = &branch.pipe;
         match pipe.variables.as_slice() {
@@ -394,6 +406,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             }
             [_] => self.set_top(1, item.clone()),
             _ => {
+                // The pipeline declared the key first, so the value is on top.
                 self.set_top(1, item.clone());
                 self.set_top(2, index);
             }
@@ -406,6 +419,7 @@ impl<'t, 'c> Executor<'t, 'c> {
 
     fn assign(&mut self, name: &str, value: Operand) -> Evaluated<()> {
         let visible = self.variables.get_mut(self.first_variable..).unwrap_or_default();
+        // From the end, because an inner variable hides an outer one of the same name.
         match visible.iter_mut().rev().find(|variable| variable.name == name) {
             Some(variable) => {
                 variable.value = value;
@@ -426,6 +440,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         let visible = self.variables.get(self.first_variable..).unwrap_or_default();
         match visible.iter().rev().find(|variable| variable.name == name) {
             Some(variable) => Ok(variable.value.clone()),
+            // The parser accepts `$x := $x`, because it declares the variable before it reads the value.
             None => self.error(format!("undefined variable: {name}")),
         }
     }
@@ -439,6 +454,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             value = Some(self.command(dot, command, value)?.unwrapped());
         }
         let value = value.unwrap_or(Operand::Invalid);
+        // For `range` this stores the whole collection; each round then replaces it.
         for name in &pipe.variables {
             if pipe.assigns {
                 self.assign(name, value.clone())?;
@@ -492,11 +508,13 @@ impl<'t, 'c> Executor<'t, 'c> {
         let value = match &term.kind {
             TermKind::Bool(value) => Value::Bool(*value),
             TermKind::String { value, .. } => {
+                // Each evaluation copies the text, so a constant in a loop counts in every round.
                 if let Err(failure) = self.context.budget.create(value.len()) {
                     return self.fail(failure);
                 }
                 Value::string(value)
             }
+            // `1.0` is a float and an integer at once. The order of the cases, which is Go's, decides about its type.
             TermKind::Number(number) => match (number.complex, number.float, number.integer) {
                 (Some((real, imaginary)), ..) => Value::Complex(real, imaginary),
                 (None, Some(float), _) if number.is_written_as_float() => Value::Float(float),
@@ -569,6 +587,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         let type_name = receiver.type_name();
         let value = match receiver {
             Operand::Invalid => {
+                // Go treats data that is nil like a map without the key.
                 if self.template.syntax().missing_key == MissingKey::Error {
                     return self.error(format!("nil data; no entry for key {}", quoted(field.as_bytes())));
                 }
@@ -642,6 +661,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         let fixed = function.parameters.len();
         if function.rest.is_some() {
             if given < fixed {
+                // Here Go counts only the written arguments, in the message below the piped one as well.
                 let count = arguments.len();
                 return self.error(format!("wrong number of args for {name}: want at least {fixed} got {count}"));
             }
@@ -664,6 +684,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                     return Ok(value);
                 }
             }
+            // The piped value is the last argument: if no other decides, it is the result, true or not.
             return Ok(piped.unwrap_or(value));
         }
 
@@ -677,6 +698,8 @@ impl<'t, 'c> Executor<'t, 'c> {
         for (index, argument) in arguments.iter().enumerate() {
             let kind = parameter(index);
             if kind == Parameter::Reflect {
+                // The parameters of these functions have the type `reflect.Value`, where an interface that is nil and
+                // no value differ.
                 let operand = self.reflected(dot, argument)?;
                 call.nil_is_interface |= matches!(operand, Operand::Interface(Value::Nil));
                 call.arguments.push(operand.into_value());
@@ -700,11 +723,13 @@ impl<'t, 'c> Executor<'t, 'c> {
                     format!("non-function {shown} of type {}", value.type_name())
                 }
             };
+            // Evaluating the arguments moved `at`; Go reports a failing call at the whole command.
             self.at = node;
             return self.error(format!("error calling call: {reason}"));
         }
         match (function.run)(&mut call) {
             Ok(value) if function.special == Special::Interface => Ok(Operand::Interface(value)),
+            // Go's functions that can return nil declare the result as `interface {}`.
             Ok(Value::Nil) => Ok(Operand::Interface(Value::Nil)),
             Ok(value) => Ok(Operand::Concrete(value)),
             Err(failure) => {
@@ -763,6 +788,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             (Parameter::Bool, _) => "bool",
             (Parameter::String, TermKind::String { .. }) => return self.constant(term).map(Operand::into_value),
             (Parameter::String, _) => "string",
+            // `1.0` is accepted too: a constant fits every type that holds its value.
             (Parameter::Int, TermKind::Number(number)) if number.integer.is_some() => {
                 return Ok(Value::Int(number.integer.unwrap_or_default()));
             }
@@ -786,6 +812,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 None => self.error(format!("invalid value; expected {}", parameter.type_name())),
             },
             Operand::Concrete(value) | Operand::Interface(value) if parameter.accepts(&value) => Ok(value),
+            // A nil in an interface has no type of its own, so Go names the interface.
             Operand::Interface(Value::Nil) => {
                 self.error(format!("wrong type for value; expected {}; got interface {{}}", parameter.type_name()))
             }

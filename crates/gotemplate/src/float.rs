@@ -63,11 +63,14 @@ fn general(value: f64, precision: Option<usize>) -> String {
     // `%g` drops trailing zeros of the mantissa.
     let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    // Go's rule for when `%g` becomes `%e`: a precision beyond the digits that exist counts as their number, unless
+    // zeros are needed before the point.
     let mut threshold = precision.unwrap_or(0).max(1);
     if threshold > digits && digits as i32 > exponent {
         threshold = digits;
     }
     if shortest {
+        // Without a precision Go decides as for 6 digits, so a million is `1e+06`.
         threshold = 6;
     }
     if exponent < -4 || exponent >= i32::try_from(threshold).unwrap_or(i32::MAX) {
@@ -96,6 +99,7 @@ fn parts(value: f64) -> (bool, u64, i32) {
     let exponent = ((bits >> 52) & 0x7ff) as i32;
     let mantissa = bits & ((1 << 52) - 1);
     match exponent {
+        // Subnormal numbers have no hidden leading bit.
         0 => (value.is_sign_negative(), mantissa, -1074),
         _ => (value.is_sign_negative(), mantissa | (1 << 52), exponent - 1075),
     }
@@ -122,8 +126,10 @@ fn hexadecimal(value: f64, precision: Option<usize>) -> String {
         let half = 1u64 << (drop - 1);
         let kept = bits >> drop;
         let rest = bits & ((1 << drop) - 1);
+        // Halves are rounded to even, as in Go.
         let kept = if rest > half || rest == half && kept & 1 == 1 { kept + 1 } else { kept };
         bits = kept << drop;
+        // Rounding up can turn the leading 1 into 2. Go keeps the 1 and raises the exponent.
         if bits >> 61 != 0 {
             bits >>= 1;
             exponent += 1;
@@ -167,6 +173,7 @@ pub(crate) fn parse_float(text: &str, underscores: bool) -> Option<f64> {
     }
     let plausible = cleaned.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'+' | b'-'))
         && cleaned.bytes().any(|byte| byte.is_ascii_digit())
+        // The sign is already removed, and Rust would accept a second one.
         && !cleaned.starts_with(['+', '-']);
     if !plausible {
         return None;
@@ -193,6 +200,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
         if bits >> 120 == 0 {
             bits = bits << 4 | u128::from(digit);
         } else {
+            // Digits beyond 120 bits matter only for the rounding: a last bit records that they are not all zero.
             sticky |= digit != 0;
             exponent = exponent.checked_add(4)?;
         }
@@ -200,6 +208,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     if sticky {
         bits |= 1;
     }
+    // Beyond this every result is 0 or infinite, so the clamp only makes the number fit.
     let exponent = i32::try_from(exponent.clamp(-10_000, 10_000)).ok()?;
     // Two steps keep a small power from becoming zero before it is applied.
     let half = exponent / 2;

@@ -81,10 +81,12 @@ impl Parameter {
         match (self, value) {
             (Parameter::Any | Parameter::Reflect, _)
             | (Parameter::String, Value::String(_))
+            // Integers of the input are `int64`, which Go refuses here: `until inputs.count` needs `int`.
             | (Parameter::Int, Value::Int(_))
             | (Parameter::Bool, Value::Bool(_))
             | (Parameter::Float, Value::Float(_))
             | (Parameter::Time, Value::Time(_)) => true,
+            // The `map[string]string` of `split` is no dictionary for Go.
             (Parameter::Dict, Value::Map(map)) => map.element() == ElementType::Any,
             _ => false,
         }
@@ -342,6 +344,7 @@ static TABLE: &[Function] = &[
     fixed("push", &[Any, Any], lists::append),
     fixed("rest", &[Any], lists::rest),
     fixed("reverse", &[Any], lists::reverse),
+    // Sprig's `slice` replaces the function of `text/template` with this name.
     open("slice", &[Any], Any, lists::slice),
     open("tuple", &[], Any, lists::list),
     fixed("uniq", &[Any], lists::uniq),
@@ -401,6 +404,7 @@ static TABLE: &[Function] = &[
     fixed("dir", &[String], paths::dir),
     fixed("ext", &[String], paths::ext),
     fixed("isAbs", &[String], paths::is_abs),
+    // On Linux, `path/filepath` works like `path`.
     fixed("osBase", &[String], paths::base),
     fixed("osClean", &[String], paths::clean),
     fixed("osDir", &[String], paths::dir),

@@ -70,9 +70,11 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Funct
     let (left_kind, right_kind) = (basic_kind(left), basic_kind(right));
     if left_kind != right_kind {
         return match (left_kind, right_kind) {
+            // Kinds must agree, except that integers compare by value whatever their sign.
             (BasicKind::Int, BasicKind::Unsigned) | (BasicKind::Unsigned, BasicKind::Int) => {
                 Ok(integer(left) == integer(right))
             }
+            // Go compares nil with anything; for other kinds that differ it fails.
             _ if matches!(left, Value::Nil) || matches!(right, Value::Nil) => Ok(false),
             _ => Err(incompatible(left, right)),
         };
@@ -84,6 +86,7 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Funct
             real == other_real && imaginary == other_imaginary
         }
         (Value::String(left), Value::String(right)) => {
+            // A comparison creates nothing, so its time is counted here.
             call.budget().step(left.len().min(right.len()) as u64 / 1024)?;
             left == right
         }
@@ -93,6 +96,7 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Funct
             let some_nil = matches!(left, Value::Nil) || matches!(right, Value::Nil);
             if !some_nil && left.kind_name() != right.kind_name() {
                 return Err(FunctionError::new(format!(
+                    // The odd order of values and types is Go's.
                     "non-comparable types {}: {}, {}: {}",
                     printed_as_string(budget, left)?,
                     left.type_name(),
@@ -104,6 +108,7 @@ fn are_equal(call: &Call<'_>, left: &Value, right: &Value) -> Result<bool, Funct
                 return Ok(left.is_nil() == right.is_nil());
             }
             match (left, right) {
+                // Go compares the structs, so the same moment in another zone is not equal.
                 (Value::Time(left), Value::Time(right)) => left == right,
                 _ => {
                     return Err(FunctionError::new(format!(
@@ -168,6 +173,7 @@ pub(super) fn le(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 }
 
 pub(super) fn gt(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    // Go negates `le` instead of comparing, so the result is true for NaN on either side.
     Ok(Value::Bool(!(is_less(call)? || equals_any(call)?)))
 }
 
@@ -196,6 +202,7 @@ pub(super) fn index(call: &mut Call<'_>) -> Result<Value, FunctionError> {
                 found.ok_or_else(|| FunctionError::new("reflect: string index out of range"))?
             }
             Value::Map(map) => match key {
+                // Unlike a field, `index` yields the zero value for a missing key, whatever `missingkey` says.
                 Value::String(key) => map.get(key).unwrap_or_else(|| match map.element() {
                     crate::value::ElementType::String => Value::from(""),
                     _ => Value::Nil,
@@ -241,10 +248,12 @@ pub(super) fn len(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 // Escaping.
 
 fn printed_arguments(call: &mut Call<'_>) -> Result<Vec<u8>, FunctionError> {
+    // As in Go, a single text is taken as it is.
     if let [Value::String(text)] = call.arguments.as_slice() {
         return Ok(text.to_vec());
     }
     for argument in &mut call.arguments {
+        // Go prints a nil argument like an action whose value is nil.
         if let Value::Nil = argument {
             *argument = Value::from("<no value>");
         }
@@ -257,6 +266,7 @@ pub(super) fn html(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
         match byte {
+            // HTML does not allow NUL, so Go replaces it.
             0 => out.extend_from_slice("\u{fffd}".as_bytes()),
             b'"' => out.extend_from_slice(b"&#34;"),
             b'\'' => out.extend_from_slice(b"&#39;"),

@@ -69,11 +69,13 @@ pub(super) fn ago(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let elapsed = match call.value(0) {
         Value::Time(time) => since(call, time.seconds, time.nanoseconds)?,
         Value::Int(seconds) | Value::Int64(seconds) => since(call, *seconds, 0)?,
+        // Sprig uses the current time for any other value.
         _ => {
             now(call)?;
             0
         }
     };
+    // Half a second rounds away from zero, as in `time.Duration.Round`.
     let rounded = (i128::from(elapsed) + i128::from(elapsed.signum() * SECOND / 2)) / i128::from(SECOND);
     let rounded = i64::try_from(rounded * i128::from(SECOND)).unwrap_or(elapsed);
     Ok(Value::from(format_duration(rounded)))
@@ -81,6 +83,7 @@ pub(super) fn ago(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 
 pub(super) fn duration_round(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let duration = match call.value(0) {
+        // Sprig drops the error.
         Value::String(text) => parse_duration(text).unwrap_or(0),
         Value::Int64(nanoseconds) => *nanoseconds,
         Value::Time(time) => since(call, time.seconds, time.nanoseconds)?,
@@ -97,6 +100,7 @@ pub(super) fn duration_round(call: &mut Call<'_>) -> Result<Value, FunctionError
         (60 * second, "m"),
         (second, "s"),
     ];
+    // Sprig's comparison is strict: `1m` stays `60s`.
     let found = units.iter().find(|(unit, _)| length > *unit);
     Ok(Value::from(found.map_or_else(|| "0s".into(), |(unit, name)| format!("{}{name}", length / unit))))
 }

@@ -14,6 +14,7 @@ pub(super) fn dict(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     for pair in call.arguments.chunks(2) {
         if let Some((key, value)) = pair.split_first() {
             let key = call.text_of(key)?;
+            // In Sprig a key without a value has an empty text.
             entries.push((key, value.first().cloned().unwrap_or_else(|| Value::from(""))));
         }
     }
@@ -21,6 +22,7 @@ pub(super) fn dict(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 }
 
 pub(super) fn get(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    // Sprig returns an empty text for a missing key, not nil.
     Ok(call.dict(0).get(call.bytes(1)).unwrap_or_else(|| Value::from("")))
 }
 
@@ -31,12 +33,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     call.budget().create_items(1)?;
     call.budget().create(key.len())?;
     if map.is_nil() {
+        // Go panics here, and its template engine turns the panic into this error.
         return Err(FunctionError::new("assignment to entry in nil map"));
     }
     match map.is_within(&value, call.budget().steps_left()) {
         Ok((false, visited)) => call.budget().step(visited)?,
         // Go would store the cycle and crash when it is printed.
         Ok((true, _)) => return Err(FunctionError::new("the map would contain itself")),
+        // More to visit than steps are left. Charging more than the rest fails with the usual message.
         Err(visited) => call.budget().step(visited.saturating_add(call.budget().steps_left()))?,
     }
     map.insert(&key, value);
@@ -87,6 +91,7 @@ fn is_named(call: &Call<'_>, key: &[u8]) -> bool {
 fn filtered(call: &mut Call<'_>, keeps_named: bool) -> Result<Value, FunctionError> {
     let mut entries = call.dict(0).snapshot();
     let names = call.arguments.len() as u64;
+    // Comparing a key with a name is cheaper than a step.
     call.budget().step((entries.len() as u64).saturating_mul(names) / 16)?;
     entries.retain(|(key, _)| is_named(call, key) == keeps_named);
     made(call, entries)
@@ -101,6 +106,7 @@ pub(super) fn omit(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 }
 
 pub(super) fn dig(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    // Sprig asserts the types without a check, so the message is that of Go's panic.
     let conversion = |value: &Value, wanted: &str| {
         let actual = if let Value::Nil = value { "nil" } else { value.type_name() };
         FunctionError::new(format!("interface conversion: interface {{}} is {actual}, not {wanted}"))
@@ -117,6 +123,7 @@ pub(super) fn dig(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     }
     let mut map = as_map(map)?;
     let mut path = Vec::with_capacity(keys.len());
+    // Sprig checks all keys before it looks up the first.
     for key in keys {
         path.push(key.as_bytes().ok_or_else(|| conversion(key, "string"))?);
     }

@@ -151,6 +151,7 @@ impl BaseEncoding {
             }
         } else {
             match have {
+                // A byte takes two characters, so no padding can come earlier.
                 0 | 1 => return Err(first),
                 2 => match input.next() {
                     Some((_, b'=')) => {}

@@ -58,6 +58,7 @@ pub(super) fn last(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 pub(super) fn rest(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let list = list_argument(call, 0, "find rest on")?;
     match list.items() {
+        // Sprig returns a nil slice here, which prints as `null` in JSON.
         [] => Ok(Value::List(List::nil(ElementType::Any))),
         [_, rest @ ..] => made(call, rest.to_vec()),
     }
@@ -113,6 +114,7 @@ pub(super) fn without(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 }
 
 pub(super) fn has(call: &mut Call<'_>) -> Result<Value, FunctionError> {
+    // Sprig accepts nil here, unlike in its other functions of lists.
     if let Value::Nil = call.value(1) {
         return Ok(Value::Bool(false));
     }
@@ -129,6 +131,7 @@ pub(super) fn slice(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         }
     };
     let items = list.items();
+    // Sprig returns nil for an empty list before it looks at the bounds.
     if items.is_empty() {
         return Ok(Value::Nil);
     }
@@ -140,6 +143,7 @@ pub(super) fn slice(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let part = range.and_then(|(start, end)| items.get(start..end));
     let part = part.ok_or_else(|| FunctionError::new("reflect.Value.Slice: slice index out of bounds"))?;
     call.budget().create_items(part.len())?;
+    // `reflect` keeps the type of the list here; the other functions of lists return `[]interface {}`.
     Ok(Value::List(List::new(list.element(), part.to_vec())))
 }
 
@@ -157,6 +161,7 @@ pub(super) fn concat(call: &mut Call<'_>) -> Result<Value, FunctionError> {
             }
         }
     }
+    // Sprig appends to a nil slice, so without items it stays nil.
     if items.is_empty() {
         return Ok(Value::List(List::nil(ElementType::Any)));
     }

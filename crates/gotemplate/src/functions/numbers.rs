@@ -68,6 +68,7 @@ pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     Ok(Value::Int(parse_integer(text, 10).unwrap_or(limit)))
 }
 
+// Despite the name, Sprig reads the text as an octal number, such as a file mode.
 pub(super) fn to_decimal(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let text = print::print(call.budget(), &[call.take(0)])?;
     Ok(Value::Int64(parse_integer(&text, 8).unwrap_or(0)))
@@ -150,6 +151,7 @@ pub(super) fn floor(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 fn power_of_ten(exponent: i64) -> f64 {
     let mut result = 1.0f64;
     let mut square = 10.0f64;
+    // Beyond this the power is infinite or 0 anyway, and the loop stays short.
     let mut rest = exponent.unsigned_abs().min(400);
     while rest > 0 {
         if rest & 1 == 1 {
@@ -168,6 +170,7 @@ pub(super) fn round(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     };
     let power = power_of_ten(call.int(1));
     let scaled = power * to_float64(call.value(0));
+    // The fraction of a negative number is negative, so Sprig rounds `-1.4` to -2.
     let rounded = if scaled.fract() >= round_on { scaled.ceil() } else { scaled.floor() };
     Ok(Value::Float(rounded / power))
 }
@@ -183,6 +186,7 @@ struct Steps {
 
 impl Steps {
     fn new(start: i64, stop: i64, step: i64) -> Steps {
+        // A step of 0 or away from the end gives an empty list, not an error.
         let upwards = start <= stop && step > 0;
         let downwards = start > stop && step < 0;
         let distance = i128::from(stop) - i128::from(start);
@@ -192,6 +196,7 @@ impl Steps {
     }
 
     fn numbers(&self, call: &Call<'_>) -> Result<impl Iterator<Item = i64> + use<>, FunctionError> {
+        // Before anything is allocated, so that a huge range cannot use up the memory.
         call.budget().create_items(usize::try_from(self.count).unwrap_or(usize::MAX))?;
         let (start, step) = (self.start, self.step);
         Ok((0..self.count).map(move |index| start.wrapping_add((index as i64).wrapping_mul(step))))
@@ -248,6 +253,7 @@ pub(super) fn rand_int(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         return Err(FunctionError::new("invalid argument to Intn"));
     }
     let random = call.context.random.ok_or_else(|| FunctionError::new("random numbers are not available here"))?;
+    // Keeps the number in range, whatever the caller's function returns.
     let offset = i64::try_from(random(bound) % bound).unwrap_or(0);
     Ok(Value::Int(least.wrapping_add(offset)))
 }

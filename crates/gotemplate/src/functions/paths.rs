@@ -52,6 +52,7 @@ pub(super) fn url_join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let part = |key: &str| match map.get(key.as_bytes()) {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(text.to_vec()),
+        // Sprig asks nil for its kind, which panics.
         Some(Value::Nil) => Err(FunctionError::new(NIL_DEREFERENCE)),
         Some(other) => Err(FunctionError::new(format!(
             "unable to parse {key} key, must be of type string, but {} found",
@@ -69,6 +70,7 @@ pub(super) fn url_join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     };
     let userinfo = part("userinfo")?;
     if !userinfo.is_empty() {
+        // Sprig parses a made-up URL, which its message can show.
         let text = format!("proto://{}@host", lossy(&userinfo));
         let parsed = Url::parse(text.as_bytes())
             .map_err(|error| FunctionError::new(format!("unable to parse userinfo in dict: {error}")))?;

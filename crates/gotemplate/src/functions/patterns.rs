@@ -33,6 +33,7 @@ fn quoted_pattern(text: &[u8]) -> String {
 pub(super) fn is_match(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     match pattern(call, call.bytes(1).len()) {
         Ok(pattern) => Ok(Value::Bool(pattern.is_match(call.bytes(1)))),
+        // Sprig drops the error of a bad pattern. A limit must not pass for `false`.
         Err(failure) if call.name == "regexMatch" && !failure.is_limit => Ok(Value::Bool(false)),
         Err(failure) => Err(failure),
     }
@@ -82,6 +83,7 @@ fn replaced(call: &Call<'_>, expand: bool) -> Result<Value, FunctionError> {
             }
         }
         copied = whole.end();
+        // An empty match must advance by a character, or the loop would not end.
         from = whole.end().max(from + char_width(text, from));
     }
     out.push(text.get(copied..).unwrap_or_default())?;
@@ -103,6 +105,7 @@ pub(super) fn split(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     if limit == 0 {
         return Ok(Value::List(List::nil(ElementType::String)));
     }
+    // Go's special case: an empty text is a single empty part, unless the pattern is empty too.
     if !call.bytes(0).is_empty() && text.is_empty() {
         return Ok(Value::strings([Vec::new()]));
     }
@@ -115,11 +118,13 @@ pub(super) fn split(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         }
         call.budget().create_items(1)?;
         end = found.start;
+        // Go drops the empty part before an empty match at the start.
         if found.end != 0 {
             parts.push(text.get(start..end).unwrap_or_default());
         }
         start = found.end;
     }
+    // Go compares with the start of the last match: an empty match at the end leaves no part behind it.
     if end != text.len() {
         parts.push(text.get(start..).unwrap_or_default());
     }

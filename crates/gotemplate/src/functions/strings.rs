@@ -82,6 +82,7 @@ fn is_separator(character: char) -> bool {
 
 pub(super) fn title(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut out = Vec::new();
+    // The first character starts a word.
     let mut previous = ' ';
     for (character, _) in chars(call.bytes(0)) {
         let mapped = if is_separator(previous) { title_char(character) } else { character };
@@ -224,6 +225,7 @@ pub(super) fn substr(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let (start, end, text) = (call.int(0), call.int(1), call.bytes(2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let (from, to) = if start < 0 {
+        // Messages are those of Go's panics, because Sprig does not check the bounds.
         if end < 0 {
             return Err(out_of_bounds(format!(":{end}")));
         }
@@ -308,6 +310,7 @@ fn indented(call: &Call<'_>, before: &[u8]) -> Result<Value, FunctionError> {
     out.extend_from_slice(&padding);
     for byte in text {
         out.push(*byte);
+        // Sprig pads empty lines as well, which leaves blanks at their end.
         if *byte == b'\n' {
             out.extend_from_slice(&padding);
         }
@@ -333,6 +336,7 @@ fn joined(
     mut write: impl FnMut(&Value, &mut Vec<u8>) -> Result<(), FunctionError>,
 ) -> Result<Value, FunctionError> {
     let mut out = crate::limits::Bytes::new(call.budget());
+    // Sprig drops nil, so that `quote` of a missing value is empty instead of `"<nil>"`.
     let present = call.arguments.iter().filter(|value| !matches!(value, Value::Nil));
     for (index, value) in present.enumerate() {
         if index > 0 {
@@ -407,6 +411,7 @@ pub(super) fn join(call: &mut Call<'_>) -> Result<Value, FunctionError> {
 pub(super) fn sort_alpha(call: &mut Call<'_>) -> Result<Value, FunctionError> {
     let mut sorted = match call.value(0) {
         Value::List(_) => texts(call, call.value(0))?,
+        // Sprig takes a single value, even nil, for a list of one.
         other => vec![Value::String(call.text_of(other)?)],
     };
     sorted.sort_by(|left, right| left.as_bytes().cmp(&right.as_bytes()));
