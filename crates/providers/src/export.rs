@@ -108,6 +108,7 @@ pub(crate) fn plain_numbers(value: Value) -> Value {
 }
 
 fn plain_number(number: Number) -> Number {
+    // 2⁶³, the first float beyond the whole numbers that the API server keeps as such.
     const BOUND: f64 = 9_223_372_036_854_775_808.0;
     if number.is_i64() {
         return number;

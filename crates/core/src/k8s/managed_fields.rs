@@ -49,6 +49,7 @@ fn add_paths(set: &Value, path: &str, all: &mut Vec<String>) {
             Some(("f", field)) if path.is_empty() => field.to_owned(),
             Some(("f", field)) => format!("{path}.{field}"),
             Some(("k", keys)) => format!("{path}[{}]", key_text(keys)),
+            // An item of a list of scalars (`v:…`) stands for its list.
             _ => path.to_owned(),
         };
         add_paths(below, &path, all);
