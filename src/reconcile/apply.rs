@@ -51,6 +51,7 @@ pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, pl
         };
         jobs.push(job.boxed());
     }
+    // With zero at a time, the stream would never end.
     let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
     let mut answers_missed = std::pin::pin!(async {
         interrupted(interrupts, Hear::StopOnly).await;

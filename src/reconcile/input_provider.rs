@@ -460,6 +460,7 @@ impl Reader<'_> {
             Some("*") => None,
             other => other,
         };
+        // Reading by name needs no right to list.
         if let (Some(name), Some(namespace)) = (&selector.name, namespace) {
             let id = ObjectId::new(&kind.group, &kind.kind, Some(namespace), name).at(&kind.version);
             let found = cluster.read(&id).await;

@@ -217,6 +217,7 @@ pub fn fingerprint(live: &Value) -> String {
     for (key, value) in members(Some(live), &["apiVersion", "kind", "metadata", "status"]) {
         add(key, value);
     }
+    // A write of the status changes both; the other managed fields follow below.
     for (key, value) in members(live.get("metadata"), &["resourceVersion", "managedFields"]) {
         add(key, value);
     }
@@ -392,7 +393,8 @@ pub async fn objects(
                 }
                 let decided = decide(cluster, manifest, known, extra_managers, recreation).await;
                 let decided = match decided {
-                    // The old definition may not know a field that the new one allows.
+                    // The old definition may not know a field that the new one allows. Only a refusal says so, and only a
+                    // refusal has an answer.
                     Err(error) if definition == Some(Step::Configure) && error.source.answer.is_some() => {
                         let step = if known.is_some() { Step::Configure } else { Step::Create };
                         Ok(Decision::deferred(step, known.cloned()))
@@ -536,6 +538,7 @@ pub async fn moved(
         }
         let Some(definition) = live_objects.find(cluster, &one.object).await? else { continue };
         let count = |lost: Option<&CustomResources>| lost.map_or(0, |lost| lost.count);
+        // Fewer than somebody agreed to is no reason to ask again.
         if count(count_custom_resources(cluster, &definition).await?.as_ref()) > count(one.custom_resources.as_ref()) {
             moved.push(one.object.clone());
         }

@@ -137,6 +137,7 @@ pub async fn apply_instance(
         match under_lease(cluster, namespace, options, progress, |cluster| attempt(cluster).boxed()).await {
             // A lease needs its namespace, and so does the instance.
             Err(error) if starts == 1 && is_namespace_missing(&error) => {
+                // Checked first, because a refused run must not leave a namespace behind.
                 ownership::refuse_second_instance(cluster, &manifest.instance).await?;
                 make_namespace(cluster, namespace, progress).await?;
             }

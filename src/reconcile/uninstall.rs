@@ -147,6 +147,7 @@ async fn prepare_uninstall(
     let operator_alive = operator.filter(|operator| operator.is_running()).map(|operator| operator.state);
     // The reference does the same when a suspended instance is deleted.
     let leaves_all = options.respect_suspension && instance.is_suspended();
+    // Nothing is built any more, so everything is stale.
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
     let mut keep = |object: ObjectId, reason: &str| keeps.push(Kept { object, reason: reason.to_owned() });

@@ -167,6 +167,7 @@ impl ReferenceReader<'_> {
 
     /// `checksumFrom`: writes the digest of the data that pods use beside the annotation that names the data.
     async fn add_checksums(&mut self, objects: &mut [Value]) -> Result<(), String> {
+        // All places first: a checksum may need any of the objects, also while one is changed.
         let mut places = vec![];
         for (index, object) in objects.iter().enumerate() {
             find_checksum_annotations(object, &mut String::new(), &mut |pointer, value| {
@@ -336,6 +337,7 @@ pub(super) fn normalise(object: &mut Value) {
         fields.remove("status");
     }
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        // Generators of manifests write it as null.
         metadata.remove("creationTimestamp");
     }
     let api_version = fields::text(object, "/apiVersion").to_owned();

@@ -384,6 +384,7 @@ impl<'a> SetRun<'a> {
         self.step_prefix = String::new();
         let kept = self.collect_garbage(&desired, &applied, &mut live).await?;
         let (_, unreadable) = read_inventory(&self.set);
+        // Objects that were not pruned stay on record, or no later run would prune them.
         let owed: Vec<InventoryEntry> = kept.iter().map(InventoryEntry::from).chain(unreadable).collect();
         self.writer.status.inventory = Some(inventory::merge(inventory::of(&applied), &owed));
         if let Some(last) = desired.steps.last().filter(|_| self.set.spec.wait == Some(true) && self.options.wait) {
@@ -637,6 +638,7 @@ impl<'a> SetRun<'a> {
             // A working set is not replaced by one that cannot be built.
             return Err(ReconcileError::ResourceSet(failure.clone()));
         }
+        // A set whose run failed is stored all the same, and its status says why.
         match self.store().await {
             Ok(()) => {}
             Err(Stop::Abort(error)) => return Err(error),

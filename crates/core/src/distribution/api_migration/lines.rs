@@ -69,6 +69,7 @@ fn kind_in<'a>(lines: impl Iterator<Item = &'a str>, column: usize) -> Option<&'
         if text.is_empty() || is_template {
             continue;
         }
+        // In `- kind: …` the key stands behind the dash, so its line may begin left of the column.
         if text.starts_with("---") || line.len() - text.len() < column && !text.starts_with('-') {
             return None;
         }
