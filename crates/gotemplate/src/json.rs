@@ -117,9 +117,11 @@ impl Writer<'_, '_> {
                 '<' | '>' | '&' if self.style != JsonStyle::Raw => {
                     out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes());
                 }
+                // JSON allows U+2028 and U+2029, but JavaScript ends a line there, so Go always escapes them.
                 '\0'..='\x1f' | '\u{2028}' | '\u{2029}' => {
                     out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes());
                 }
+                // Go writes the replacement of a bad byte as an escape, and a real U+FFFD as it is.
                 REPLACEMENT if raw.len() == 1 => out.extend_from_slice(b"\\ufffd"),
                 _ => out.extend_from_slice(raw),
             }
@@ -301,6 +303,7 @@ impl JsonReader<'_, '_> {
                     byte => return Err(invalid(byte, "in string escape code")),
                 },
                 byte @ 0..=0x1f => return Err(invalid(byte, "in string literal")),
+                // The first pass drops the text, so bad bytes need no replacement there.
                 byte if byte.is_ascii() || !build => out.push(byte),
                 _ => {
                     // A bad byte becomes U+FFFD.
@@ -334,6 +337,7 @@ impl JsonReader<'_, '_> {
                 let joined = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                 return Ok(char::from_u32(joined).unwrap_or(REPLACEMENT));
             }
+            // Not the other half: the escape stands for itself.
             self.at = before;
         }
         Ok(char::from_u32(code).unwrap_or(REPLACEMENT))
@@ -348,6 +352,7 @@ impl JsonReader<'_, '_> {
                 return Err(invalid(byte, "in numeric literal"));
             }
         }
+        // JSON allows no digit after a leading 0.
         if byte != b'0' {
             self.digits();
         }

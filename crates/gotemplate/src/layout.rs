@@ -114,10 +114,12 @@ fn element_at(rest: &[u8]) -> Option<(Element, usize, usize)> {
         return Some((Element::Weekday, 3, 0));
     }
     if rest.starts_with(b"_2") {
+        // `_2006` is a `_` before a year, not a padded day.
         return Some(if rest.starts_with(b"_2006") { (Element::LongYear, 4, 1) } else { (Element::UnderDay, 2, 0) });
     }
     if let [separator @ (b'.' | b','), digit @ (b'0' | b'9'), ..] = rest {
         let digits = rest.iter().skip(1).take_while(|byte| *byte == digit).count();
+        // More digits make it a plain number.
         if !rest.get(digits + 1).is_some_and(u8::is_ascii_digit) {
             let separator = *separator;
             let element = match digit {
@@ -136,6 +138,7 @@ pub(crate) fn format(time: &Time, layout: &[u8]) -> String {
     let month = clock.month.checked_sub(1).and_then(|index| MONTHS.get(index as usize)).copied().unwrap_or_default();
     let weekday = WEEKDAYS.get(clock.weekday as usize).copied().unwrap_or_default();
     let short = |name: &str| name.chars().take(3).collect::<String>();
+    // The twelve-hour clock calls midnight and noon 12.
     let hour12 = (clock.hour + 11) % 12 + 1;
     let mut out = String::new();
     let mut rest = layout;
@@ -169,6 +172,7 @@ pub(crate) fn format(time: &Time, layout: &[u8]) -> String {
             Element::UpperPm => if clock.hour >= 12 { "PM" } else { "AM" }.to_owned(),
             Element::LowerPm => if clock.hour >= 12 { "pm" } else { "am" }.to_owned(),
             Element::Zone if !time.zone.name.is_empty() => time.zone.name.clone(),
+            // Go prints the offset of a zone without a name.
             Element::Zone => offset_text(time.zone.offset, OffsetForm::Minutes),
             Element::Offset { z_for_utc: true, .. } if time.zone.offset == 0 => "Z".to_owned(),
             Element::Offset { form, .. } => offset_text(time.zone.offset, form),
@@ -191,6 +195,7 @@ fn fraction(nanoseconds: u32, digits: usize, separator: u8) -> String {
 
 fn offset_text(offset: i32, form: OffsetForm) -> String {
     let minutes = offset / 60;
+    // As in Go, the sign is that of the whole minutes.
     let sign = if minutes < 0 { '-' } else { '+' };
     let (hours, rest) = (minutes.unsigned_abs() / 60, minutes.unsigned_abs() % 60);
     let seconds = offset.unsigned_abs() % 60;
@@ -318,6 +323,7 @@ impl<'v> DateReader<'v> {
             OffsetForm::ColonSeconds if colon(text, 3) && colon(text, 6) => (two(1)?, two(4)?, two(7)?),
             _ => return Err(ElementProblem::Bad),
         };
+        // The bounds are inclusive, as in Go, because people write offsets of 24 hours or 60 minutes.
         for (value, most, name) in [
             (hours, 24, "time zone offset hour"),
             (minutes, 60, "time zone offset minute"),
@@ -341,25 +347,30 @@ impl<'v> DateReader<'v> {
         if text.len() < 3 {
             return None;
         }
+        // The only abbreviations with a lower-case letter.
         if text.starts_with(b"ChST") || text.starts_with(b"MeST") {
             return Some(4);
         }
         let signed = |text: &[u8]| -> usize {
             let digits_count = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+            // Nine digits fit in the number; longer ones are out of range anyway.
             let value = text.get(1..1 + digits_count).map(|text| digits(text.get(..text.len().min(9)).unwrap_or(text)));
             match (text.first(), value) {
                 (Some(b'+' | b'-'), Some(0..=23)) if digits_count > 0 => 1 + digits_count,
                 _ => 0,
             }
         };
+        // `GMT+3` is a zone with its offset.
         if let Some(after) = text.strip_prefix(b"GMT") {
             return Some(3 + signed(after));
         }
+        // Some zones have no abbreviation, only `+03`.
         if matches!(text.first(), Some(b'+' | b'-')) {
             return Some(signed(text)).filter(|length| *length > 0);
         }
         match text.iter().take(6).take_while(|byte| byte.is_ascii_uppercase()).count() {
             3 => Some(3),
+            // Abbreviations of four or five letters end in `T`, except this one.
             4 if text.get(3) == Some(&b'T') || text.starts_with(b"WITA") => Some(4),
             5 if text.get(4) == Some(&b'T') => Some(5),
             _ => None,
@@ -401,6 +412,7 @@ impl DateParts {
                     return Err(ElementProblem::Bad);
                 }
                 let year = digits(text);
+                // Go's year of the turn: in some zones Unix time began on 31 December 1969.
                 self.year = if year >= 69 { year + 1900 } else { year + 2000 };
             }
             Element::LongYear => {
@@ -416,6 +428,7 @@ impl DateParts {
                 let month = reader.number(element == Element::ZeroMonth)?;
                 self.month = Some(checked(month, (1..=12).contains(&month), "month")?);
             }
+            // Go reads a weekday, but never compares it with the date.
             Element::Weekday => {
                 reader.name(&WEEKDAYS, Some(3))?;
             }
@@ -426,6 +439,7 @@ impl DateParts {
                 if element == Element::UnderDay && reader.rest.first() == Some(&b' ') {
                     reader.take(1)?;
                 }
+                // Whether the month has this day is known only at the end.
                 self.day = Some(reader.number(element == Element::ZeroDay)?);
             }
             Element::UnderYearDay | Element::ZeroYearDay => {
@@ -437,6 +451,7 @@ impl DateParts {
                 self.year_day = Some(reader.year_day(element == Element::ZeroYearDay)?);
             }
             Element::Hour => {
+                // Go accepts a single digit here, although the layout shows two.
                 let hour = reader.number(false)?;
                 self.hour = checked(hour, hour < 24, "hour")?;
             }
@@ -489,6 +504,7 @@ impl DateParts {
             }
             Element::Fraction { digits, .. } => self.nanoseconds = reader.nanoseconds(1 + digits)?,
             Element::TrimmedFraction { .. } => {
+                // A fraction of this form may be missing.
                 if matches!(reader.rest.first(), Some(b'.' | b',')) && reader.digit_at(1).is_some() {
                     let length = 1 + reader.rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
                     self.nanoseconds = reader.nanoseconds(length)?;
@@ -538,6 +554,7 @@ impl DateParts {
         let name = crate::text::lossy(&self.zone.unwrap_or_default());
         let zone = match self.offset {
             _ if self.is_utc => Zone::utc(),
+            // Go looks for the offset in the local zone, which is UTC here.
             Some(0) if name.is_empty() => Zone::utc(),
             Some(offset) => Zone { name, offset },
             None if name.is_empty() => Zone::utc(),
@@ -545,6 +562,7 @@ impl DateParts {
             None => {
                 let hours = name.strip_prefix("GMT").and_then(|hours| hours.parse::<i32>().ok()).unwrap_or(0);
                 let offset = hours * 3600;
+                // Go does not subtract this offset from the time.
                 return Ok(Time { seconds, nanoseconds: self.nanoseconds, zone: Zone { name, offset } });
             }
         };

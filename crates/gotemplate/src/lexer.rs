@@ -190,6 +190,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn back(&mut self) {
+        // At the end nothing was taken, so nothing can be given back.
         if self.at_end {
             return;
         }
@@ -382,6 +383,7 @@ impl<'t> Lexer<'t> {
                 }
                 self.field_or_variable(TokenKind::Variable)
             }
+            // A digit after the point makes it a number, such as `.5`.
             '.' if !self.rest().is_empty() && !self.rest().starts_with(|next: char| next.is_ascii_digit()) => {
                 self.field_or_variable(TokenKind::Field)
             }
@@ -404,6 +406,7 @@ impl<'t> Lexer<'t> {
                 }
                 self.emit(TokenKind::RightParenthesis)
             }
+            // Only the comma of `$k, $v :=` is of use; the parser refuses the others, which gives Go's message.
             _ if character.is_ascii() && is_print(character) => self.emit(TokenKind::Char),
             _ => self.error(format!("unrecognized character in action: {}", unicode_name(Some(character)))),
         }
@@ -473,6 +476,7 @@ impl<'t> Lexer<'t> {
         next.is_none()
             || is_space(next)
             || matches!(next, Some('.' | ',' | '|' | ':' | ')' | '('))
+            // The right delimiter needs no blank before it.
             || self.rest().starts_with(self.right)
     }
 
@@ -521,6 +525,7 @@ impl<'t> Lexer<'t> {
     fn scan_number(&mut self) -> bool {
         self.accept("+-");
         let mut digits = "0123456789_";
+        // A leading 0 does not choose the octal digits: it may begin a float.
         if self.accept("0") {
             if self.accept("xX") {
                 digits = "0123456789abcdefABCDEF_";
@@ -534,6 +539,7 @@ impl<'t> Lexer<'t> {
         if self.accept(".") {
             self.accept_run(digits);
         }
+        // The length of the set tells the base: only decimal and hexadecimal numbers have exponents.
         let exponent = match digits.len() {
             11 => self.accept("eE"),
             23 => self.accept("pP"),
@@ -545,6 +551,7 @@ impl<'t> Lexer<'t> {
         }
         self.accept("i");
         if is_alphanumeric(self.peek()) {
+            // Take the character, so that the message shows it.
             self.next();
             return false;
         }

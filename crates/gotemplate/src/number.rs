@@ -83,6 +83,7 @@ impl Number {
         } else if let Some(unsigned) = number.unsigned {
             number.float = Some(unsigned as f64);
         } else if let Some(float) = parse_float(text, true) {
+            // It looks like an integer and fits none, so Go refuses it instead of rounding.
             if !text.contains(['.', 'e', 'E', 'p', 'P']) {
                 return Err(format!("integer overflow: {}", quoted(text.as_bytes())));
             }

@@ -152,6 +152,7 @@ impl<'t> Parser<'t> {
         let mut extra = String::new();
         if self.tree.action_line != 0 && self.tree.action_line != token.line {
             extra = format!(" in action started at {}:{}", self.name, self.tree.action_line);
+            // Not `unclosed action in action started at`.
             if token.value.ends_with(" action") {
                 extra.replace_range(.." in action".len(), "");
             }
@@ -183,6 +184,7 @@ impl<'t> Parser<'t> {
         while self.peek().kind != TokenKind::End {
             if self.peek().kind == TokenKind::LeftDelimiter {
                 let delimiter = self.next();
+                // Only the top level knows `define`; anywhere else the word is unexpected.
                 if self.next_non_space().kind == TokenKind::Keyword(Keyword::Define) {
                     self.in_new_tree(Self::definition)?;
                     continue;
@@ -286,6 +288,7 @@ impl<'t> Parser<'t> {
             }
             TokenKind::Keyword(Keyword::Else) => {
                 let next = self.peek_non_space();
+                // `else if` has no right delimiter here: the branch reads the rest.
                 if !matches!(next.kind, TokenKind::Keyword(Keyword::If | Keyword::With)) {
                     self.expect(TokenKind::RightDelimiter, "else")?;
                 }
@@ -302,6 +305,7 @@ impl<'t> Parser<'t> {
             _ => {
                 self.back();
                 let position = self.peek().position;
+                // Variables that are declared here stay visible until the `end` around them.
                 let pipe = self.pipeline("command", TokenKind::RightDelimiter)?;
                 Node::Action { position, pipe }
             }
@@ -335,6 +339,7 @@ impl<'t> Parser<'t> {
         let is_range = usize::from(kind == BranchKind::Range);
         self.tree.ranges += is_range;
         let (list, end) = self.item_list()?;
+        // The `else` is not part of the loop, so `break` there does not mean it.
         self.tree.ranges -= is_range;
         let mut otherwise = None;
         if end == BlockEnd::Else {
@@ -377,6 +382,7 @@ impl<'t> Parser<'t> {
             // This error names the line that the outer tree has reached.
             return self.error(format!("unexpected {} in {CONTEXT}", end.shown()));
         }
+        // A `block` is a `define` with a call in its place.
         Ok(Node::Template { position: token.position, name, pipe: Some(pipe) })
     }
 
@@ -470,6 +476,7 @@ impl<'t> Parser<'t> {
         if pipe.commands.is_empty() {
             return self.error(format!("missing value for {context}"));
         }
+        // Only the first command may be a plain value: the later ones get a result as argument.
         for (index, command) in pipe.commands.iter().enumerate().skip(1) {
             if let Some(Term {
                 kind: TermKind::Bool(_) | TermKind::Dot | TermKind::Nil | TermKind::Number(_) | TermKind::String { .. },
@@ -507,6 +514,7 @@ impl<'t> Parser<'t> {
     fn operand(&mut self) -> ParseResult<Option<Term>> {
         let Some(head) = self.term()? else { return Ok(None) };
         let first = self.peek();
+        // Blanks are tokens, so this field follows the term directly; otherwise it is an argument.
         if first.kind != TokenKind::Field {
             return Ok(Some(head));
         }

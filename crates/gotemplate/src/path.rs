@@ -14,6 +14,7 @@ pub(crate) fn clean(path: &[u8]) -> Vec<u8> {
                 Some(last) if *last != b".." => {
                     parts.pop();
                 }
+                // The parent of the root is the root.
                 _ if rooted => {}
                 _ => parts.push(part),
             },

@@ -114,6 +114,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     fn padding(&mut self, count: usize) -> Result<(), FunctionError> {
+        // Zeros after a number would change its value.
         let fill = if self.flags.zero && !self.flags.minus { b'0' } else { b' ' };
         let length = self.out.buffer().len() + count;
         self.out.buffer().resize(length, fill);
@@ -169,6 +170,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                     b'-' => self.flags.minus = true,
                     b' ' => self.flags.space = true,
                     b'a'..=b'z' => {
+                        // Go's fast path for a plain verb. Without an operand the code below writes the message.
                         let Some(value) = arguments.get(argument) else { break };
                         self.prepare(char::from(byte));
                         self.argument(value, char::from(byte))?;
@@ -181,7 +183,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 at += 1;
             }
 
-            // An index like [3].
+            // An index, such as `[3]`, may come before the width, the precision or the verb.
             let count = arguments.len();
             after_index = explicit_index(format, &mut at, &mut argument, count, &mut reordered, &mut good_index);
             if format.get(at) == Some(&b'*') {
@@ -189,6 +191,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 match integer_argument(arguments, &mut argument) {
                     Some(width) => {
                         if width < 0 {
+                            // As in C, a negative width pads on the right.
                             self.flags.minus = true;
                             self.flags.zero = false;
                         }
@@ -199,6 +202,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 after_index = false;
             } else {
                 self.flags.width = digits(format, &mut at);
+                // An index belongs directly before the verb or `*`: `%[3]2d` is an error.
                 if after_index && self.flags.width.is_some() {
                     good_index = false;
                 }
@@ -218,6 +222,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                     }
                     after_index = false;
                 } else {
+                    // A point without digits is a precision of 0.
                     self.flags.precision = Some(digits(format, &mut at).unwrap_or(0));
                 }
             }
@@ -229,6 +234,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 break;
             };
             at += width;
+            // `%5%` is a plain `%`, without operand and width.
             if verb == '%' {
                 self.push(b"%")?;
             } else if !good_index {
@@ -241,6 +247,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 self.bad(verb, b"(MISSING)")?;
             }
         }
+        // A format with indices may skip operands on purpose.
         if reordered || argument >= arguments.len() {
             return Ok(());
         }
@@ -262,6 +269,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     fn prepare(&mut self, verb: char) {
+        // For `%v` these flags choose another notation instead of prefix and sign.
         if matches!(verb, 'v' | 'w') {
             self.flags.sharp_v = std::mem::take(&mut self.flags.sharp);
             self.flags.plus_v = std::mem::take(&mut self.flags.plus);
@@ -275,6 +283,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     fn bad_verb(&mut self, verb: char, subject: BadOperand<'_>) -> Result<(), FunctionError> {
+        // The message shows the value itself, without its methods.
         self.erroring = true;
         self.bad(verb, b"(")?;
         match subject {
@@ -342,6 +351,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     /// Prints a value inside another one, or the value of a named number.
     fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), FunctionError> {
         self.budget.check_depth(depth)?;
+        // At depth 0 the caller has already tried the method.
         if depth > 0 && matches!(value, Value::Time(_) | Value::Named(..)) && self.method(value, verb)? {
             return Ok(());
         }
@@ -421,6 +431,7 @@ impl<'b, 'a> Printer<'b, 'a> {
                 }
                 self.push(b"(")?;
                 self.float(*real, verb, subject)?;
+                // The imaginary part always has a sign, which separates it from the real part.
                 let plus = std::mem::replace(&mut self.flags.plus, true);
                 self.float(*imaginary, verb, subject)?;
                 self.flags.plus = plus;
@@ -469,6 +480,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     }
 
     fn hexadecimal(&mut self, bytes: &[u8], upper: bool) -> Result<(), FunctionError> {
+        // Here the precision counts bytes, in `%s` characters.
         let bytes = match self.flags.precision {
             Some(most) => bytes.get(..most).unwrap_or(bytes),
             None => bytes,
@@ -499,6 +511,7 @@ impl<'b, 'a> Printer<'b, 'a> {
     ) -> Result<(), FunctionError> {
         let signed = if negative { magnitude.wrapping_neg() } else { magnitude };
         match verb {
+            // Go's notation has hexadecimal digits for unsigned numbers.
             'v' if self.flags.sharp_v && unsigned => {
                 let sharp = std::mem::replace(&mut self.flags.sharp, true);
                 let result = self.digits(magnitude, negative, 16, verb, false);
@@ -511,6 +524,7 @@ impl<'b, 'a> Printer<'b, 'a> {
             'x' => self.digits(magnitude, negative, 16, verb, false),
             'X' => self.digits(magnitude, negative, 16, verb, true),
             'c' | 'q' => {
+                // A negative number is no character.
                 let code = u32::try_from(signed).ok().and_then(char::from_u32).unwrap_or(REPLACEMENT);
                 let mut out = Vec::new();
                 if verb == 'q' {
@@ -548,6 +562,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         let mut least = 0;
         if let Some(precision) = self.flags.precision {
             least = precision;
+            // As in C, a precision of 0 leaves no digit of the number 0.
             if precision == 0 && magnitude == 0 {
                 let zero = std::mem::take(&mut self.flags.zero);
                 let result = self.padding(self.flags.width.unwrap_or(0));
@@ -589,6 +604,7 @@ impl<'b, 'a> Printer<'b, 'a> {
         } else if self.flags.space {
             digits.insert(0, ' ');
         }
+        // Zeros are among the digits already, or a precision overrules them.
         self.pad_blank(digits.as_bytes())
     }
 
@@ -606,12 +622,14 @@ impl<'b, 'a> Printer<'b, 'a> {
         if matches!(verb, 'G' | 'E' | 'X') && value.is_finite() {
             number = number.to_ascii_uppercase();
         }
+        // With a sign in any case the digits always begin at the same place.
         if !number.starts_with(['-', '+']) {
             number.insert(0, '+');
         }
         if self.flags.space && !self.flags.plus && number.starts_with('+') {
             number.replace_range(..1, " ");
         }
+        // No zeros pad these, because they would look like a number.
         if !value.is_finite() {
             if value.is_nan() && !self.flags.space && !self.flags.plus {
                 number.remove(0);
@@ -648,6 +666,7 @@ fn with_point(number: &str, verb: char, precision: Option<usize>) -> String {
     });
     let (mantissa, tail) = number.split_at(exponent_at.unwrap_or(number.len()));
     let mut seen = false;
+    // Leading zeros are not significant digits.
     for digit in mantissa.chars().skip(1).filter(|character| *character != '.') {
         seen |= digit != '0';
         if seen {
@@ -656,6 +675,7 @@ fn with_point(number: &str, verb: char, precision: Option<usize>) -> String {
     }
     let mut out = mantissa.to_owned();
     if !out.contains('.') {
+        // A lone 0 counts as a significant digit.
         if out.len() == 2 && out.ends_with('0') {
             wanted = wanted.saturating_sub(1);
         }

@@ -93,6 +93,7 @@ impl Pattern {
             .dfa_size_limit(1 << 20)
             .nest_limit(MOST_NESTING + 50)
             .build()
+            // The syntax has been checked, so only size and depth can be refused.
             .map_err(|_| too_large())?;
         Ok(Pattern { regex, names: translator.names })
     }
@@ -153,6 +154,7 @@ impl Pattern {
                 continue;
             }
             let Some((name, after)) = group_name(rest) else {
+                // Go keeps a `$` without a name.
                 out.push(b"$")?;
                 continue;
             };
@@ -166,6 +168,7 @@ impl Pattern {
 
     fn group<'h>(&self, name: &[u8], captures: &Captures<'h>) -> Option<&'h [u8]> {
         let text = std::str::from_utf8(name).ok()?;
+        // With a leading zero Go takes it for a name.
         let is_number = name.iter().all(u8::is_ascii_digit) && !(name.len() > 1 && name.starts_with(b"0"));
         if is_number {
             return captures.get(text.parse().ok()?).map(|group| group.as_bytes());
@@ -300,6 +303,7 @@ impl<'p> Translator<'p> {
                 '{' => match self.counts() {
                     Some((least, most, length)) => {
                         let operator = self.rest.get(..length).unwrap_or_default();
+                        // Go's limit for a count, and for the product of nested counts.
                         let impossible = most.is_some_and(|most| most > 1000 || least > most);
                         if least > 1000 || impossible {
                             return error("invalid repeat count", operator);
@@ -309,6 +313,7 @@ impl<'p> Translator<'p> {
                         repetition = Some(before);
                     }
                     None => {
+                        // Go reads braces without a count as text.
                         self.skip(1);
                         self.push_literal('{');
                     }
@@ -398,6 +403,7 @@ impl<'p> Translator<'p> {
                     saw_flag = false;
                     continue;
                 }
+                // Go requires a flag after `-`.
                 ':' | ')' if on || saw_flag => {
                     let is_group = character == ':';
                     self.skip(length);
@@ -423,6 +429,7 @@ impl<'p> Translator<'p> {
         let (inside, _) = self.rest.strip_prefix('{')?.split_once('}')?;
         let number = |digits: &str| {
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty();
+            // With a leading zero Go takes the braces for text.
             let plain = is_number && !(digits.len() > 1 && digits.starts_with('0'));
             plain.then(|| digits.parse().unwrap_or(u64::MAX))
         };
@@ -478,6 +485,7 @@ impl<'p> Translator<'p> {
                 self.skip(2);
                 self.push_atom(r"\A");
             }
+            // Go knows only ASCII boundaries of words.
             Some(b'b') => {
                 self.skip(2);
                 self.push_atom(r"(?-u:\b)");
@@ -490,6 +498,7 @@ impl<'p> Translator<'p> {
                 self.skip(2);
                 self.push_atom(r"\z");
             }
+            // A single byte of a character; Go does not support it either.
             Some(b'C') => return error(INVALID_ESCAPE, r"\C"),
             Some(b'Q') => {
                 let quoted = text.get(2..).unwrap_or_default();
@@ -527,6 +536,7 @@ impl<'p> Translator<'p> {
             rest = after;
         }
         let mut first = true;
+        // A `]` at the start belongs to the class.
         while first || !rest.starts_with(']') {
             first = false;
             if rest.starts_with("[:")
@@ -554,6 +564,7 @@ impl<'p> Translator<'p> {
             if let [b'\\', letter, ..] = rest.as_bytes()
                 && let Some(inside) = perl_class(*letter)
             {
+                // Inside a class the engine needs brackets around a negated one.
                 class.push_str(&if inside.starts_with('^') { format!("[{inside}]") } else { inside.to_owned() });
                 rest = rest.get(2..).unwrap_or_default();
                 continue;
@@ -593,6 +604,7 @@ impl PatternFlags {
 }
 
 fn literal(character: char) -> String {
+    // As code points no characters are special to the engine, inside or outside of classes.
     if character.is_ascii_alphanumeric() { character.to_string() } else { format!(r"\x{{{:X}}}", u32::from(character)) }
 }
 
@@ -601,6 +613,7 @@ fn perl_class(letter: u8) -> Option<&'static str> {
     match letter {
         b'd' => Some("0-9"),
         b'D' => Some("^0-9"),
+        // Without vertical tab, as in Go.
         b's' => Some(r"\t\n\x0C\r\x20"),
         b'S' => Some(r"^\t\n\x0C\r\x20"),
         b'w' => Some("0-9A-Za-z_"),
@@ -627,6 +640,7 @@ fn escaped_char(text: &str) -> Result<(char, &str), SyntaxError> {
     let simple = |character| Ok((character, rest));
     let is_octal = |text: &str| text.starts_with(|digit: char| digit.is_digit(8));
     match kind {
+        // A single digit other than 0 would refer to a group, which Go does not support.
         '0'..='7' if kind == '0' || is_octal(rest) => {
             let more = rest.chars().take(2).take_while(|digit| digit.is_digit(8)).count();
             let digits = after.get(..1 + more).unwrap_or_default();
@@ -699,6 +713,7 @@ fn unicode_class(text: &str) -> Result<(String, &str), SyntaxError> {
         && name.chars().all(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | ' ' | '-'));
     let letter = if negative { 'P' } else { 'p' };
     let candidates = [format!(r"\{letter}{{gc={name}}}"), format!(r"\{letter}{{sc={name}}}")];
+    // The engine knows the names of all categories and scripts, so ask it instead of keeping a list.
     let known = candidates.into_iter().find(|class| is_name && Regex::new(class).is_ok());
     match known {
         Some(class) => Ok((class, rest)),

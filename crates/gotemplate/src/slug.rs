@@ -68,7 +68,8 @@ pub fn slugify(text: &str) -> String {
     if slug.len() <= MOST_BYTES {
         return slug.to_owned();
     }
-    // Cut between words if there is a dash. The result may end in `_`, because Go does not trim again.
+    // Cut between words if there is a dash, which may also be the first character too many. The result may end in `_`,
+    // because Go does not trim again.
     let end = slug.bytes().take(MOST_BYTES + 1).collect::<Vec<u8>>().iter().rposition(|byte| *byte == b'-');
     slug.get(..end.unwrap_or(MOST_BYTES)).unwrap_or(slug).to_owned()
 }

@@ -26,6 +26,7 @@ pub(crate) fn decode_char(bytes: &[u8]) -> Option<(char, usize)> {
         _ => return Some((REPLACEMENT, 1)),
     };
     let decoded =
+        // `from_utf8` also refuses overlong forms and surrogates, which the first byte does not show.
         bytes.get(..width).and_then(|part| std::str::from_utf8(part).ok()).and_then(|part| part.chars().next());
     Some(decoded.map_or((REPLACEMENT, 1), |character| (character, width)))
 }
@@ -36,6 +37,7 @@ pub(crate) fn decode_last_char(bytes: &[u8]) -> Option<(char, usize)> {
     for width in 1..=end.min(4) {
         if let Some((character, decoded)) = bytes.get(end - width..).and_then(decode_char)
             && decoded == width
+            // A single byte beyond ASCII is only the end of a character, or a bad byte if no longer try succeeds.
             && (width > 1 || character != REPLACEMENT)
         {
             return Some((character, width));
@@ -126,6 +128,7 @@ pub(crate) fn is_print(character: char) -> bool {
 pub(crate) fn push_quoted(out: &mut Vec<u8>, bytes: &[u8], quote: u8, ascii: bool) {
     out.push(quote);
     for (character, raw) in chars(bytes) {
+        // A bad byte keeps its value in the message; a real U+FFFD prints as itself.
         if let [byte] = raw
             && character == REPLACEMENT
         {
@@ -182,6 +185,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
 pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     chars(bytes).all(|(character, raw)| {
         !(raw.len() == 1 && character == REPLACEMENT)
+            // Invisible, so Go prefers to escape it.
             && character != '\u{feff}'
             && (raw.len() > 1 || (character >= ' ' || character == '\t') && character != '`' && character != '\x7f')
     })
@@ -197,6 +201,7 @@ pub(crate) fn unquote(literal: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     if quote == b'`' {
+        // Like Go's compiler, `strconv.Unquote` drops carriage returns here.
         return (!rest.contains(&b'`')).then(|| rest.iter().copied().filter(|byte| *byte != b'\r').collect());
     }
     let mut out = Vec::with_capacity(rest.len());
@@ -244,6 +249,7 @@ pub(crate) fn unquote_char(bytes: &[u8], quote: u8) -> Option<QuotedUnit> {
                 b't' => simple('\t'),
                 b'v' => simple('\x0b'),
                 b'\\' => simple('\\'),
+                // The other quote needs no escape, so Go refuses it.
                 b'\'' | b'"' if *kind == quote => simple(char::from(quote)),
                 b'x' | b'u' | b'U' => {
                     let digits = match kind {

@@ -109,6 +109,7 @@ const DAY: i64 = 86_400;
 
 /// Returns days since 1970 of a date, by the algorithm of Howard Hinnant (<https://howardhinnant.github.io/date_algorithms.html>).
 pub(crate) fn days_from_date(year: i64, month: u32, day: u32) -> i64 {
+    // Years that begin in March have the leap day as their last day.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -157,6 +158,7 @@ impl Time {
             hour: small(second_of_day / 3600),
             minute: small(second_of_day / 60 % 60),
             second: small(second_of_day % 60),
+            // Day 0, 1 January 1970, was a Thursday.
             weekday: small((days + 4).rem_euclid(7)),
             year_day: small(days - days_from_date(year, 1, 1) + 1),
         }
@@ -245,6 +247,7 @@ static TIME_METHODS: &[Function] = &[
         let clock = time.clock();
         let months = i64::from(clock.month) - 1 + call.int(2);
         let year = clock.year.saturating_add(call.int(1)).saturating_add(months.div_euclid(12));
+        // Far beyond any useful date, and small enough for the arithmetic below.
         if year.unsigned_abs() > 1_000_000 || call.int(3).unsigned_abs() > 400_000_000 {
             return Err(FunctionError::new("the date is out of range"));
         }
@@ -273,6 +276,7 @@ static TIME_METHODS: &[Function] = &[
     method_of("IsZero", &[], |call| {
         Ok(Value::Bool(nanoseconds_total(&receiver(call)) == nanoseconds_total(&Time::zero())))
     }),
+    // The zone of the machine would make the output differ between machines.
     method_of("Local", &[], |call| made(Time { zone: Zone { name: "UTC".into(), offset: 0 }, ..receiver(call) })),
     method_of("Minute", &[], |call| int(receiver(call).clock().minute)),
     method_of("Month", &[], |call| Ok(Value::Named(NamedInteger::Month, receiver(call).clock().month.into()))),

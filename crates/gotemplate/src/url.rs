@@ -45,6 +45,8 @@ fn is_escaped(byte: u8, part: UrlPart) -> bool {
                 | b','
                 | b';'
                 | b'='
+                // Port and brackets are part of the host here. The last three may not be escaped in a host, so Go
+                // leaves them.
                 | b':'
                 | b'['
                 | b']'
@@ -53,6 +55,7 @@ fn is_escaped(byte: u8, part: UrlPart) -> bool {
                 | b'"'
         ),
         UrlPart::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
+        // A `:` would end the name.
         UrlPart::UserPassword => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
         UrlPart::QueryComponent => true,
         UrlPart::Fragment => !matches!(
@@ -141,6 +144,7 @@ impl Url {
             return Err("net/url: invalid control character in URL".into());
         }
         let mut url = Url::default();
+        // The target of `OPTIONS *` in HTTP.
         if text == b"*" {
             url.path = text.to_vec();
             return Ok(url);
@@ -158,10 +162,12 @@ impl Url {
                 url.opaque = rest.to_vec();
                 return Ok(url);
             }
+            // It could be a scheme with a mistake, such as `cache_object:foo/bar`.
             if split_at_byte(rest, b'/').0.contains(&b':') {
                 return Err("first path segment in URL cannot contain colon".into());
             }
         }
+        // `///path` without a scheme has no host, and is all path.
         if (!url.scheme.is_empty() || !rest.starts_with(b"///"))
             && let Some(after) = rest.strip_prefix(b"//")
         {
@@ -175,6 +181,7 @@ impl Url {
     }
 
     fn authority(&mut self, authority: &[u8]) -> Result<(), String> {
+        // The last one, because Go accepts `@` in a name or password.
         let Some(at) = authority.iter().rposition(|byte| *byte == b'@') else {
             self.host = host(&self.scheme, authority)?;
             return Ok(());
@@ -291,6 +298,7 @@ fn host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
             let port = host.get(closing + 1..).unwrap_or_default();
             check_port(port)?;
             let inside = host.get(1..closing).unwrap_or_default();
+            // RFC 6874 writes the `%` before a zone as `%25`.
             let zone_at = crate::text::find(inside, b"%25").unwrap_or(inside.len());
             let (address, zone) = inside.split_at(zone_at);
             let mut name = unescape(address, UrlPart::Host)?;

@@ -255,8 +255,11 @@ impl Map {
 
     /// Makes a map; the last of equal keys counts.
     pub(crate) fn from_unsorted(element: ElementType, mut entries: EntryList) -> Map {
+        // Strictly rising keys have no duplicates to drop.
         if !entries.is_sorted_by(|left, right| left.0 < right.0) {
             entries.sort_by(|left, right| left.0.cmp(&right.0));
+            // The sort keeps the order of equal keys, and `dedup_by` drops the later of two, so the swap keeps its
+            // value.
             entries.dedup_by(|later, earlier| {
                 let same = later.0 == earlier.0;
                 if same {
@@ -311,6 +314,7 @@ impl Map {
                 Err(_) => None,
             }
         };
+        // After the borrow has ended, as in `insert`.
         drop(removed);
     }
 
@@ -361,6 +365,8 @@ impl Map {
             if address.is_some() && address == wanted {
                 return Ok((true, visited));
             }
+            // Each shared value is visited once. A map that holds the same value twice on every level would take
+            // exponential time.
             if address.is_none_or(|address| !seen.insert(address)) {
                 continue;
             }
@@ -409,6 +415,7 @@ fn drop_iteratively(mut open: Vec<Value>) {
     while let Some(value) = open.pop() {
         match value {
             Value::List(list) => {
+                // A list with other owners lives on.
                 if let Some(mut items) = list.items.and_then(|items| Rc::try_unwrap(items).ok()) {
                     open.append(&mut items.0);
                 }

@@ -30,6 +30,7 @@ impl std::error::Error for WriteError {}
 /// # Errors
 /// Control characters that YAML does not allow, and nesting beyond 500 levels.
 pub fn to_string(value: &serde_json::Value) -> Result<String, WriteError> {
+    // No template runs here, so only the depth is limited, because it costs stack.
     let budget = Budget::new(Limits { created_bytes: u64::MAX, steps: u64::MAX, ..Limits::default() });
     let mut emitter = Emitter::new(&budget);
     emitter.json(value, NodePosition::Root, 0).map_err(|failure| WriteError(failure.reason))?;
@@ -195,6 +196,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         let before = self.increase_indent(false);
         for (key, value) in entries {
             self.write_indent();
+            // libyaml's limit for a key on the line of its value.
             if key.len() <= 128 && !key.chars().any(is_break) {
                 self.text(key, NodePosition::SimpleKey)?;
                 self.indicator(b":", false, false, false);
@@ -286,6 +288,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
             return Err(FunctionError::new("yaml: control characters are not allowed"));
         }
         let analysis = Analysis::new(text);
+        // First the style that Go's library asks for. Then, in libyaml's order, what the text rules out.
         let mut style = if text.contains('\n') {
             ScalarStyle::Literal
         } else if resolves_to_text(text) {
@@ -352,6 +355,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
                 }
                 after_space = true;
             } else if is_break(character) {
+                // A reader takes a single line feed for a blank, so write two.
                 if !after_break && character == '\n' {
                     self.put_break();
                 }
@@ -412,6 +416,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
                 if folds && !after_space && self.column > WIDTH && at > 0 && at + 1 < text.len() {
                     self.write_indent();
                     if next == Some(' ') {
+                        // A reader drops blanks at the start of a line; the backslash keeps this one.
                         self.put(b'\\');
                     }
                 } else {
@@ -430,9 +435,11 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     fn write_literal(&mut self, text: &str) {
         self.indicator(b"|", true, false, false);
+        // Otherwise a reader would take the blank for indentation.
         if text.starts_with(|first: char| first == ' ' || is_break(first)) {
             self.indicator(INDENT.to_string().as_bytes(), false, false, false);
         }
+        // A reader keeps a single line feed at the end; `-` stands for none, `+` for all.
         let mut ending = text.chars().rev();
         match (ending.next().map(is_break), ending.next().map(is_break)) {
             (Some(false) | None, _) => self.indicator(b"-", false, false, false),
@@ -630,6 +637,7 @@ fn resolves_to_text(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
+    // YAML 1.1 allows `_` between digits.
     let plain = text.replace('_', "");
     parse_integer(&plain).is_some()
         || parse_unsigned(&plain).is_some()
@@ -691,6 +699,7 @@ fn is_base60(text: &str) -> bool {
 }
 
 fn is_timestamp(text: &str) -> bool {
+    // The library's own check, before it tries the layouts.
     let year = text.bytes().take_while(u8::is_ascii_digit).count();
     if year != 4 || text.as_bytes().get(4) != Some(&b'-') {
         return false;
