@@ -4,12 +4,14 @@
 //! cargo build --profile dist
 //! cargo run --release -p tools --bin scale [RUNS [SIZE...]]
 //! cargo run --release -p tools --bin scale incident [RUNS]
+//! cargo run --release -p tools --bin scale kustomizations [RUNS]
 //! ```
 //! Starts its own control plane (as `local-cluster` does), creates GitRepositories with a status across namespaces
 //! until there are SIZE Flux objects, and prints wall time (median of RUNS, 11 by default), CPU time, peak memory and
 //! requests per command, at each SIZE (2000 and 10000; 0 for none). It never fails because of a result. `incident`
-//! creates 2,000 objects of which 143 fail, and measures the usual questions beside `get all -A`. `FLUX_OPERATOR` names
-//! another binary, `KUBECTL` another kubectl.
+//! creates 2,000 objects of which 143 fail, and measures the usual questions beside `get all -A`; `kustomizations` creates
+//! 2,000 Kustomizations of 4.3 KB and measures lists of them beside the API server alone. `FLUX_OPERATOR` names another
+//! binary, `KUBECTL` another kubectl.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,6 +21,9 @@
     reason = "a program of developers: it prints, and a failed one panics"
 )]
 
+#[path = "measure.rs"]
+mod measure;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -26,6 +31,7 @@ use std::time::Instant;
 
 use futures::stream::{self, StreamExt};
 use kube::Client;
+use measure::median;
 use serde_json::{Value, json};
 use test_support::programs::unavailable_because;
 use test_support::{Behaviour, ControlPlane, Fallible, Options, PodRule, flux, incident, objects};
@@ -41,15 +47,15 @@ const USER: &str = "measured";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args_os().filter_map(|word| word.into_string().ok()).skip(1).collect();
-    if let Some(("--measure", command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return measure(command);
+    if let Some((measure::CHILD, command)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return measure::measure(command);
     }
     if let Some(reason) = unavailable_because() {
         eprintln!("error: cannot start a control plane: it {reason}");
         return ExitCode::FAILURE;
     }
-    let is_incident = arguments.first().is_some_and(|word| word == "incident");
-    let arguments = &arguments[usize::from(is_incident)..];
+    let part = arguments.first().filter(|word| word.parse::<usize>().is_err()).cloned();
+    let arguments = &arguments[usize::from(part.is_some())..];
     let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(11);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -60,9 +66,11 @@ fn main() -> ExitCode {
     };
     let sizes: Vec<usize> = arguments.iter().skip(1).filter_map(|text| text.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![2_000, 10_000] } else { sizes };
-    let measured = match is_incident {
-        true => runtime.block_on(run_incident(runs)),
-        false => runtime.block_on(run(runs, &sizes)),
+    let measured = match part.as_deref() {
+        None => runtime.block_on(run(runs, &sizes)),
+        Some("incident") => runtime.block_on(run_incident(runs)),
+        Some("kustomizations") => runtime.block_on(run_kustomizations(runs)),
+        Some(other) => Err(format!("there is no part {other}").into()),
     };
     match measured {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,26 +78,6 @@ fn main() -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Runs one command as a child of this small process and prints microseconds of wall and CPU time, and peak KiB.
-///
-/// A child's peak counts from the fork, so it would include the memory of a parent with clients and runtimes.
-fn measure(command: &[String]) -> ExitCode {
-    let Some((program, arguments)) = command.split_first() else { return ExitCode::FAILURE };
-    let start = Instant::now();
-    let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
-    let microseconds = start.elapsed().as_micros();
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN);
-    match (status, usage) {
-        (Ok(status), Ok(usage)) => {
-            let cpu: i64 =
-                [usage.user_time(), usage.system_time()].iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum();
-            println!("{microseconds} {cpu} {} {}", usage.max_rss(), status.code().unwrap_or(-1));
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::FAILURE,
     }
 }
 
@@ -101,14 +89,6 @@ struct Figures {
     cpu: f64,
     mebibytes: f64,
     requests: usize,
-    code: i32,
-}
-
-/// Measurements of one run.
-struct Once {
-    milliseconds: f64,
-    cpu: f64,
-    mebibytes: f64,
     code: i32,
 }
 
@@ -151,7 +131,12 @@ struct Bench {
 }
 
 impl Bench {
-    async fn figures(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Figures> {
+    async fn figures(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&'static str, &str)],
+    ) -> Fallible<Figures> {
         // kubectl caches discovery, and both need warm disks.
         self.once(program, arguments, environment).await?;
         let mark = self.plane.audit().mark().await?;
@@ -166,36 +151,25 @@ impl Bench {
             peak = peak.max(one.mebibytes);
             code = one.code;
         }
-        times.sort_by(f64::total_cmp);
-        cpus.sort_by(f64::total_cmp);
-        let middle = times.len() / 2;
         Ok(Figures {
-            milliseconds: times[middle],
-            fastest: times[0],
-            cpu: cpus[middle],
+            fastest: times.iter().copied().fold(f64::INFINITY, f64::min),
+            milliseconds: median(times),
+            cpu: median(cpus),
             mebibytes: peak,
             requests,
             code,
         })
     }
 
-    async fn once(&self, program: &Path, arguments: &[String], environment: &[(&str, &str)]) -> Fallible<Once> {
-        let mut command = Command::new(env::current_exe()?);
-        command.arg("--measure").arg(program).args(arguments).stdin(Stdio::null());
-        command.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).env("HOME", self.plane.folder());
-        command.env("KUBECONFIG", &self.kubeconfig).envs(environment.iter().copied());
-        let output = tokio::task::spawn_blocking(move || command.output()).await??;
-        let text = String::from_utf8(output.stdout)?;
-        let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        match numbers[..] {
-            [wall, cpu, kibibytes, code] => Ok(Once {
-                milliseconds: wall / 1000.0,
-                cpu: cpu / 1000.0,
-                mebibytes: kibibytes / 1024.0,
-                code: code as i32,
-            }),
-            _ => Err(format!("cannot run {}: {}", program.display(), String::from_utf8_lossy(&output.stderr)).into()),
-        }
+    async fn once(
+        &self,
+        program: &Path,
+        arguments: &[String],
+        environment: &[(&'static str, &str)],
+    ) -> Fallible<measure::Once> {
+        let own = [("HOME", self.plane.folder().into()), ("KUBECONFIG", self.kubeconfig.clone().into())];
+        let given = environment.iter().map(|(name, value)| (*name, value.into()));
+        measure::once(program, arguments, own.into_iter().chain(given).collect()).await
     }
 
     async fn report(&self, cases: &[Case]) -> Fallible<()> {
@@ -380,25 +354,60 @@ async fn run(runs: usize, sizes: &[usize]) -> Fallible<()> {
             delete_in(&client, "scale-one").await?;
         }
         bench.report(&cases).await?;
-        let server = bench.server_alone().await?;
-        println!("The API server alone, all GitRepositories in one answer: {:.0} ms ({:.0})\n", server.0, server.1);
+        let path = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories";
+        println!("{}\n", bench.server_alone("all GitRepositories in one answer", path, WHOLE).await?);
     }
     Ok(())
 }
 
+/// Measures lists of 2,000 Kustomizations of 4.3 KB.
+async fn run_kustomizations(runs: usize) -> Fallible<()> {
+    const OBJECTS: usize = 2_000;
+    let bench = start(runs).await?;
+    let client = bench.plane.client().clone();
+    flux::install_crds(&client).await?;
+    make_namespaces(&client).await?;
+    eprintln!("creating {OBJECTS} Kustomizations");
+    let all = (0..OBJECTS).map(|number| {
+        let path = format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/scale-{:02}/kustomizations", number % NAMESPACES);
+        let object = kustomization(&format!("app-{number:04}"), json!({}), number);
+        let entries = (0..20).map(|part| {
+            json!({"id": format!("scale-{:02}_app-{number:04}-part-{part:02}_apps_Deployment", number % NAMESPACES), "v": "v1"})
+        });
+        create(&client, path, object, kustomization_status(entries.collect()))
+    });
+    finish(stream::iter(all).buffer_unordered(CONCURRENCY).collect().await)?;
+    println!("## {OBJECTS} Kustomizations\n");
+    bench
+        .report(&[
+            Case::new("get ks -A -o name", "get ks -A -o name", "get ks -A -o name"),
+            Case::new("get ks -A", "get ks -A", "get ks -A"),
+        ])
+        .await?;
+    let path = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations";
+    println!("{}", bench.server_alone("the metadata of all of them", path, METADATA).await?);
+    println!("{}", bench.server_alone("all of them", path, WHOLE).await?);
+    Ok(())
+}
+
+/// The `Accept` header for lists of whole objects.
+const WHOLE: &str = "application/json";
+/// The `Accept` header for lists of metadata.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
 impl Bench {
-    /// Returns the median and minimum time in milliseconds until a client with an open connection has the compressed
-    /// text of all GitRepositories: a lower limit for commands that read whole objects.
-    async fn server_alone(&self) -> Fallible<(f64, f64)> {
+    /// Measures the time until a client with an open connection has the compressed text of a list: a lower limit for
+    /// commands that read it.
+    async fn server_alone(&self, what: &str, path: &str, accept: &str) -> Fallible<String> {
         let mut times = Vec::new();
         for _ in 0..=self.runs {
-            let request = http::Request::get("/apis/source.toolkit.fluxcd.io/v1/gitrepositories").body(vec![])?;
+            let request = http::Request::get(path).header("accept", accept).body(vec![])?;
             let start = Instant::now();
             self.plane.client().request_text(request).await?;
             times.push(start.elapsed().as_secs_f64() * 1000.0);
         }
-        times.sort_by(f64::total_cmp);
-        Ok((times[times.len() / 2], times[0]))
+        let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+        Ok(format!("The API server alone, {what}: {:.0} ms ({fastest:.0})", median(times)))
     }
 
     /// Installs all controllers and a sync with our own reconcile core.
@@ -519,23 +528,29 @@ async fn delete_in(client: &Client, namespace: &str) -> Fallible<()> {
     Ok(())
 }
 
+fn kustomization(name: &str, labels: Value, source: usize) -> Value {
+    json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"interval": "10m", "path": "./app", "prune": true,
+            "sourceRef": {"kind": "GitRepository", "name": format!("repo-{source:05}")}},
+    })
+}
+
+/// The status of a ready Kustomization with these entries in its inventory.
+fn kustomization_status(entries: Vec<Value>) -> Value {
+    json!({"observedGeneration": 1, "lastAppliedRevision": format!("main@sha1:{:040x}", 1), "inventory": {"entries": entries},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "observedGeneration": 1,
+            "message": format!("Applied revision: main@sha1:{:040x}", 1), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+}
+
 /// 100 sources and 100 Kustomizations in the inventory of the instance's sync, which is ready.
 async fn create_small(client: &Client) -> Fallible<()> {
     let kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations";
     create_in(client, "flux-system", 0..100).await?;
-    let ready = |inventory: Value| {
-        json!({"observedGeneration": 1, "lastAppliedRevision": format!("main@sha1:{:040x}", 1), "inventory": {"entries": inventory},
-            "conditions": [{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "observedGeneration": 1,
-                "message": format!("Applied revision: main@sha1:{:040x}", 1), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
-    };
     for number in 0..100 {
-        let object = json!({
-            "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
-            "metadata": {"name": format!("app-{number:03}"), "namespace": "flux-system", "labels": owned()},
-            "spec": {"interval": "10m", "path": "./app", "prune": true,
-                "sourceRef": {"kind": "GitRepository", "name": format!("repo-{number:05}")}},
-        });
-        create(client, kustomizations.to_owned(), object, ready(json!([]))).await?;
+        let object = kustomization(&format!("app-{number:03}"), owned(), number);
+        create(client, kustomizations.to_owned(), object, kustomization_status(vec![])).await?;
     }
     let entries: Vec<Value> = (0..100)
         .flat_map(|number| {
@@ -552,7 +567,7 @@ async fn create_small(client: &Client) -> Fallible<()> {
         client.request::<Value>(request).await?;
         Ok(())
     };
-    patch(format!("{kustomizations}/flux-system"), ready(entries.into())).await?;
+    patch(format!("{kustomizations}/flux-system"), kustomization_status(entries)).await?;
     patch(format!("{}/flux-system", sources_path("flux-system")), source_status("fleet", 1)).await
 }
 
