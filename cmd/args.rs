@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::{json, yaml};
@@ -17,7 +18,6 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use serde::Serialize;
 
-use crate::session::read_source::{KindsOrObjects, named};
 use crate::session::target::{KindAndName, ObjectSelection};
 use crate::terminal::CliError;
 
@@ -188,15 +188,15 @@ impl ResourceArgs {
 
     fn named(&self) -> Result<Vec<KindAndName>, CliError> {
         let mut all: Vec<KindAndName> = vec![];
-        match named(&self.resources)? {
-            KindsOrObjects::Kinds(words) => {
+        match ObjectWords::read(&self.resources)? {
+            ObjectWords::Kinds(words) => {
                 let kinds = words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.kind).collect();
                 let plural = kinds.first().map_or("KIND", |kind| kind.plural);
                 return Err(CliError::usage(format!("no name is given for the kind {}", names.join(", ")))
                     .hint(format!("write {plural}/NAME, or add --all")));
             }
-            KindsOrObjects::Objects(objects) => {
+            ObjectWords::Objects(objects) => {
                 for (word, name) in objects {
                     let named = KindAndName { kind: kind(word)?, name: name.to_owned() };
                     if !all.contains(&named) {
@@ -224,10 +224,12 @@ pub fn kind(word: &str) -> Result<&'static FluxKind, CliError> {
 pub fn owner<'a>(words: &'a [String], usual: &'static FluxKind) -> Result<(&'static FluxKind, &'a str), CliError> {
     match words {
         [] => Ok((usual, INSTANCE_NAME)),
-        [word, name] => Ok((kind(word)?, name)),
-        [one, ..] => match one.split_once('/') {
-            Some((word, name)) => Ok((kind(word)?, name)),
-            None => Ok((usual, one)),
+        [one] if !one.contains('/') => Ok((usual, one)),
+        words => match ObjectWords::objects(words)?.as_slice() {
+            [(word, name)] => Ok((kind(word)?, name)),
+            _ => {
+                Err(CliError::usage(format!("`{}` names several objects", words.join(" "))).hint("write one KIND/NAME"))
+            }
         },
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::views::FleetView;
 use crate::args::ObjectFormat;
 use crate::cli::Command;
-use crate::session::read_source::{KindsOrObjects, named};
 use crate::terminal::output_format::Format;
 use crate::terminal::{CliError, is_stdin};
 use crate::verbs::logs::LogFormat;
 use crate::verbs::plan::instance::PlanOutput;
 use crate::verbs::{check, export, get, plan, report, tree, wait, why};
+use flux_operator::api::object_words::ObjectWords;
 
 /// How the answers of clusters are joined where a person reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +159,8 @@ fn shape(command: &Command) -> FleetShape {
         Command::Status(_) => FleetShape::View(FleetView::Status),
         Command::Version(args) if !args.client => FleetShape::View(FleetView::Versions),
         Command::Check(check::Args { short: false, .. }) => FleetShape::View(FleetView::Checks),
-        Command::Why(why::Args { command: None, resource, .. }) => match named(resource) {
-            Ok(KindsOrObjects::Kinds(_)) => FleetShape::View(FleetView::Causes),
+        Command::Why(why::Args { command: None, resource, .. }) => match ObjectWords::read(resource) {
+            Ok(ObjectWords::Kinds(_)) => FleetShape::View(FleetView::Causes),
             _ => FleetShape::Printed,
         },
         Command::Report(_) => FleetShape::Page,

@@ -10,12 +10,12 @@
 use std::collections::BTreeMap;
 
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind, ResourceType};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::k8s::rbac::{Permission, RBAC_GROUP};
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::operator::{OperatorParams, manifests, rights_of_run};
 
-use crate::session::read_source::{KindsOrObjects, named};
 use crate::session::target::{ObjectSelection, instance_kind, resource_set_kind};
 use crate::terminal::CliError;
 
@@ -359,11 +359,9 @@ impl Rights {
 /// # Errors
 /// Those of the words.
 pub fn read_words(rights: &mut Rights, words: &[String]) -> Result<(), CliError> {
-    match named(words)? {
-        KindsOrObjects::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),
-        KindsOrObjects::Objects(objects) => {
-            objects.into_iter().try_for_each(|(kind, name)| rights.reads(kind, &[name]))
-        }
+    match ObjectWords::read(words)? {
+        ObjectWords::Kinds(kinds) => kinds.into_iter().try_for_each(|kind| rights.reads(kind, &[])),
+        ObjectWords::Objects(objects) => objects.into_iter().try_for_each(|(kind, name)| rights.reads(kind, &[name])),
     }
 }
 

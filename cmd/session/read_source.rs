@@ -1,6 +1,6 @@
 //! The source of a read command: a cluster, or a dump given by `--from`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -462,57 +462,6 @@ async fn read_dump_with(
     Ok(snapshot)
 }
 
-/// The meaning of the words after a verb.
-#[derive(Debug, PartialEq, Eq)]
-pub enum KindsOrObjects<'a> {
-    /// Every object of these kinds.
-    Kinds(Vec<&'a str>),
-    /// Objects by kind and name, without duplicates.
-    Objects(Vec<(&'a str, &'a str)>),
-}
-
-/// Parses `KIND`, `KIND NAME…` or `KIND/NAME…`; a KIND before names may be several, separated by commas.
-///
-/// # Errors
-/// Usage.
-pub fn named(words: &[String]) -> Result<KindsOrObjects<'_>, CliError> {
-    let is_one_object = |word: &String| word.contains('/');
-    let (kinds, names) = match words.split_first() {
-        Some((first, names)) if !is_one_object(first) => {
-            (first.split(',').filter(|kind| !kind.is_empty()).collect(), names)
-        }
-        _ => (vec![], words),
-    };
-    if names.is_empty() {
-        return Ok(KindsOrObjects::Kinds(kinds));
-    }
-    if let Some(mixed) = names.iter().find(|name| is_one_object(name) && !kinds.is_empty()) {
-        return Err(CliError::usage(format!("`{mixed}` mixes KIND/NAME with a kind given first"))
-            .hint("write every object as KIND/NAME"));
-    }
-    let mut objects = vec![];
-    for name in names {
-        match kinds.is_empty() {
-            true => objects.push(kind_and_name(std::slice::from_ref(name))?),
-            false => objects.extend(kinds.iter().map(|kind| (*kind, name.as_str()))),
-        }
-    }
-    let mut seen = HashSet::new();
-    objects.retain(|object| seen.insert(*object));
-    Ok(KindsOrObjects::Objects(objects))
-}
-
-/// Parses `KIND NAME…` or `KIND/NAME…`.
-///
-/// # Errors
-/// Usage, also for a kind without a name.
-pub fn named_objects(words: &[String]) -> Result<Vec<(&str, &str)>, CliError> {
-    match named(words)? {
-        KindsOrObjects::Objects(objects) => Ok(objects),
-        KindsOrObjects::Kinds(_) => kind_and_name(words).map(|object| vec![object]),
-    }
-}
-
 /// Errors about some of several names, while the others are shown.
 pub struct Lacking {
     is_one: bool,
@@ -565,24 +514,6 @@ impl Lacking {
     }
 }
 
-/// Parses an object in one word (`KIND/NAME`) or two (`KIND NAME`).
-///
-/// # Errors
-/// Usage.
-pub fn kind_and_name(words: &[String]) -> Result<(&str, &str), CliError> {
-    let usage = || {
-        CliError::usage(format!("`{}` does not name an object", words.join(" ")))
-            .hint("write KIND/NAME, for example deployment/podinfo")
-    };
-    match words {
-        [one] => {
-            one.split_once('/').filter(|(k, n)| !k.is_empty() && !n.is_empty() && !n.contains('/')).ok_or_else(usage)
-        }
-        [kind, name] if !kind.contains('/') && !name.contains('/') => Ok((kind, name)),
-        _ => Err(usage()),
-    }
-}
-
 /// Finds an unknown kind by its objects in a dump.
 fn in_dump(snapshot: &Snapshot, word: &str) -> Result<ResourceType, CliError> {
     let found = snapshot.all().find(|o| {
@@ -628,41 +559,5 @@ mod tests {
         let said: Vec<String> = reasons(refused.iter()).into_iter().collect();
         let all = "user jane is not allowed to list buckets.source.toolkit.fluxcd.io, pods cluster-wide";
         assert_eq!(said, ["a webhook says no", "user jane is not allowed to get pods in namespace apps", all]);
-    }
-
-    #[test]
-    fn words_name_kinds_or_objects_each_once() {
-        let read = |text: &str| {
-            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            named(&words).map(|named| match named {
-                KindsOrObjects::Kinds(kinds) => kinds.join(" "),
-                KindsOrObjects::Objects(objects) => {
-                    objects.iter().map(|(kind, name)| format!("{kind}/{name}")).collect::<Vec<_>>().join(" ")
-                }
-            })
-        };
-        for (text, means) in [
-            ("", ""),
-            ("ks", "ks"),
-            ("ks,hr", "ks hr"),
-            ("ks a b a", "ks/a ks/b"),
-            ("ks/a deploy/b", "ks/a deploy/b"),
-            ("ks,hr a", "ks/a hr/a"),
-        ] {
-            assert_eq!(read(text).unwrap(), means, "{text}");
-        }
-        for wrong in ["ks/", "ks/a b", "ks hr/a", "ks a hr/b"] {
-            assert_eq!(read(wrong).unwrap_err().exit(), Exit::Usage, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn an_object_is_named_in_one_word_or_two() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(kind_and_name(&words("deploy/a")).unwrap(), ("deploy", "a"));
-        assert_eq!(kind_and_name(&words("deploy a")).unwrap(), ("deploy", "a"));
-        for wrong in ["deploy", "deploy/", "/a", "deploy/a b", "deploy/a/b"] {
-            assert!(kind_and_name(&words(wrong)).is_err(), "{wrong}");
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use flux_operator::api::object_words::InvalidObjectWords;
 use flux_operator::inspect::redact::shareable_line;
 
 use crate::output::as_started::as_started;
@@ -88,6 +89,12 @@ pub struct CliError {
     causes: Vec<String>,
     hints: Vec<String>,
     silent: bool,
+}
+
+impl From<InvalidObjectWords> for CliError {
+    fn from(invalid: InvalidObjectWords) -> CliError {
+        CliError::usage(invalid.to_string()).hint(invalid.hint())
+    }
 }
 
 impl CliError {

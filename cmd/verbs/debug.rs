@@ -1,6 +1,7 @@
 //! `debug`: the effective values of Helm and substitution, and the status written by the controllers.
 
 use flux_operator::api::kinds::{self, CONFIG_MAP, SECRET};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
@@ -16,7 +17,7 @@ use crate::args::unknown_kind;
 use crate::flows::inputs::resolved;
 use crate::flows::rights::{Rights, SET_INPUTS, read_words, when};
 use crate::session::connect::cli_error;
-use crate::session::read_source::{FromArgs, Source, named_objects, within};
+use crate::session::read_source::{FromArgs, Source, within};
 use crate::terminal::output_format::{Format, ViewArgs, structured_without_names, without_names};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
@@ -83,7 +84,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let (word, name) = match named_objects(&args.resource)?.as_slice() {
+    let (word, name) = match ObjectWords::objects(&args.resource)?.as_slice() {
         [one] => *one,
         several => {
             return Err(CliError::usage(format!("debug shows one object, and these are {}", several.len()))

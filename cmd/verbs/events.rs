@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use flux_operator::api::kinds::{self, EVENT};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::inspect::events::{self, EventFilter, EventRow};
 use flux_operator::k8s::{ObjectId, ResourceType};
 
@@ -10,7 +11,7 @@ use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::args::{When, unknown_kind};
 use crate::flows::rights::{Rights, read_words};
 use crate::output::listing::{Listing, Row, item};
-use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, named};
+use crate::session::read_source::{FromArgs, Lacking, Source};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -62,9 +63,9 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let words: Vec<String> = args.resource.iter().chain(&args.for_resource).cloned().collect();
     let kind = |word: &str| kinds::find_resource_type(word).ok_or_else(|| unknown_kind(word));
-    let (kinds, objects) = match named(&words)? {
-        KindsOrObjects::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
-        KindsOrObjects::Objects(objects) => {
+    let (kinds, objects) = match ObjectWords::read(&words)? {
+        ObjectWords::Kinds(words) => (words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?, vec![]),
+        ObjectWords::Objects(objects) => {
             let objects: Result<Vec<_>, CliError> =
                 objects.into_iter().map(|(word, name)| Ok((kind(word)?, name))).collect();
             (vec![], objects?)

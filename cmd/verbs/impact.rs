@@ -1,11 +1,12 @@
 //! `impact KIND/NAME`: shows the consequences of deleting an object.
 
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::inspect::impact::impact;
 use serde_json::json;
 
 use crate::flows::impact::impact_text;
 use crate::flows::rights::{FINDS_USERS, Rights, read_words};
-use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
+use crate::session::read_source::{FromArgs, Lacking, Source, within};
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -38,7 +39,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let objects = named_objects(&args.resource)?;
+    let objects = ObjectWords::objects(&args.resource)?;
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let mut lacking = Lacking::of(objects.len());

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
 use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
 use flux_operator::inspect::read::logs::{Entry, LogSelection, follow, of_dump, read, sources_now};
@@ -18,7 +19,7 @@ use crate::args::{When, kind};
 use crate::flows::rights::{Rights, always, when};
 use crate::output::next_step::word as quoted;
 use crate::session::connect::cli_error;
-use crate::session::read_source::{FromArgs, Lacking, Source, named_objects, within};
+use crate::session::read_source::{FromArgs, Lacking, Source, within};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
 
@@ -106,7 +107,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if args.resource.is_empty() {
         return Ok(());
     }
-    named_objects(&args.resource)?
+    ObjectWords::objects(&args.resource)?
         .into_iter()
         .try_for_each(|(word, name)| rights.reads_if("no line is about it", word, &[name]))
 }
@@ -114,7 +115,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let named = match args.resource.as_slice() {
         [] => vec![],
-        words => named_objects(words)?,
+        words => ObjectWords::objects(words)?,
     };
     let of_flux = |(word, name)| {
         let hint = format!("for the log of a pod there is `kubectl logs {}`", quoted(&format!("{word}/{name}")));

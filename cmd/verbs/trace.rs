@@ -1,6 +1,7 @@
 //! `trace KIND/NAME`: shows the manager of an object, and the source of its content.
 
 use anstyle::AnsiColor;
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::format::age::short_age;
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::trace::{self, Trace};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::list::{hint_at_namespace, place};
 use crate::flows::rights::{FLUX, Right, Rights, read_words, when};
-use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, named, within};
+use crate::session::read_source::{FromArgs, Lacking, Source, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -51,22 +52,22 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let wanted = named(&args.resource)?;
+    let wanted = ObjectWords::read(&args.resource)?;
     let mut lacking = Lacking::of(match &wanted {
-        KindsOrObjects::Kinds(_) => 0,
-        KindsOrObjects::Objects(objects) => objects.len(),
+        ObjectWords::Kinds(_) => 0,
+        ObjectWords::Objects(objects) => objects.len(),
     });
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
         let mut traces = within(shell, async {
             let mut objects = vec![];
             match &wanted {
-                KindsOrObjects::Kinds(kinds) => {
+                ObjectWords::Kinds(kinds) => {
                     for kind in kinds {
                         objects.extend(all_of(shell, &source, kind).await?);
                     }
                 }
-                KindsOrObjects::Objects(named) => {
+                ObjectWords::Objects(named) => {
                     for (kind, name) in named {
                         objects.extend(lacking.found(source.named_object(shell, kind, name).await)?);
                     }
@@ -76,7 +77,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
         })
         .await??;
-        if let KindsOrObjects::Objects(named) = &wanted {
+        if let ObjectWords::Objects(named) = &wanted {
             // An object that was named has to be managed; a list of a kind may show others.
             let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
             match others.first() {
@@ -86,7 +87,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             traces = managed;
         }
         let whole = match traces.as_slice() {
-            [one] if matches!(&wanted, KindsOrObjects::Objects(named) if named.len() == 1) => {
+            [one] if matches!(&wanted, ObjectWords::Objects(named) if named.len() == 1) => {
                 structured(one, &args.view.output)?
             }
             all => structured(&json!({"items": all}), &args.view.output)?,

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use crate::flows::rights::{
 };
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
-use crate::session::read_source::{FromArgs, KindsOrObjects, Lacking, Source, instance_type, named, within};
+use crate::session::read_source::{FromArgs, Lacking, Source, instance_type, within};
 use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -133,9 +134,9 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
         Command::Helmrelease(args) => (one("HelmRelease", &args.name)?, &args.tree),
         Command::Resourceset(args) => (one("ResourceSet", &args.name)?, &args.tree),
         Command::Resource(args) => {
-            let wanted: Result<_, CliError> = match named(&args.resource)? {
-                KindsOrObjects::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
-                KindsOrObjects::Objects(objects) => {
+            let wanted: Result<_, CliError> = match ObjectWords::read(&args.resource)? {
+                ObjectWords::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
+                ObjectWords::Objects(objects) => {
                     objects.into_iter().map(|(word, name)| Ok((of(word)?, Some(name.to_owned())))).collect()
                 }
             };

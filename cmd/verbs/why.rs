@@ -2,11 +2,12 @@
 
 use clap::Subcommand;
 use flux_operator::api::kinds;
+use flux_operator::api::object_words::ObjectWords;
 
 use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
 };
-use crate::session::read_source::{FromArgs, KindsOrObjects, named, named_objects};
+use crate::session::read_source::FromArgs;
 use crate::terminal::output_format::ViewArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -93,19 +94,17 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     match &args.command {
         Some(Command::Instance(args)) => instance::run(args, shell),
-        None => match named(&args.resource)? {
-            KindsOrObjects::Objects(objects) => object::run(args, &objects, shell),
-            KindsOrObjects::Kinds(words) => {
-                match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
-                    ([], _) => all::run(args, None, shell),
-                    ([_], Some(kind)) => all::run(args, Some(kind), shell),
-                    ([_], None) => object::run(args, &named_objects(&args.resource)?, shell),
-                    _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
-                        "run `flux-operator why {}` first, or `flux-operator why` for all",
-                        words.first().copied().unwrap_or_default()
-                    ))),
-                }
-            }
+        None => match ObjectWords::read(&args.resource)? {
+            ObjectWords::Objects(objects) => object::run(args, &objects, shell),
+            ObjectWords::Kinds(words) => match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
+                ([], _) => all::run(args, None, shell),
+                ([_], Some(kind)) => all::run(args, Some(kind), shell),
+                ([_], None) => object::run(args, &ObjectWords::objects(&args.resource)?, shell),
+                _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
+                    "run `flux-operator why {}` first, or `flux-operator why` for all",
+                    words.first().copied().unwrap_or_default()
+                ))),
+            },
         },
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::components::labels;
@@ -15,7 +16,7 @@ use flux_operator::k8s::label_selector::LabelSelector;
 use serde_json::Value;
 
 use super::instance::api_missing;
-use crate::args::kind as parse_kind;
+use crate::args::kind;
 use crate::args::list::{ListRequest, labelled, nothing_found, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::Rights;
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
@@ -63,36 +64,14 @@ struct RequestedObjects {
 }
 
 fn wanted(args: &Args) -> Result<RequestedObjects, CliError> {
-    let mut kinds: Vec<&'static FluxKind> = Vec::new();
-    let mut names = Vec::new();
-    let words = args.resources.iter().map(String::as_str);
-    let mut words = words.peekable();
-    for kind in &args.kind {
-        kinds.push(parse_kind(kind)?);
-    }
-    if words.peek().is_some_and(|w| !w.contains('/')) {
-        for kind in words.next().unwrap_or_default().split(',').filter(|k| !k.is_empty()) {
-            kinds.push(parse_kind(kind)?);
-        }
-        for name in words.by_ref() {
-            if name.contains('/') {
-                return Err(CliError::usage(format!("`{name}` mixes KIND/NAME with a kind given first"))
-                    .hint("write every object as KIND/NAME"));
-            }
-            names.extend(kinds.iter().map(|kind| (*kind, name.to_owned())));
-        }
-    }
-    for word in words {
-        match word.split_once('/') {
-            Some((kind, name)) if !name.is_empty() && !name.contains('/') => {
-                names.push((parse_kind(kind)?, name.into()))
-            }
-            _ => {
-                return Err(CliError::usage(format!("`{word}` does not name an object"))
-                    .hint("write KIND/NAME, for example gitrepository/flux-system"));
-            }
-        }
-    }
+    let (words, objects) = match ObjectWords::read(&args.resources)? {
+        ObjectWords::Kinds(words) => (words, vec![]),
+        ObjectWords::Objects(objects) => (vec![], objects),
+    };
+    let words = args.kind.iter().map(String::as_str).chain(words);
+    let mut kinds = words.map(kind).collect::<Result<Vec<_>, _>>()?;
+    let names = objects.into_iter().map(|(word, name)| Ok((kind(word)?, name.to_owned())));
+    let names = names.collect::<Result<Vec<_>, CliError>>()?;
     if kinds.is_empty() && names.is_empty() {
         kinds = FLUX_KINDS.iter().collect();
     }

@@ -1,6 +1,7 @@
 //! `migrate owner`: moves objects from one Flux owner to another without deleting them.
 
 use flux_operator::api::kinds;
+use flux_operator::api::object_words;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::inspect::inventory;
 use flux_operator::k8s::ObjectId;
@@ -12,7 +13,7 @@ use crate::flows::rights::{KIND, Right, Rights, always, when};
 use crate::output::objects;
 use crate::session::Session;
 use crate::session::connect::cli_error;
-use crate::session::read_source::{FromArgs, Source, kind_and_name};
+use crate::session::read_source::{FromArgs, Source};
 use crate::session::target::Target;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::output_format::{ViewArgs, structured};
@@ -60,14 +61,12 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
             [at, kind, name] => ((*at).to_owned(), format!("{kind}/{name}")),
             _ => (namespace.clone(), word.clone()),
         };
-        let words = [word];
-        let (kind, name) = kind_and_name(&words)?;
+        let (kind, name) = object_words::object(&word)?;
         let kind = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
         rights.of_kind(&kind.resource_type(), Some(&at), &[name], rows);
     }
     for word in &args.object {
-        let words = [word.clone()];
-        let (kind, name) = kind_and_name(&words)?;
+        let (kind, name) = object_words::object(word)?;
         let kind = kinds::find_resource_type(kind).ok_or_else(|| unknown_kind(kind))?;
         rights.of_kind(&kind, Some(&namespace), &[name], &[always("get patch", KIND)]);
     }
@@ -132,8 +131,7 @@ async fn read_owner(shell: &Shell, source: &Source<'_>, word: &str) -> Result<(T
         [namespace, kind, name] => (Some((*namespace).to_owned()), format!("{kind}/{name}")),
         _ => (None, word.to_owned()),
     };
-    let words = [word];
-    let (kind, name) = kind_and_name(&words)?;
+    let (kind, name) = object_words::object(&word)?;
     let kind = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
     match source {
         Source::Cluster(session) => {
@@ -202,8 +200,7 @@ fn wanted(args: &Args, old: &Value) -> Result<Vec<ObjectId>, CliError> {
     }
     let mut wanted = vec![];
     for word in &args.object {
-        let words = [word.clone()];
-        let (kind, name) = kind_and_name(&words)?;
+        let (kind, name) = object_words::object(word)?;
         let resource = kinds::find_resource_type(kind);
         let is_it = |id: &&ObjectId| {
             let of_kind = match &resource {

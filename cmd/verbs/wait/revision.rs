@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use flux_operator::api::kinds::{self, FluxKind, ResourceType};
+use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
@@ -117,12 +118,8 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let mut named = vec![];
-    for word in &args.resources {
-        let (kind, name) =
-            word.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty()).ok_or_else(|| {
-                CliError::usage(format!("`{word}` does not name an object"))
-                    .hint("write KIND/NAME, for example ks/podinfo")
-            })?;
+    let objects = if args.resources.is_empty() { vec![] } else { ObjectWords::objects(&args.resources)? };
+    for (kind, name) in objects {
         let found = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
         if !KINDS.contains(&found.kind) || found.kind == "HelmChart" {
             return Err(CliError::usage(format!("cannot wait for a revision of {}", found.kind))

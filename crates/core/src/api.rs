@@ -15,6 +15,7 @@ pub mod inventory;
 pub mod kinds;
 pub mod lease;
 pub mod manifest;
+pub mod object_words;
 pub mod operator;
 mod owner;
 mod reconciled;
