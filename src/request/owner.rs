@@ -175,6 +175,7 @@ fn renamed_manager(live: &Value, from: &str, to: &str) -> Option<Vec<Value>> {
         None => {
             let mut first = given.first().and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
             first.insert("manager".into(), to.into());
+            // Fields of an `Update` entry would outlast an apply that drops them.
             first.insert("operation".into(), "Apply".into());
             Value::Object(first)
         }

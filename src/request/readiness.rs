@@ -99,6 +99,7 @@ pub fn telling_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");
     let ready = condition(object, READY);
+    // Once Ready is decided, it repeats the message of Stalled.
     if ready.as_ref().is_some_and(|r| r.status != "Unknown") {
         return ready;
     }
@@ -129,6 +130,7 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
         "True" => Readiness::Ready { message: ready.message },
         // Without a request, other objects may simply not be ready yet. The answer to a request is final.
         "False" if request.is_none() && waits_for_another(&ready) => Readiness::Pending(Pending::InProgress(ready)),
+        // Another run follows a health check that was canceled.
         "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
             Readiness::Failed { reason: ready.reason, message: ready.message }
         }

@@ -161,6 +161,8 @@ pub fn build(
     list.fix_references();
     list.check_unique()?;
     list.replace_images(&image_replacements);
+    // Otherwise kustomize-controller would apply an older Flux that is still in Git, and prune Flux when it goes from
+    // there.
     list.set_annotations([
         (well_known::KUSTOMIZE_SSA_ANNOTATION, "Ignore"),
         (well_known::KUSTOMIZE_PRUNE_ANNOTATION, "Disabled"),
@@ -336,6 +338,7 @@ fn shard_objects(
     }
     list.set_namespace(&settings.namespace);
     list.add_name_suffix(&format!("-{shard}"));
+    // `configure` tells a shard from a main controller by this annotation.
     list.set_common_annotations([(well_known::SHARDING_ROLE, "shard")]);
     Ok(list)
 }

@@ -195,6 +195,7 @@ async fn installation_of(api: &Api, base: &str, owner: &str) -> Result<String, P
     let first = address_of(&format!("{base}/app/installations?per_page={PAGE_SIZE}"))?;
     let mut pages = Pages::new(api, "installations", first);
     while let Some(page) = pages.next::<Vec<InstallationOf>>().await? {
+        // GitHub's logins disregard letter case.
         let is_owner = |login: &str| login.eq_ignore_ascii_case(owner);
         let found = page
             .iter()

@@ -27,6 +27,7 @@ impl GitLab {
         connection: &Connection,
     ) -> Result<GitLab, ProviderError> {
         let parsed = address(url)?;
+        // Groups nest, so a project may have any number of segments.
         let path = parsed.path().strip_prefix('/').unwrap_or_default();
         if path.is_empty() {
             return Err(ProviderError::new(format!("invalid GitLab URL \"{url}\": can't find project")));

@@ -382,6 +382,7 @@ fn is_rate_limited(answer: &ProviderResponse) -> bool {
     match answer.status {
         StatusCode::TOO_MANY_REQUESTS => true,
         StatusCode::FORBIDDEN => {
+            // GitHub's secondary limit shows only in `Retry-After`.
             number(headers, "x-ratelimit-remaining") == Some(0) || retry_after(headers, SystemTime::now()).is_some()
         }
         _ => false,
@@ -389,6 +390,7 @@ fn is_rate_limited(answer: &ProviderResponse) -> bool {
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    // So that a second can be added.
     headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|number| *number < u64::MAX)
 }
 

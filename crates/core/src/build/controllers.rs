@@ -34,6 +34,7 @@ const CPU_REQUEST: &str = "100m";
 /// Applies the settings to one Deployment.
 pub(super) fn configure(resource: &mut Resource, settings: &Settings) -> Result<(), BuildError> {
     let component: Option<Component> =
+        // A shard has its suffix by now.
         resource.original_name().parse().ok().filter(|component| settings.has(*component));
     let is_shard =
         resource.object.pointer("/metadata/annotations").is_some_and(|a| a.get(well_known::SHARDING_ROLE).is_some());
@@ -218,6 +219,7 @@ fn extra_arguments(component: Component, settings: &Settings) -> Vec<String> {
         }
     }
 
+    // source-watcher makes ExternalArtifacts, and they are read only with this gate.
     if settings.has(SourceWatcher) && applies {
         add("--feature-gates=ExternalArtifact=true");
     }
@@ -228,6 +230,7 @@ fn extra_arguments(component: Component, settings: &Settings) -> Vec<String> {
         SourceWatcher => false,
         _ => true,
     };
+    // A second flag of this name adds to the first: gates are a map.
     if let (Some(gate), true) = (identity.gate, gated) {
         add(&format!("--feature-gates=ObjectLevelWorkloadIdentity={gate}"));
     }
