@@ -489,6 +489,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             let message = kstatus::compute(deployment).message;
             group.fail(&name(deployment), message, NextStep::Describe(ObjectId::of(deployment)));
         }
+        // Its pods look well; only the lease shows that it does not work.
         OperatorState::Silent(deployment, lease) => {
             group.pass(&name(deployment), kstatus::compute(deployment).message);
             let says = lease.map_or("there is none".to_owned(), |lease| {

@@ -81,6 +81,7 @@ fn by_name<'a>(snapshot: &'a Snapshot, namespace: Option<&str>, name: &str) -> O
 fn unfound(snapshot: &Snapshot, instance: &Value) -> Vec<String> {
     let namespace = fields::namespace(instance);
     let components = fields::items(instance, "/status/components").iter().map(|c| fields::text(c, "/name").to_owned());
+    // The inventory names a controller even before it is created, the status only after a run.
     let owned = inventory::entries(instance)
         .into_iter()
         .filter(|r| r.group == DEPLOYMENT.group && r.kind == DEPLOYMENT.kind && r.namespace() == namespace)

@@ -228,7 +228,7 @@ fn map_of(text: &str, origin: &str) -> Result<Value, DebugError> {
     }
 }
 
-/// Merges like Helm: later maps override key by key, other values are replaced, and null removes a key.
+/// Merges like helm-controller: later maps override key by key; any other value, null too, replaces the one before.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

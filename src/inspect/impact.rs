@@ -186,6 +186,7 @@ impl DeletionWalk<'_> {
         for resource in kinds {
             for live in snapshot.list(&resource, Some(&namespace.name)) {
                 let id = ObjectId::of(live);
+                // Any other Service gives up nothing outside of the cluster.
                 if resource.kind == "Service" && concern(&id, live) != Concern::LoadBalancer {
                     continue;
                 }

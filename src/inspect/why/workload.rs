@@ -465,6 +465,7 @@ impl<'a> Walk<'a> {
                 .evidence("event", event_text, event.and_then(fields::last_seen))
                 .evidence("status", waiting, None)
         };
+        // The kubelet passes over a pull secret that is missing, so a refusal of the registry only follows from it.
         if let Some(missing) = missing {
             return base(
                 Reason::PullSecretMissing,
