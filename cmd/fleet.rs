@@ -73,6 +73,7 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
     let (fleet, end) = match done {
         Ok(done) => done,
         Err(error) => {
+            // The interrupt ends the wait here, but not the commands, which run on threads of their own.
             schedule::wait_for_commands();
             return Err(error);
         }

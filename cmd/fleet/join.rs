@@ -274,6 +274,7 @@ impl JoinedOutput {
 
     /// The lines with the context before each, so that every line says of which cluster it is.
     fn prefixed(&self, context: &str, text: &str) -> String {
+        // A text about several clusters names them itself.
         if context.is_empty() {
             return text.to_owned();
         }

@@ -90,6 +90,7 @@ pub fn write_summary(fleet: &FleetRun, folder: &Path, shell: &Shell) -> Result<(
 fn fold(fleet: &FleetRun) -> Vec<FoldedPlan<'_>> {
     let mut folded: Vec<FoldedPlan<'_>> = vec![];
     for cluster in fleet.clusters.iter().filter(|one| matches!(one.stage, ClusterStage::Ended(Ok(_)))) {
+        // Not taken out: the screen and the summary both fold.
         let changes = changes(&read_json(&cluster.output.text()));
         match folded.iter_mut().find(|plan| plan.changes == changes) {
             Some(plan) => plan.clusters.push(cluster),

@@ -75,6 +75,7 @@ pub fn context_of<'a>(profile: &Value, contexts: &'a [(String, String)]) -> Opti
 }
 
 fn same_address(one: &str, other: &str) -> bool {
+    // The port of HTTPS may be left out.
     let plain = |url: &str| url.trim_end_matches('/').trim_end_matches(":443").to_lowercase();
     plain(one) == plain(other)
 }

@@ -80,6 +80,7 @@ impl FleetRead {
         let (mut file, mut overwrite, mut folder) = (None, false, None);
         match command {
             Command::Report(args) => {
+                // Before the first cluster is asked, not after the last one has answered.
                 report::check_destination(args)?;
                 (file, overwrite) = (args.file.clone(), args.overwrite);
             }

@@ -128,6 +128,7 @@ impl FleetRun {
         let mut running = 0;
         loop {
             while identifying.len() + running < parallel.max(1) {
+                // Identities first: no command begins before the list of clusters is known.
                 if let Some(index) = unidentified.pop_front() {
                     let Some(cluster) = self.clusters.get_mut(index) else { continue };
                     cluster.stage = ClusterStage::Identifying(Instant::now());

@@ -144,6 +144,8 @@ impl SpecChange<'_> {
         let mut request_patch = reconcile_patch(&token(jiff::Timestamp::now()), false, false);
         let spec =
             serde_json::to_value(new.spec).map_err(|e| CliError::failed("cannot write the spec").caused_by(&e))?;
+        // A merge patch keeps every field that it does not name, so fields that the new spec lacks have to be null in
+        // it.
         if let Some(change) = live.get("spec").and_then(|before| merge_diff(before, &spec)) {
             request_patch["spec"] = change;
         }

@@ -333,6 +333,7 @@ pub async fn reconcile_here(
         options.consent = Consent::Nothing;
     }
     let mut renewed = None;
+    // Each refusal names what it is about, and the next run may be refused for something else.
     loop {
         let session = renewed.as_ref().unwrap_or(request.session);
         let request = RunRequest { session, ..*request };

@@ -149,10 +149,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
             Source::Cluster(session) => {
+                // Before the old lines are read, so that following misses none that are written meanwhile.
                 let started = Timestamp::now();
                 let look = shell.while_waiting("answer", sources_now(&session.cluster, &args.controller));
                 let sources = look.await.map_err(|e| cli_error(&e))?;
                 let place = shell.global().namespace();
+                // A named namespace without any controller may be misspelt. Beside objects it is theirs, where no
+                // controller has to be.
                 let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
                 if let Some(place) = in_vain.filter(|_| named.is_empty() || sources.is_empty())
                     && let Some(error) = session.no_namespace(place).await

@@ -199,6 +199,7 @@ fn screen(view: &StatusView<String>, mut screen: Screen, source: &Source<'_>) ->
         );
     }
     let longest = view.kinds.iter().map(|kind| kind.kind.len()).max().unwrap_or_default();
+    // Two blanks follow the kind, and two the bar.
     let beside = longest + 4 + view.kinds.iter().map(|kind| kind.counts.in_words().len()).max().unwrap_or_default();
     let cells = screen.room().map_or(BAR, |room| room.saturating_sub(beside).min(BAR));
     for KindCounts { kind, counts } in &view.kinds {

@@ -63,6 +63,7 @@ async fn must_be(session: &Session<'_>, planned: &str) -> Result<(), CliError> {
         Some(uid) if uid != planned => Err(CliError::failed("the plan was made for another cluster")
             .cause(format!("its cluster has the UID {planned}, and {} has {uid}", session.cluster.endpoint))
             .hint("choose the cluster of the plan with --context, or plan again for this one")),
+        // A UID that cannot be read proves nothing.
         _ => Ok(()),
     }
 }

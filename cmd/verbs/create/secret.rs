@@ -94,6 +94,7 @@ pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
 /// Refuses `--token`, which signs in to the API server everywhere: beside credentials it is nearly always meant as one
 /// of them, and would be sent to the API server. `--kube-token` is unambiguous.
 fn refuse_token_of_server(meant: &[&str]) -> Result<(), CliError> {
+    // To clap `--kube-token` is an alias of `--token`, so only the words tell which of them was written.
     let words = std::env::args_os().take_while(|word| word != "--");
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
     if !words.any(|word| word == "--token" || word.starts_with("--token=")) {

@@ -156,6 +156,7 @@ fn plain_args(distribution: &Distribution, (version, namespace, components): &Pl
     let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
     instance.metadata.namespace = Some(namespace.to_owned());
     instance.spec.distribution.version = version.to_owned();
+    // A spec needs a registry; the arguments do not depend on it.
     instance.spec.distribution.registry = Variant::UpstreamAlpine.registry().to_owned();
     instance.spec.components = Some(components.clone());
     // It is installed, so it was allowed.

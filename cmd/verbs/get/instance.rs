@@ -83,6 +83,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 is_elsewhere.set(objects.is_empty() && namespace.is_some());
             } else {
                 for name in &args.names {
+                    // KIND/NAME is accepted as well, which `-o name` prints.
                     let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
                     if args.scope.all_namespaces {
                         let all = source.view(shell, |s| named(&s.list(&kind, None), name)).await?;

@@ -71,6 +71,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         rights.of_kind(&kind, Some(&namespace), &[name], &[always("get patch", KIND)]);
     }
     if args.object.is_empty() {
+        // An inventory can hold any kind, and `rbac` does not ask the cluster for it.
         rights.everywhere(&[when("the object moves", "get patch", "*.*")]);
     }
     Ok(())

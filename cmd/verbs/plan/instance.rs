@@ -131,6 +131,7 @@ struct Planned {
 async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let cluster = match &args.out {
+        // Without the right to read it, the plan names no cluster.
         Some(_) => shell.interruptible(async { Ok(session.cluster_uid().await.ok().flatten()) }).await?,
         None => None,
     };

@@ -236,6 +236,7 @@ impl RevisionWait {
                 self.take(kind, change.map_err(|e| cli_error(&e))?);
                 unseen.remove(kind);
             }
+            // Before every kind has been listed, objects are missing, and the revision would seem to be everywhere.
             if !unseen.is_empty() {
                 continue;
             }
