@@ -41,6 +41,7 @@ pub fn rejoined(words: Vec<String>) -> Vec<String> {
         if words.get(at).is_some_and(|word| word == "=")
             && words.get(at - 1).is_some_and(|word| word.starts_with('-') && word.len() > 1)
         {
+            // The flag moves to its value, and the filler takes its place.
             words.swap(at - 1, at);
             if let Some(sign) = words.get_mut(at - 1) {
                 *sign = FILLER.to_owned();
@@ -63,6 +64,7 @@ fn joined_at_colons(words: Vec<String>) -> Vec<String> {
         goes_on = is_colon;
     }
     let fillers = std::iter::repeat_n(FILLER.to_owned(), count - joined.len());
+    // Behind the name of the program, where a flag without a value changes nothing.
     joined.splice(joined.len().min(1)..joined.len().min(1), fillers);
     joined
 }
