@@ -18,4 +18,5 @@ pub mod resource_set;
 pub mod rights;
 pub mod run_in_process;
 pub mod saved_plan;
+pub mod through_operator;
 pub mod version_change;

@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, WriteOptions};
-use flux_operator::request::Absent;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::dry_run::print_unsent;
-use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::here::{self, ApplyHere};
-use crate::flows::operator::report_unwatched;
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process;
@@ -19,6 +16,7 @@ use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, RunRequest, agree_to_store, check_losses, is_done_here, plan_counts,
     read_unless_second, refuse_beside_running_operator,
 };
+use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::manifest_file::read_instance_for;
@@ -211,25 +209,11 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
         let after = session.bounded(&format!("apply {place}"), apply).await?;
         Ok((ApplyResult::of(live.as_ref(), &after), after))
     };
-    let ((result, after), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
-    let prefix = if dry_run { "(server dry run) " } else { "" };
-    session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
-    if dry_run {
-        return Ok(Exit::Done);
-    }
-    let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-    // From here on an interrupt leaves a stored object behind.
-    session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
-    if coverage.is_nobody() {
-        let here = format!("{} --in-process", command_without_in_process(session, args, &target));
-        return report_unwatched(session, &target, &coverage, &here, args.wait.wait);
-    }
-    if !args.wait.wait {
-        return Ok(Exit::Done);
-    }
-    let (uid, namespace) = (uid_of(&after), target.namespace.clone());
-    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
-    let exit = until_ready(session, &followed, args.progress.progress).await?;
-    session.suggest("status", &namespace);
-    Ok(exit)
+    let through = ThroughOperator {
+        dry_run,
+        wait: args.wait.wait,
+        progress: args.progress.progress,
+        command: command_without_in_process(session, args, &target),
+    };
+    through.carry_out(session, target, apply).await
 }

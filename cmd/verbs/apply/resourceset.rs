@@ -5,18 +5,16 @@ use std::path::PathBuf;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
 use flux_operator::reconcile::{self, RunOptions};
-use flux_operator::request::Absent;
 use serde_json::Value;
 
 use crate::args::{DryRun, DryRunArgs, WaitArgs};
 use crate::flows::dry_run::print_unsent;
-use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::report_unwatched;
 use crate::flows::resource_set::{self, SetAccountArgs, options};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};
 use crate::flows::run_in_process::{
     self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
 };
+use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::target::Target;
@@ -133,28 +131,17 @@ async fn through_operator(
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let place = session.place(&target.reference());
     let attempted = format!("apply {place}");
+    let id = target.id();
     let apply = async {
-        let live = session.bounded(&attempted, session.cluster.read(&target.id())).await?;
+        let live = session.bounded(&attempted, session.cluster.read(&id)).await?;
         let after = session.bounded(&attempted, session.cluster.apply(written, options)).await?;
         Ok((ApplyResult::of(live.as_ref(), &after), after))
     };
-    let ((result, after), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
-    let prefix = if dry_run { "(server dry run) " } else { "" };
-    session.shell.status(&format!("{prefix}► {place} {}", result.as_str()));
-    if dry_run {
-        return Ok(Exit::Done);
-    }
-    let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-    // From here on an interrupt leaves a stored object behind.
-    session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
-    if coverage.is_nobody() {
-        let here = format!("{} --in-process", command_without_in_process(session, args, &target));
-        return report_unwatched(session, &target, &coverage, &here, args.wait.wait);
-    }
-    if !args.wait.wait {
-        return Ok(Exit::Done);
-    }
-    let uid = uid_of(&after);
-    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
-    until_ready(session, &followed, args.progress.progress).await
+    let through = ThroughOperator {
+        dry_run,
+        wait: args.wait.wait,
+        progress: args.progress.progress,
+        command: command_without_in_process(session, args, &target),
+    };
+    through.carry_out(session, target, apply).await
 }

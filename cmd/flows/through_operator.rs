@@ -1,0 +1,59 @@
+//! Applies an object that the operator in the cluster then reconciles, and follows it until it is ready.
+
+use std::future::Future;
+
+use flux_operator::cluster::ApplyResult;
+use flux_operator::request::Absent;
+use serde_json::Value;
+
+use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::operator::report_unwatched;
+use crate::session::Session;
+use crate::session::target::Target;
+use crate::terminal::progress::ProgressMode;
+use crate::terminal::{CliError, Exit};
+
+/// The flags of an apply that the operator completes.
+pub struct ThroughOperator {
+    /// The API server only checks the object.
+    pub dry_run: bool,
+    pub wait: bool,
+    pub progress: ProgressMode,
+    /// The same command line, for a cluster without an operator; `--in-process` is added to it.
+    pub command: String,
+}
+
+impl ThroughOperator {
+    /// Runs `apply`, which returns the stored object, and follows the object if that was asked for.
+    ///
+    /// # Errors
+    /// Those of `apply`, of looking for the operator, and of the object that is followed.
+    pub async fn carry_out(
+        self,
+        session: &Session<'_>,
+        target: Target,
+        apply: impl Future<Output = Result<(ApplyResult, Value), CliError>>,
+    ) -> Result<Exit, CliError> {
+        let ((result, stored), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
+        let prefix = if self.dry_run { "(server dry run) " } else { "" };
+        session.shell.status(&format!("{prefix}► {} {}", session.place(&target.reference()), result.as_str()));
+        if self.dry_run {
+            return Ok(Exit::Done);
+        }
+        let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
+        // From here on an interrupt leaves a stored object behind.
+        session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
+        if coverage.is_nobody() {
+            let here = format!("{} --in-process", self.command);
+            return report_unwatched(session, &target, &coverage, &here, self.wait);
+        }
+        if !self.wait {
+            return Ok(Exit::Done);
+        }
+        let (uid, namespace) = (uid_of(&stored), target.namespace.clone());
+        let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
+        let exit = until_ready(session, &followed, self.progress).await?;
+        session.suggest("status", &namespace);
+        Ok(exit)
+    }
+}
