@@ -15,7 +15,7 @@ mod split;
 mod value;
 
 use kube_cel::KubeCelExt;
-use kube_cel::cel::common::ast::Expr;
+use kube_cel::cel::common::ast::{EntryExpr, Expr};
 use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 use serde_json::{Map, Value};
@@ -159,7 +159,19 @@ fn loops(expression: &IdedExpr) -> usize {
         }
         Expr::List(list) => most(&list.elements),
         Expr::Select(select) => loops(&select.operand),
-        _ => 0,
+        Expr::Map(map) => map.entries.iter().map(|entry| loops_of_entry(&entry.expr)).max().unwrap_or_default(),
+        Expr::Struct(message) => {
+            message.entries.iter().map(|entry| loops_of_entry(&entry.expr)).max().unwrap_or_default()
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
+    }
+}
+
+/// As [`loops`], of an entry of a map or a field of a message.
+fn loops_of_entry(entry: &EntryExpr) -> usize {
+    match entry {
+        EntryExpr::MapEntry(entry) => loops(&entry.key).max(loops(&entry.value)),
+        EntryExpr::StructField(field) => loops(&field.value),
     }
 }
 

@@ -164,7 +164,10 @@ fn an_expression_beyond_the_limits_is_refused() {
     let deep = format!("{}true{}", "(".repeat(1000), ")".repeat(1000));
     let long = format!("'{}' == ''", "x".repeat(MAX_LENGTH));
     let loops = "[1].all(a, [1].all(b, [1].all(c, [1].all(d, d == a))))";
-    for (text, limit) in [(deep.as_str(), "brackets"), (long.as_str(), "bytes"), (loops, "loops")] {
+    let in_a_map = format!("{{'a': {loops}}}.a");
+    for (text, limit) in
+        [(deep.as_str(), "brackets"), (long.as_str(), "bytes"), (loops, "loops"), (in_a_map.as_str(), "loops")]
+    {
         assert!(Expression::parse(text).is_err_and(|error| error.reason.contains(limit)), "{limit}");
     }
     assert!(Expression::parse("[1].all(a, [1].all(b, [1].all(c, c == a)))").is_ok());

@@ -577,9 +577,9 @@ fn skip<'v>(mut value: &'v [u8], mut prefix: &[u8]) -> Result<&'v [u8], &'v [u8]
             if value.first().is_some_and(|byte| *byte != b' ') {
                 return Err(value);
             }
-            prefix = prefix.trim_ascii_start();
-            let blanks = value.iter().take_while(|byte| **byte == b' ').count();
-            value = value.get(blanks..).unwrap_or_default();
+            // Blanks only: Go does not count a tab as one.
+            prefix = without_blanks(prefix);
+            value = without_blanks(value);
             continue;
         }
         if value.first() != Some(byte) {
@@ -589,6 +589,11 @@ fn skip<'v>(mut value: &'v [u8], mut prefix: &[u8]) -> Result<&'v [u8], &'v [u8]
         value = value.get(1..).unwrap_or_default();
     }
     Ok(value)
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| **byte == b' ').count();
+    text.get(blanks..).unwrap_or_default()
 }
 
 /// Reads a time by a layout; without a zone it is in UTC.

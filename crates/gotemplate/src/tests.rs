@@ -93,6 +93,7 @@ fn a_template_says_whether_it_changes_its_data_or_differs_from_run_to_run() {
     assert!(parse("<< (unset inputs \"a\").b >>").expect("parses").changes_data());
     assert!(!parse("<< inputs.set >>").expect("parses").changes_data());
     assert!(!parse("<< randInt 1 5 >>").expect("parses").is_repeatable());
+    assert!(!parse("<< durationRound .inputs.time >>").expect("parses").is_repeatable());
     assert!(parse("<< add 1 5 >>").expect("parses").is_repeatable());
 }
 

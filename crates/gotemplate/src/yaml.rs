@@ -10,7 +10,7 @@ use crate::json::float_text;
 use crate::layout;
 use crate::limits::{Budget, FunctionError, Limits};
 use crate::number::{parse_integer, parse_unsigned};
-use crate::text::{REPLACEMENT, chars, is_digit, is_letter, push_char};
+use crate::text::{chars, is_digit, is_letter, push_char};
 use crate::value::Value;
 
 /// Why a value cannot be written.
@@ -565,9 +565,7 @@ fn folded_next_lines(text: &str) -> String {
 fn valid_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => {
-            chars(bytes).map(|(character, _)| if character == REPLACEMENT { REPLACEMENT } else { character }).collect()
-        }
+        Err(_) => chars(bytes).map(|(character, _)| character).collect(),
     }
 }
 
