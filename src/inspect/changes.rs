@@ -108,6 +108,7 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
     snapshot.want_managers();
     let flux: Vec<&Value> = FLUX_KINDS
         .iter()
+        // The operator rewrites a FluxReport at every interval, whether Flux changed or not.
         .filter(|kind| kind.kind != "FluxReport")
         .flat_map(|kind| snapshot.list(&kind.resource_type(), namespace))
         .collect();
@@ -242,6 +243,7 @@ fn is_request(path: &str) -> bool {
         [well_known::REQUESTED_AT_ANNOTATION, well_known::FORCE_AT_ANNOTATION, well_known::RESET_AT_ANNOTATION];
     path.strip_prefix("metadata.annotations").is_some_and(|key| {
         let key = key.trim_start_matches('.');
+        // The manager that adds the first annotation also owns the map.
         key.is_empty() || requests.contains(&key)
     })
 }

@@ -53,6 +53,7 @@ impl InstanceRow {
             resources: fields::items(instance, "/status/inventory/entries").len(),
             ready: kinds::ready_word(instance).into(),
             reason: ready.map_or("", |c| c.reason()).into(),
+            // The condition changes only when readiness does, the history with every run.
             last_reconciled: newest
                 .and_then(|h| fields::time(h, "/lastReconciled"))
                 .or_else(|| ready.and_then(|c| c.changed())),

@@ -121,6 +121,7 @@ fn list_owned(snapshot: &Snapshot, owner: &Value, is_meant: impl Fn(&ObjectId) -
             InventoryOwner::new(kind, namespace, fields::name(owner)).selector()
         }
         (group, Some(namespace)) if !group.is_empty() => {
+            // kustomize-controller and helm-controller label objects with the group of the reconciler.
             format!("{group}/name={},{group}/namespace={namespace}", fields::name(owner))
         }
         _ => return,

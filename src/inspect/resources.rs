@@ -332,6 +332,7 @@ impl FluxObject {
             .or_else(image)
             .or_else(|| status.latest_image.clone())
             .or_else(|| status.last_push_commit.clone())
+            // Last, because an attempted revision may have failed.
             .or_else(|| status.last_attempted_revision.clone())
     }
 

@@ -161,11 +161,13 @@ pub fn sources(snapshot: &Snapshot, reconciler: &Value) -> Option<Vec<TraceStep>
 
 /// Returns the source that an object references.
 pub fn source_of(object: &Value) -> Option<ObjectId> {
+    // A HelmRelease has a `chartRef` or a template of a HelmChart instead of a `sourceRef`.
     let reference = ["/spec/sourceRef", "/spec/chartRef", "/spec/chart/spec/sourceRef"]
         .into_iter()
         .find_map(|pointer| fields::at(object, pointer).filter(|r| fields::some_text(r, "/name").is_some()))?;
     let namespace = fields::some_text(reference, "/namespace").or_else(|| fields::namespace(object));
     let kind = fields::text(reference, "/kind");
+    // An ExternalArtifact names the generator that made it, which is of another group than sources.
     let group = if kind == "ArtifactGenerator" { kinds::SOURCE_EXTENSIONS_GROUP } else { kinds::SOURCE_GROUP };
     Some(ObjectId::new(group, kind, namespace, fields::text(reference, "/name")))
 }

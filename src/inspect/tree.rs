@@ -71,6 +71,7 @@ fn health(live: &Value) -> (Status, String) {
     let reported = fields::condition(live, well_known::condition::READY).filter(|c| c.is_false());
     match reported {
         Some(ready) if is_flux && fields::is_observed(live) && !matches!(health.status, Status::Terminating) => {
+            // Flux reports Ready=False also while an object waits for its dependencies, which is no failure.
             let waits = ready.reason() == "DependencyNotReady";
             (if waits { Status::InProgress } else { Status::Failed }, ready.message().to_owned())
         }
@@ -190,6 +191,7 @@ fn children(
         }
         (kinds::KUSTOMIZE_GROUP | kinds::HELM_GROUP | well_known::GROUP, _) => inventory::owned_so_far(snapshot, owner)
             .into_iter()
+            // The Kustomization of a bootstrapped cluster has itself in its inventory.
             .filter(|(reference, _)| *reference != ObjectId::of(owner))
             .filter(|(r, _)| !options.compact || kinds::of(&r.group, &r.kind).is_some())
             .map(|(reference, live)| {

@@ -305,6 +305,7 @@ impl<'a> Walk<'a> {
         let requested = fields::time(namespace, "/metadata/deletionTimestamp")?;
         self.step(namespace, Some(false), "being deleted");
         let remaining =
+            // The most telling first: content remains because of finalizers.
             ["NamespaceFinalizersRemaining", "NamespaceContentRemaining", "NamespaceDeletionDiscoveryFailure"]
                 .into_iter()
                 .filter_map(|kind| fields::condition(namespace, kind).filter(|c| c.is_true()))
@@ -545,6 +546,7 @@ impl<'a> Walk<'a> {
             }
             let Some(live) = live else {
                 let resource = self.snapshot.resource_type(&reference.group, &reference.version, &reference.kind);
+                // Where the kind could not be read, an object that is not here may still be in the cluster.
                 if resource.is_some_and(|resource| self.snapshot.knows(&resource)) {
                     return Some(self.missing(reference));
                 }
@@ -643,14 +645,18 @@ fn place_of_refusal(reason: Reason, text: &str, object: &Value) -> Option<String
     let word = |phrase: &str| message::after(text, phrase).map(str::to_owned);
     match reason {
         Reason::QuotaExceeded => word("quota: ").map(|quota| format!("{namespace}/{quota}")),
+        // `conversion webhook for KIND failed`, but `admission webhook "NAME" denied the request`.
         Reason::WebhookRefused => word("webhook for ").or_else(|| word("webhook ")),
         Reason::PolicyRefused => {
+            // Pod Security has no object of its own: labels of the namespace set its level.
             word("ValidatingAdmissionPolicy ").or_else(|| Some(format!("{namespace} pod security")))
         }
+        // The user lacks the right, whichever object it was needed for.
         Reason::Forbidden => text.split_once("User \"").and_then(|(_, rest)| rest.split('"').next()).map(Into::into),
         Reason::DefinitionMissing | Reason::DefinitionVersionUnserved => word("no matches for kind "),
         Reason::NamespaceMissing => word("namespaces "),
         Reason::NamespaceTerminating => word("in namespace "),
+        // Not about an object: everything that is hit has the same cause.
         Reason::Throttled | Reason::StorageFull => Some(String::new()),
         _ => None,
     }

@@ -42,6 +42,7 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
     let (mut count, mut next) = (0, Next::Anything);
     for item in items {
         let Value::String(text) = item else {
+            // A password of digits without quotes is a number in YAML.
             if std::mem::replace(&mut next, Next::Anything) == Next::Password && item.is_number() {
                 *item = MASK.into();
                 count += 1;
@@ -57,6 +58,7 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
                 Next::PerhapsRandom if is_random_word(text) => Some(MASK.to_owned()),
                 _ => None,
             };
+            // Sentences, assignments, paths and host names may end in such a word, too.
             if masked.is_none() && names_credential(text) && !text.contains([' ', '=', '/', '.']) {
                 next = Next::PerhapsRandom;
             }
@@ -91,6 +93,7 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
             None if is_letter => {
                 next = match letter {
                     Some(letter) if apart(letter) => Next::Password,
+                    // Depending on the program, `-p` is a port, a path or a password.
                     Some('p') if !attached('p') => Next::PerhapsPassword,
                     _ => Next::Anything,
                 };

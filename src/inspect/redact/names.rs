@@ -138,6 +138,7 @@ pub(super) fn names_credential(name: &str) -> bool {
     while let Some(last) = words.last().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()) {
         let joined = words.concat();
         let joined = joined.trim_end_matches(|c: char| c.is_ascii_digit());
+        // Before the endings: `pullSecret` ends like a credential, too.
         if REFERENCES.iter().any(|reference| joined.ends_with(reference)) {
             return false;
         }

@@ -111,6 +111,7 @@ pub(super) fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        // `mysql-client` and `mongo.example.com` are not the program.
         !is_part(before) && !is_part(after) && after != Some('-') && after != Some('.')
     })
 }

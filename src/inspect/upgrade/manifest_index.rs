@@ -153,6 +153,7 @@ fn generators(kustomization: &Value) -> impl Iterator<Item = &Value> {
 
 /// The files that a generator reads as environments.
 fn environment_files(generator: &Value) -> impl Iterator<Item = &str> {
+    // `env` is the field of earlier versions of kustomize, for a single file.
     let one = generator.get("env").and_then(Value::as_str);
     one.into_iter().chain(fields::items(generator, "/envs").iter().filter_map(Value::as_str))
 }
@@ -241,6 +242,7 @@ fn reduced(object: &Value) -> Value {
     }
     for data in ["data", "stringData"].into_iter().filter(|_| has_values(object)) {
         if let Some(values) = object.get(data).and_then(Value::as_object) {
+            // The keys alone tell which variables have a value.
             keep(data, values.keys().map(|key| (key.clone(), Value::Null)).collect());
         }
     }
@@ -257,6 +259,7 @@ fn required(text: &str) -> impl Iterator<Item = &str> {
     captures.filter_map(|found| {
         let is_escaped = found.get(1).is_some_and(|dollar| !dollar.is_empty());
         let rest = found.get(3).map_or("", |rest| rest.as_str());
+        // Other operators, such as `${name^}`, work on a value that has to be there.
         let has_default = [":-", ":=", "-", "="].iter().any(|operator| rest.starts_with(operator));
         found.get(2).map(|name| name.as_str()).filter(|_| !is_escaped && !has_default)
     })

@@ -187,6 +187,7 @@ fn ignored_by_source<'a>(index: &'a ManifestIndex, kustomization: &Value) -> &'a
         fields::group(object) == SOURCE_GROUP
             && fields::kind(object) == source("/spec/sourceRef/kind")
             && fields::name(object) == source("/spec/sourceRef/name")
+            // A manifest without a namespace may get it from a kustomization.
             && (fields::namespace(object).is_none() || fields::namespace(object) == namespace)
     };
     let mut patterns = index.documents().map(|document| &document.object).filter(is_source);

@@ -159,6 +159,7 @@ impl Cause {
 
     /// The key that tells this cause from others.
     pub(super) fn key(&self) -> String {
+        // The text of an object has no group, and several groups have kinds of the same name.
         let object = || format!("{} {}", self.object.group, self.object);
         format!("{:?} {}", self.reason, self.place.clone().unwrap_or_else(object))
     }
@@ -166,6 +167,7 @@ impl Cause {
     #[must_use]
     pub(super) fn evidence(mut self, from: &str, text: impl Into<String>, at: Option<Timestamp>) -> Self {
         let text = super::one_line(&text.into());
+        // Flux writes the message of a condition into an event, too.
         if !text.is_empty() && self.evidence.iter().all(|e| e.text != text) {
             self.evidence.push(Evidence { from: from.into(), text, at });
         }

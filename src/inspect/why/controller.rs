@@ -31,6 +31,7 @@ pub(super) struct Controller<'a> {
 impl<'a> Controller<'a> {
     fn of(deployment: &'a Value) -> Option<Self> {
         let name = fields::name(deployment);
+        // The Deployment of a shard is called `source-controller-SHARD`.
         let is_it = |component: &Component| {
             name.strip_prefix(component.as_str()).is_some_and(|shard| shard.is_empty() || shard.starts_with('-'))
         };

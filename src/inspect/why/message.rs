@@ -271,6 +271,7 @@ pub(crate) fn named_objects(text: &str) -> Vec<NamedObject> {
 pub(crate) fn host(url: &str) -> Option<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next()?;
+    // The last `@` ends the credentials, which may contain another.
     authority.rsplit('@').next().filter(|host| !host.is_empty())
 }
 

@@ -363,6 +363,7 @@ impl<'a> Walk<'a> {
             && terminated.is_some_and(|t| fields::number(t, "/exitCode").is_some_and(|code| code != 0));
         let crashing = waiting == "CrashLoopBackOff"
             || ended_for_good
+            // A container that keeps ending runs for a while after every restart.
             || (terminated.is_some() && fields::number(status, "/restartCount").unwrap_or(0) > 0);
         if !crashing {
             return None;
