@@ -114,6 +114,7 @@ async fn with_pull_secret(
     instance: &FluxInstance,
 ) -> Result<Fetcher, FetchError> {
     let distribution = &instance.spec.distribution;
+    // Go's types cannot tell an empty name from a missing one, so both mean none.
     let Some(name) = distribution.artifact_pull_secret.as_deref().filter(|name| !name.is_empty()) else {
         return Ok(fetcher.clone());
     };

@@ -126,6 +126,7 @@ pub async fn run(
         Ok(_) => writer.write(cluster).await,
         Err(_) => Ok(()),
     };
+    // Before the error of the write: the events say what happened even where the status cannot.
     announcer.finish().await;
     written?;
     outcome
@@ -248,6 +249,7 @@ impl InputProviderRun<'_> {
             message: format!("{message}, revision {revision}"),
             revision: Some(revision.clone()),
         };
+        // Alerts would repeat an unchanged revision at every interval.
         match is_new {
             true => self.announcer.event_and_notify(told),
             false => self.announcer.event(told),
@@ -375,6 +377,7 @@ async fn export_now(
 fn pull_secret(data: &SecretData, object: &Value) -> Result<RegistryCredentials, String> {
     let credentials = RegistryCredentials::from_pull_secret(&data.name, fields::text(object, "/type"), &data.data);
     match credentials {
+        // Going on without credentials would hide the mistake behind a refusal of the registry.
         Ok(RegistryCredentials::Anonymous) => {
             Err(format!("invalid secret '{}': key '.dockerconfigjson' is missing", data.name))
         }

@@ -84,6 +84,7 @@ pub(super) async fn keep(cluster: &Cluster, instance: &FluxInstance, build: &Kep
     if cluster.create(&object, RECONCILER_FIELD_MANAGER).await?.is_none() {
         // It was ready before. Its data is unchanged, because the digest is its name.
         let id = ObjectId::of(&object);
+        // The API server refuses every change of `data`; only this number can carry the time of the last success.
         let again = json!({"revision": build.ready.as_second()});
         cluster.merge_patch(&id, None, &again, RECONCILER_FIELD_MANAGER).await?;
     }

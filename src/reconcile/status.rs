@@ -188,6 +188,7 @@ impl<K: Reconciled> StatusWriter<K> {
             cluster.merge_patch(id, None, &patch, RECONCILER_FIELD_MANAGER).await.map(drop)
         };
         cluster.retry_on_conflict(id, live, add).await?;
+        // The new finalizer changes the resource version, which guards the next write of the status.
         self.look_again(cluster).await
     }
 

@@ -221,6 +221,7 @@ impl Wait {
             Follower::new(&self.cluster, resource.clone(), Some(&self.namespace), options, None)
         };
         let objects = follow(&self.resource, ListOptions::named(&self.name));
+        // By name and not by UID: the object may not exist yet.
         let about = format!("involvedObject.kind={},involvedObject.name={}", self.resource.kind, self.name);
         let events = Events::new(follow(&EVENT, ListOptions::with_fields(about)));
         let objects = stream::unfold(objects, |mut objects| async move {
@@ -360,6 +361,7 @@ fn is_refusal(error: &ClusterError) -> bool {
         | Reason::Forbidden { .. }
         | Reason::NotFound { .. }
         | Reason::ApiMissing { .. } => true,
+        // 405 is the answer for a resource that cannot be listed or watched.
         Reason::Server { code, .. } => matches!(code, 404 | 405),
         _ => false,
     }

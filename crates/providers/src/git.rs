@@ -27,6 +27,7 @@ const MAX_BODY_BYTES: usize = 10 << 20;
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// The characters that are not written as they are.
+// All but the unreserved characters of RFC 3986 §2.3.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b'.');
 
 /// Encodes a text as one segment of a path.

@@ -107,6 +107,7 @@ impl GitLab {
     }
 
     async fn deployed(&self, environment: Environment) -> Result<Option<GitResult>, ProviderError> {
+        // GitLab lists the oldest deployments first, unless it is asked for another order.
         let query = format!("environment={}&order_by=created_at&sort=desc", query_value(&environment.name));
         let url = address_of(&format!("{}/deployments?{query}", self.project))?;
         let (deployments, _) = self.api.get::<Vec<Deployment>>(&url).await?;

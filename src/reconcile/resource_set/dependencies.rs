@@ -81,6 +81,7 @@ fn visible_fields(mut live: Value, namespace: &str) -> Map<String, Value> {
         && fields::group(&live).is_empty()
         && fields::namespace(&live) != Some(namespace);
     if let Some(annotations) = live.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        // On a Secret it repeats the data that is removed below.
         annotations.remove(LAST_APPLIED);
     }
     let Value::Object(mut visible) = live else { return Map::new() };

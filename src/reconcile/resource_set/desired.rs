@@ -69,6 +69,7 @@ impl SetStage {
         let id = ObjectId::of(object);
         match id.kind.as_str() {
             "CustomResourceDefinition" | "Namespace" | "ClusterRole" => SetStage::Definitions,
+            // A pod whose PriorityClass is not there yet is refused.
             kind if kind.ends_with("Class") => SetStage::Classes,
             "Role" if id.group == "rbac.authorization.k8s.io" => SetStage::Roles,
             _ => SetStage::Objects,
@@ -132,6 +133,7 @@ pub(super) async fn make(
     }
     resolve(applier, &mut objects, sources).await.map_err(|error| ResourceSetFailure::failed(&error))?;
     objects.iter_mut().for_each(normalise);
+    // After the references are resolved, so that a change of copied data is a new revision.
     let digest = digest(&objects)?;
     let rendered = objects.into_iter().zip(origins);
     let mut steps = empty_steps(set);

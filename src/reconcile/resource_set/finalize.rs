@@ -63,6 +63,7 @@ async fn finalize(
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<FinalizedResourceSet, ReconcileError> {
+    // An entry that cannot be read names no object that could be deleted.
     let (owned, _) = read_inventory(set);
     let mut done = FinalizedResourceSet::default();
     let mut announcer = Announcer::about(cluster, set, options.notifications.clone());
@@ -87,6 +88,7 @@ async fn finalize(
             progress,
         };
         let owner = owner(set);
+        // A set that is being deleted builds nothing, so everything on record is stale.
         let stale = plan::stale(&owned, &Default::default());
         let mut live = LiveObjects::default();
         live.add_of(&applier, &owner, &stale, options.plan.concurrency).await?;
@@ -107,6 +109,7 @@ async fn finalize(
         }
     }
     announcer.finish().await;
+    // Read again: other finalizers may have come or gone while objects were deleted.
     if done.is_complete()
         && let Some(live) = cluster.read(&set.id()).await?
     {

@@ -41,6 +41,7 @@ pub(super) async fn resolve(cluster: &Cluster, objects: &mut [Value], sources: &
     for object in objects.iter_mut() {
         reader.convert_kubeconfig(object).await?;
     }
+    // Last: a checksum covers the data that the other two annotations bring.
     reader.add_checksums(objects).await
 }
 
@@ -144,9 +145,11 @@ impl ReferenceReader<'_> {
         };
         let secret = self.read("Secret", namespace, name).await;
         let secret = secret.map_err(|error| format!("failed to get kubeconfig Secret/{namespace}/{name}: {error}"))?;
+        // The API server stores nothing but base64, so this cannot fail.
         let content = secret_content(&secret).unwrap_or_default();
         let keys: &[&str] = match &key {
             Some(key) => &[key],
+            // Cluster API writes the kubeconfig of a cluster under the key `value`.
             None => &["kubeconfig", "value"],
         };
         let Some(text) = keys.iter().find_map(|key| content.get(*key)) else {
@@ -327,6 +330,7 @@ pub(super) fn normalise(object: &mut Value) {
         let mut data = object.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
         let texts = texts.as_object().cloned().unwrap_or_default();
         data.extend(texts.into_iter().map(|(key, text)| {
+            // A value that is not text stays as it is, for the API server to refuse.
             let encoded = text.as_str().map(|text| STANDARD.encode(text));
             (key, encoded.map_or(text, Value::String))
         }));

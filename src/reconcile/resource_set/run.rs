@@ -310,6 +310,7 @@ impl<'a> SetRun<'a> {
         if self.options.consent >= Consent::CustomResources && self.options.agreed.is_none() {
             return Ok(());
         }
+        // A run that prunes nothing loses nothing.
         if prune_hold(&self.set, desired).is_some() {
             return Ok(());
         }
@@ -343,6 +344,7 @@ impl<'a> SetRun<'a> {
         if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
             return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: stored.id() }));
         }
+        // Both were made for the set as it was read, perhaps before it was created.
         self.writer = StatusWriter::open(&stored);
         self.announcer = Announcer::about(self.cluster, &stored, self.options.notifications.clone());
         self.set = stored;
@@ -480,6 +482,7 @@ impl<'a> SetRun<'a> {
                     return Err(Failure::Interrupted(interrupt).into());
                 }
                 if matches!(stage, SetStage::Definitions | SetStage::Classes) {
+                    // Objects of a kind are refused until its definition is established.
                     has_new_kinds = true;
                     let deadline = Instant::now() + STAGE_TIMEOUT;
                     let work = health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly);
@@ -725,6 +728,7 @@ impl<'a> SetRun<'a> {
             Some(Failure::ResourceSet(failure)) if matches!(failure.retry, RetryPolicy::After(_)) => {
                 self.writer.failed(reason, message);
                 self.writer.handle_request();
+                // A set that keeps waiting for the same thing would repeat the event at every attempt.
                 if is_news {
                     self.announcer.event_and_notify(event(false, message));
                 }
@@ -744,6 +748,7 @@ impl<'a> SetRun<'a> {
         let duration = self.begun.elapsed();
         match (&self.digest, reason) {
             (_, reason::INVALID_CEL_EXPRESSION) => {}
+            // There are no objects, so the digest of the spec stands for the revision.
             (_, reason::BUILD_FAILED) => self.writer.record(history::spec_digest(&self.set.spec), None, duration),
             (Some(digest), _) => self.writer.record(digest.clone(), Some(self.facts.clone()), duration),
             (None, _) => {}
