@@ -257,11 +257,13 @@ pub(super) fn notifications(shared: &Shared, instance: Option<&FluxInstance>) ->
             let instance = instance?;
             let component = Component::NotificationController.as_str();
             let is_installed =
+                // It is among the components of an instance that names none.
                 instance.spec.components.as_ref().is_none_or(|chosen| chosen.iter().any(|one| one == component));
             if !is_installed {
                 return None;
             }
             let domain = instance.spec.cluster.as_ref().map_or("cluster.local", |cluster| cluster.domain.as_str());
+            // The dot at the end keeps the resolver from trying its search domains first.
             format!("http://{component}.{}.svc.{domain}./", shared.options.namespace)
         }
     };

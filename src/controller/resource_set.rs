@@ -110,6 +110,7 @@ impl Worker for SetWorker {
         Box::pin(async move {
             match reconcile(&cluster, &shared, &id, instance, interrupts).await {
                 Ok(SetResult::Ran(outcome)) => {
+                    // Also after a failure: the object that was missing may appear.
                     lock(&dependencies).sources.insert(id, outcome.sources.clone());
                     log_outcome(&outcome)
                 }

@@ -631,6 +631,7 @@ impl Redactor {
             return None;
         }
         let trimmed = text.trim();
+        // YAML would read JSON as well, but what is masked has to be written again in the form that it had.
         let is_json = trimmed.starts_with(['{', '[']);
         if !is_json && !has_fields(trimmed) {
             return None;

@@ -252,6 +252,7 @@ fn applied(
             .or_else(|| fields::some_text(applier, "/status/lastAttemptedRevision"));
         return member(stage, id, RevisionProgress::Done, at.unwrap_or_default());
     }
+    // An object that waits for its dependencies is Ready=False as well, and goes on by itself.
     let failed = ready.filter(|c| is_tried && is_observed && c.is_false() && c.reason() != "DependencyNotReady");
     match failed {
         Some(failed) => member(stage, id, RevisionProgress::Failed, failed.message()),

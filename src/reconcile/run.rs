@@ -403,6 +403,7 @@ impl<'a> Run<'a> {
         let operator = check_operator(&self.instance, &live, self.options)?;
         let trusted = objects_of_distribution(&self.instance, &built);
         let planned = make_plan(cluster, &self.instance, built, &mut live, &trusted, options).await;
+        // `carry_out`, which records the attempt, is not reached then.
         if let Err(Stop::Failed(_)) = &planned {
             self.writer.status.last_attempted_revision = self.revision.clone();
         }
@@ -418,6 +419,7 @@ impl<'a> Run<'a> {
         let stored = draft::checked_instance(stored)?;
         let read = &self.instance;
         let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
+        // The plan is about the instance that was read, and this is another one now.
         if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
             return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: instance_id(&stored) }));
         }

@@ -185,6 +185,7 @@ impl HttpSession {
                 let body = read(response.into_body(), limit).await?;
                 return Ok(ProviderResponse { url, status, headers, body });
             }
+            // RFC 9110 §15.4 lets a client repeat a redirected POST as a GET, which is another request.
             if *method != Method::GET {
                 return Err(refused(format!("the server redirects a {method} request")));
             }
@@ -399,6 +400,7 @@ fn explain(error: &hyper_util::client::legacy::Error) -> FollowFailure {
     let mut last = String::new();
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            // Another attempt would meet the same certificate.
             let problem = format!("no trusted connection: {error}");
             return FollowFailure::Final(HttpFailure::Refused(problem));
         }

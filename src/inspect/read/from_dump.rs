@@ -461,6 +461,7 @@ impl DumpReader {
         match items {
             Some(items) if kind.ends_with("List") => {
                 let item_kind = kind.trim_end_matches("List").to_owned();
+                // `kubectl get` of several kinds writes a plain `List`, whose items say their kind.
                 if !item_kind.is_empty() {
                     let group = api_version.split_once('/').map_or("", |(group, _)| group);
                     self.snapshot.insert_empty_list(group, &item_kind);

@@ -80,6 +80,7 @@ impl<'a> Walk<'a> {
         if let Some(cause) = self.deleted(kind, object) {
             return Some(cause);
         }
+        // Before what it reports: without a controller, that is of an earlier time.
         if let Some(cause) = self.controller(kind, object) {
             return Some(cause);
         }

@@ -17,6 +17,7 @@ pub const CONTAINER: &str = "manager";
 pub fn own_container(deployment: &Value) -> &Value {
     let containers = fields::items(deployment, "/spec/template/spec/containers");
     let named = |name: &str| containers.iter().find(|container| fields::text(container, "/name") == name);
+    // A service mesh may put containers of its own before it.
     let own = named(CONTAINER).or_else(|| named(fields::name(deployment)));
     own.or(containers.first()).unwrap_or(&Value::Null)
 }

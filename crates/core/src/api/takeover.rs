@@ -152,6 +152,7 @@ fn joined(theirs: &[Value], mut kept: Vec<Value>) -> Option<Vec<Value>> {
         None => {
             let mut first = first.as_object().cloned().unwrap_or_else(Map::new);
             first.insert("manager".into(), RECONCILER_FIELD_MANAGER.into());
+            // The fields of an `Update` entry would stay when a later apply leaves them out.
             first.insert("operation".into(), "Apply".into());
             Value::Object(first)
         }
