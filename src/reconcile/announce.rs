@@ -95,6 +95,7 @@ impl Announcer {
 
     /// Waits for reports that are still being sent, within limits.
     pub async fn finish(mut self) {
+        // The worker ends when its queue is closed and empty.
         drop(self.events);
         if tokio::time::timeout(EVENT_PATIENCE, &mut self.worker).await.is_err() {
             self.worker.abort();

@@ -194,6 +194,7 @@ pub fn inventory_patch(owner: &Value, moved: &[ObjectId]) -> Option<Value> {
     let is_moved =
         |entry: &&Value| ObjectId::from_inventory_id(fields::text(entry, "/id")).is_ok_and(|id| moved.contains(&id));
     let kept: Vec<&Value> = entries.iter().filter(|entry| !is_moved(entry)).collect();
+    // The controller may write its inventory in between; then the API server refuses this patch.
     let version = owner.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
     (kept.len() < entries.len())
         .then(|| json!({"metadata": {"resourceVersion": version}, "status": {"inventory": {"entries": kept}}}))

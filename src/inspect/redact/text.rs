@@ -206,6 +206,7 @@ impl Masking {
         for found in pattern.captures_iter(&self.text) {
             let whole = found.get(0).map_or(0..0, |whole| whole.range());
             let Some(new) = with(&found) else { continue };
+            // A value that was masked before is not counted again.
             if self.text.get(whole.clone()) == Some(new.as_str()) {
                 continue;
             }
@@ -291,6 +292,7 @@ fn named_value(
     } else if line.starts_with('[') && !line.starts_with(MASK) {
         (start + 1, start + line.find(']').unwrap_or(line.len()))
     } else if line.starts_with('{') {
+        // The names inside of it are looked at on their own.
         return None;
     } else if patterns.block_scalar.is_match(line) {
         return block_below(text, whole.start(), start + line.len());
