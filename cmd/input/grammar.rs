@@ -320,7 +320,7 @@ fn nothing_but_a_file(arguments: &[OsString], verb: &Command) -> Option<Vec<Stri
         ["-f", "--file", "--filename", "--plan"]
             .iter()
             .any(|flag| text == *flag || text.starts_with(&format!("{flag}=")))
-            || (text.starts_with("-f") && !text.starts_with("--"))
+            || text.starts_with("-f")
     };
     arguments.iter().any(names_file).then(|| vec![INSTANCE.to_owned()])
 }
@@ -466,16 +466,19 @@ fn takes_next(flag: &str, known: &[&Command]) -> bool {
     if flag.contains('=') {
         return false;
     }
-    let is_it = |argument: &&clap::Arg| match flag.strip_prefix("--") {
-        Some(long) => {
-            argument.get_long() == Some(long) || argument.get_all_aliases().is_some_and(|all| all.contains(&long))
-        }
-        // Only a short flag by itself takes the next word: in `-nflux` the value follows at once.
-        None => flag.chars().nth(1) == argument.get_short() && flag.chars().count() == 2,
-    };
-    let argument = known.iter().flat_map(|command| command.get_arguments()).find(is_it);
+    let arguments = || known.iter().flat_map(|command| command.get_arguments());
     // A flag that requires `=` leaves the next word alone.
-    argument.is_some_and(|argument| argument.get_action().takes_values() && !argument.is_require_equals_set())
+    let takes = |argument: &clap::Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
+    if let Some(long) = flag.strip_prefix("--") {
+        let is_it = |argument: &&clap::Arg| {
+            argument.get_long() == Some(long) || argument.get_all_aliases().is_some_and(|all| all.contains(&long))
+        };
+        return arguments().find(is_it).is_some_and(takes);
+    }
+    // `-An flux` is `-A -n flux`; in `-nflux` the value follows at once.
+    let letters: Vec<char> = flag.chars().skip(1).collect();
+    let of = |letter: char| arguments().find(|argument| argument.get_short() == Some(letter));
+    letters.iter().position(|letter| of(*letter).is_some_and(takes)).is_some_and(|at| at + 1 == letters.len())
 }
 
 #[cfg(test)]
@@ -615,6 +618,7 @@ mod tests {
         ("wait ks,hr", "wait resource ks,hr --all"),
         ("delete --yes resource ks/app", "delete resource ks/app --yes"),
         ("get -A instance", "get instance -A"),
+        ("get -wn apps ks", "get resources Kustomization -wn apps"),
         // Singular and plural.
         ("suspend resources ks/app", "suspend resource ks/app"),
         ("wait resources ks/app hr/web", "wait resource ks/app hr/web"),
