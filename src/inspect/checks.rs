@@ -231,7 +231,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));
-    // Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; it is no pre-release by that.
+    // Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; that does not make it a pre-release.
     let kubernetes = kubernetes.and_then(|text| parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)));
     match (minor_changes::oldest_kubernetes(version), kubernetes) {
         (Some(oldest), Some(there)) if there.minor < oldest => {

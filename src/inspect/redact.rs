@@ -109,7 +109,7 @@ impl Redactor {
     fn learn_within(&mut self, value: &Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.learn_within(item)),
-            // Values of a ConfigMap are masked in it, but are no secret elsewhere.
+            // Values of a ConfigMap are masked in it, but are not secret elsewhere.
             Value::Object(_) if is_data(value) && fields::kind(value) != "ConfigMap" => self.learn_secret(value),
             Value::Object(object) => {
                 for (key, value) in object.iter().filter(|(key, _)| *key != "managedFields") {

@@ -71,7 +71,7 @@ fn health(live: &Value) -> (Status, String) {
     let reported = fields::condition(live, well_known::condition::READY).filter(|c| c.is_false());
     match reported {
         Some(ready) if is_flux && fields::is_observed(live) && !matches!(health.status, Status::Terminating) => {
-            // Flux reports Ready=False also while an object waits for its dependencies, which is no failure.
+            // Flux reports Ready=False also while an object waits for its dependencies, which is not a failure.
             let waits = ready.reason() == "DependencyNotReady";
             (if waits { Status::InProgress } else { Status::Failed }, ready.message().to_owned())
         }

@@ -538,7 +538,7 @@ pub async fn moved(
         }
         let Some(definition) = live_objects.find(cluster, &one.object).await? else { continue };
         let count = |lost: Option<&CustomResources>| lost.map_or(0, |lost| lost.count);
-        // Fewer than somebody agreed to is no reason to ask again.
+        // Losing fewer than what was agreed to needs no new consent.
         if count(count_custom_resources(cluster, &definition).await?.as_ref()) > count(one.custom_resources.as_ref()) {
             moved.push(one.object.clone());
         }
