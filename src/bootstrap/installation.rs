@@ -198,7 +198,7 @@ async fn sync(
     let kind = fields::text(&kustomization, "/spec/sourceRef/kind").to_owned();
     let path = fields::text(&kustomization, "/spec/path").to_owned();
     let is_own = fields::text(&kustomization, "/spec/sourceRef/name") == namespace
-        && matches!(fields::text(&kustomization, "/spec/sourceRef/namespace"), "" | "flux-system")
+        && ["", namespace].contains(&fields::text(&kustomization, "/spec/sourceRef/namespace"))
         // `spec.sync` has no other kinds.
         && ["GitRepository", "OCIRepository", "Bucket"].contains(&kind.as_str());
     let source = if is_own { read(flux_kind(SOURCE_GROUP, &kind)).await? } else { None };

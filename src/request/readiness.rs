@@ -94,7 +94,7 @@ pub fn condition(object: &Value, condition_type: &str) -> Option<ConditionView> 
     })
 }
 
-/// Returns the most informative condition: Stalled, then Reconciling, then Ready.
+/// Returns the most informative condition: Ready once it is decided, then Stalled, then Reconciling.
 pub fn telling_condition(object: &Value) -> Option<ConditionView> {
     use kind_of_condition::{READY, RECONCILING, STALLED};
     let holds = |name| condition(object, name).filter(|c| c.status == "True");

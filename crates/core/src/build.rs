@@ -174,7 +174,6 @@ pub fn build(
         (well_known::PART_OF_LABEL, "flux"),
     ]);
 
-    let mut list = list;
     // Sorted before the digest, so that the revision does not depend on the order in which the objects were collected.
     list.0.sort_by(|a, b| order::sort_key(&a.object).cmp(&order::sort_key(&b.object)));
     let mut objects = list.into_objects();

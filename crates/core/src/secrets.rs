@@ -34,7 +34,7 @@ pub use github_app::{AppInstallation, GithubApp};
 pub use metadata::{check_annotation, check_label, check_name, check_namespace, parse_pairs, parse_text_pairs};
 pub use object::{ReplaceNeed, SecretManifest, SecretObject};
 pub use proxy::Proxy;
-pub use registry::Registry;
+pub use registry::{DOCKER_HUB, Registry};
 pub use sops::{KeyKind, Sops, SopsKey};
 pub use ssh::{Ssh, needs_passphrase};
 pub use text::SecretText;

@@ -114,6 +114,11 @@ fn a_missing_pull_secret_is_told_from_a_rejected_one() {
         cause(unhealthy(), [deployment(json!({})), pod(json!({}), waiting("ErrImagePull", "401 Unauthorized"))]);
     assert_eq!(unset.reason, Reason::PullSecretMissing);
     assert!(unset.summary.contains("no pull secret is set"));
+    let mut of_docker_hub = pod(json!({}), waiting("ErrImagePull", "401 Unauthorized"));
+    of_docker_hub["status"]["containerStatuses"][0]["image"] = json!("nginx:1");
+    let unset = cause(unhealthy(), [deployment(json!({})), of_docker_hub]);
+    let next = format!("{:?}", unset.next);
+    assert!(next.contains(r#"host: Some("https://index.docker.io/v1/")"#), "{next}");
 }
 
 #[test]

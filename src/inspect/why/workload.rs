@@ -6,10 +6,12 @@ use super::{Cause, NextStep, Reason, SecretKind, Walk, finalizers, message};
 use crate::api::kinds::{NODE, PVC, REPLICA_SET, SECRET};
 use crate::api::operator::desired_replicas;
 use crate::api::well_known;
+use crate::format::image::split_registry;
 use crate::inspect::{components, events};
 use crate::k8s::ObjectId;
 use crate::k8s::fields;
 use crate::k8s::kstatus;
+use crate::secrets::DOCKER_HUB;
 
 /// Waiting reasons of a container whose image cannot be had.
 const PULL_REASONS: [&str; 6] = [
@@ -454,7 +456,7 @@ impl<'a> Walk<'a> {
             .iter()
             .copied()
             .find(|name| self.snapshot.get(&SECRET, Some(namespace), name).is_none() && self.snapshot.knows(&SECRET));
-        let host = image.split('/').next().unwrap_or(image);
+        let host = split_registry(image).0.unwrap_or(DOCKER_HUB);
         let create = |name: &str| NextStep::CreateSecret {
             namespace: namespace.to_owned(),
             name: name.to_owned(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{BuildError, BuildWarning, WarningReason};
 use crate::api::{CONTAINER, Component, ComponentImage, Variant};
 use crate::distribution::{Distribution, FluxVersion, PLACEHOLDER_REGISTRY};
-use crate::format::image::{ImageParts, split_image};
+use crate::format::image::{ImageParts, split_image, split_registry};
 use crate::kustomize::{ImageReplacement, kind, name};
 
 /// Registries with exactly the same images as a variant's own registry: Docker Hub's copy and the AWS marketplace.
@@ -161,11 +161,8 @@ fn parse_reference(image: &str) -> Option<(String, String, Option<String>)> {
         && tag.len() <= 128
         && tag.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
         && !tag.starts_with(['.', '-']);
-    let (registry, repository) = match path.split_once('/') {
-        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest),
-        _ => (DOCKER_HUB, path),
-    };
-    let registry = if registry == "docker.io" { DOCKER_HUB } else { registry };
+    let (registry, repository) = split_registry(path);
+    let registry = registry.filter(|registry| *registry != "docker.io").unwrap_or(DOCKER_HUB);
     let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-/".contains(c);
     if !tag_ok || repository.is_empty() || !repository.chars().all(legal) || repository.split('/').any(str::is_empty) {
         return None;

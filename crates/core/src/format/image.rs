@@ -20,6 +20,15 @@ pub fn split_image(image: &str) -> ImageParts<'_> {
     }
 }
 
+/// Splits the registry off a repository; `None` means Docker Hub. As for Docker, the first part is a registry if it has a
+/// dot or a port, or is `localhost`.
+pub fn split_registry(repository: &str) -> (Option<&str>, &str) {
+    match repository.split_once('/') {
+        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (Some(first), rest),
+        _ => (None, repository),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

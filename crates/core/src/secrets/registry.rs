@@ -12,7 +12,7 @@ use super::{SecretContent, SecretError, SecretText, Warnings, content, required,
 
 const TYPE: &str = "kubernetes.io/dockerconfigjson";
 /// The address under which clients store credentials of Docker Hub, for historical reasons.
-const DOCKER_HUB: &str = "https://index.docker.io/v1/";
+pub const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
 /// `kubernetes.io/dockerconfigjson`: key `.dockerconfigjson`.
 #[derive(Clone, Debug)]
