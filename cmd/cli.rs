@@ -48,6 +48,8 @@ const AFTER_LONG_HELP: &str = after_help!(
 #[derive(Parser, Debug)]
 #[command(
     name = "flux-operator",
+    // Not the name of the file, which ends with `.exe` on Windows.
+    bin_name = "flux-operator",
     version,
     max_term_width = 80,
     subcommand_required = true,

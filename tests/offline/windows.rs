@@ -64,6 +64,16 @@ fn the_program_for_windows_works_as_on_linux() {
     let help = windows.command_of(&plugin, &["get", "--help"]).output().map(Run::from).expect("Wine runs");
     help.exits(0).stdout_has("Usage: kubectl flux-operator get");
 
+    // A file is replaced by its new text.
+    let old = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\r\nkind: HelmRelease\r\nmetadata: {name: web}\r\n";
+    windows.write(&windows.folder().join("old.yaml"), old);
+    windows.run(&["migrate", "-f", "old.yaml"]).exits(0).stdout_has("helm.toolkit.fluxcd.io/v2");
+    let new = std::fs::read_to_string(windows.folder().join("old.yaml")).expect("the file");
+    assert_eq!(new, old.replace("v2beta1", "v2"));
+
+    // Help names the program without the ending of its file.
+    windows.run(&["get", "ks", "--help"]).exits(0).stdout_has("Usage: flux-operator get");
+
     // PowerShell 5 writes UTF-16 where a command is redirected to a file.
     let wide: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     std::fs::write(windows.folder().join("utf-16.yaml"), wide).expect("written");

@@ -34,6 +34,8 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     // Set these last, because a change of the owner removes permissions.
     temporary.as_file().set_permissions(metadata.permissions()).map_err(|e| failed(&e))?;
     temporary.as_file().sync_all().map_err(|e| failed(&e))?;
+    // Windows replaces no file that is open.
+    drop(old);
     temporary.persist(&path).map_err(|e| failed(&e.error))?;
     // Syncing the folder makes the new name durable; some file systems do not support it.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
