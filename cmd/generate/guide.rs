@@ -13,6 +13,7 @@ use flux_operator::k8s::crd_fields::{self, SchemaField};
 use regex::Regex;
 use serde_json::Value;
 
+use super::schemas::{self, OutputSchema};
 use crate::cli::Cli;
 use crate::terminal::{CliError, Config, Exit};
 use crate::verbs::explain::causes::{self, CAUSES, CauseText, REFUSALS};
@@ -38,6 +39,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     pages.push(("reference/exit-codes.md".to_owned(), exit_codes()));
     pages.push(("reference/environment.md".to_owned(), environment()?));
     pages.push(("reference/configuration.md".to_owned(), configuration()));
+    pages.push(("reference/schemas.md".to_owned(), json_schemas()));
     pages.push(("SUMMARY.md".to_owned(), summary(&pages)));
     Ok(pages.into_iter().map(|(name, text)| (name, text.into_bytes())).collect())
 }
@@ -276,6 +278,48 @@ fn configuration() -> String {
     page
 }
 
+/// The fields that commands print with `-o json`, from the same schemas as the files in `docs/schemas`.
+fn json_schemas() -> String {
+    let mut page = format!(
+        "{HEAD}# JSON output\n\nThe fields that a command prints with `-o json` and `-o yaml`. A list has its rows in `items`. A field \
+         without a value is left out. The repository has each table as a JSON schema, with the fields below these.\n"
+    );
+    for OutputSchema { name, command, schema } in schemas::outputs() {
+        let schema = schema.as_value();
+        let items = schema.pointer("/properties/items/items/$ref").and_then(Value::as_str);
+        let row = items.and_then(|reference| schema.pointer(reference.trim_start_matches('#'))).unwrap_or(schema);
+        let description = row["description"].as_str().map(paragraph).unwrap_or_default();
+        page.push_str(&format!(
+            "\n## {command}\n\n{description} Schema: `docs/schemas/{name}.json`.\n\n\
+             | field | type | meaning |\n| --- | --- | --- |\n"
+        ));
+        for (field, value) in row["properties"].as_object().into_iter().flatten() {
+            let meaning = value["description"].as_str().map(paragraph).unwrap_or_default();
+            page.push_str(&format!("| `{field}` | {} | {} |\n", type_of(value), cell(&meaning)));
+        }
+    }
+    page
+}
+
+/// The type of a field in a JSON schema, as a person writes it.
+fn type_of(field: &Value) -> String {
+    let types = field.get("anyOf").and_then(Value::as_array);
+    if let Some(first) = types.and_then(|types| types.iter().find(|one| one["type"] != "null")) {
+        return type_of(first);
+    }
+    if let Some(reference) = field["$ref"].as_str() {
+        return reference.rsplit('/').next().unwrap_or(reference).to_owned();
+    }
+    let named = match &field["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|name| *name != "null"),
+        name => name.as_str(),
+    };
+    match named {
+        Some("array") => format!("list of {}", type_of(&field["items"])),
+        named => named.unwrap_or("any").to_owned(),
+    }
+}
+
 /// The table of contents of the site.
 fn summary(pages: &[(String, String)]) -> String {
     let mut summary = SUMMARY.to_owned();
@@ -306,7 +350,7 @@ fn index(commands: &[(String, String)], kinds: &[(String, String)]) -> String {
     page.push_str(
         "\n## Tables\n\n- [Conditions, reasons and events](status.md)\n- [Causes](../incidents.md#all-causes)\n- [Metrics](metrics.md)\n\
          - [Exit codes](exit-codes.md)\n- [Environment](environment.md)\n- [Configuration file](configuration.md)\n\
-         - JSON schemas of what `-o json` prints: `docs/schemas` in the repository\n",
+         - [JSON output](schemas.md)\n",
     );
     page
 }

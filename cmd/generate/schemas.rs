@@ -39,28 +39,43 @@ fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 
+/// The schema of what a command prints as JSON.
+pub struct OutputSchema {
+    /// Of the file.
+    pub name: &'static str,
+    /// The command without the name of the program.
+    pub command: &'static str,
+    pub schema: Schema,
+}
+
+/// Returns the schemas of views in the order of the guide.
+pub fn outputs() -> Vec<OutputSchema> {
+    let outputs = [
+        ("status", "status", schema::<StatusView<String>>()),
+        ("components", "get components", schema::<RowList<ComponentRow>>()),
+        ("history", "get history", schema::<RowList<HistoryRow>>()),
+        ("inventory", "get inventory", schema::<RowList<InventoryRow>>()),
+        ("suspended", "get suspended", schema::<RowList<SuspendedRow>>()),
+        ("stats", "stats", schema::<RowList<StatsRow>>()),
+        ("what-changed", "what-changed", schema::<RowList<ChangeRow>>()),
+        ("tree", "tree", schema::<TreeNode>()),
+        ("trace", "trace", schema::<Trace>()),
+        ("version", "version", schema::<VersionView>()),
+        ("check", "check", schema::<CheckReport<String>>()),
+        ("why", "why KIND/NAME", schema::<Why<String>>()),
+        ("why-all", "why", schema::<Overview<String>>()),
+        ("impact", "impact", schema::<Impact>()),
+        ("report", "report", schema::<Page<String>>()),
+        ("migrate", "migrate -f, check -f", schema::<FileMigration>()),
+        ("migrate-owner", "migrate owner", schema::<OwnerMigration>()),
+        ("fleet-result", "every read with --contexts", schema::<FleetResult>()),
+    ];
+    outputs.map(|(name, command, schema)| OutputSchema { name, command, schema }).into()
+}
+
 /// Returns every schema with its file name.
 pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
-    let schemas = [
-        ("components", schema::<RowList<ComponentRow>>()),
-        ("history", schema::<RowList<HistoryRow>>()),
-        ("inventory", schema::<RowList<InventoryRow>>()),
-        ("suspended", schema::<RowList<SuspendedRow>>()),
-        ("stats", schema::<RowList<StatsRow>>()),
-        ("what-changed", schema::<RowList<ChangeRow>>()),
-        ("tree", schema::<TreeNode>()),
-        ("trace", schema::<Trace>()),
-        ("version", schema::<VersionView>()),
-        ("check", schema::<CheckReport<String>>()),
-        ("why", schema::<Why<String>>()),
-        ("why-all", schema::<Overview<String>>()),
-        ("status", schema::<StatusView<String>>()),
-        ("impact", schema::<Impact>()),
-        ("report", schema::<Page<String>>()),
-        ("migrate", schema::<FileMigration>()),
-        ("migrate-owner", schema::<OwnerMigration>()),
-        ("fleet-result", schema::<FleetResult>()),
-    ];
+    let schemas = outputs().into_iter().map(|output| (output.name, output.schema));
     // The other schemas describe output, this one input.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
     let kinds = [
@@ -69,8 +84,7 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
         ("resourcesetinputprovider", crd::input_provider_schema()),
     ];
     let kinds = kinds.map(|(name, schema)| (name, json::to_string(schema)));
-    let written =
-        schemas.into_iter().chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
+    let written = schemas.chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
     written
         .chain(kinds)
         .map(|(name, text)| {
