@@ -228,7 +228,10 @@ fn every_picture_shows_a_command_that_exists() {
     let folder = root().join("docs/guide/pictures");
     let title = Regex::new("<title>flux-operator ([^<]+)</title>").expect("a pattern");
     let mut count = 0;
-    for entry in fs::read_dir(folder).expect("the pictures").flatten() {
+    for entry in fs::read_dir(&folder).expect("the pictures").flatten() {
+        if entry.path().extension().is_none_or(|extension| extension != "svg") {
+            continue;
+        }
         let svg = fs::read_to_string(entry.path()).expect("UTF-8");
         let shown = title.captures(&svg).and_then(|found| found.get(1)).expect("the command is the title").as_str();
         let words: Vec<&str> = shown.split_whitespace().collect();
@@ -241,6 +244,10 @@ fn every_picture_shows_a_command_that_exists() {
         count += 1;
     }
     assert_eq!(count, 6, "`cargo run -p tools --bin pictures` makes them");
+    support::run(&["report", "--help"]).exits(0).stdout_has("HTML");
+    for page in ["report-light.png", "report-dark.png"] {
+        assert!(fs::read(folder.join(page)).expect("the page").starts_with(b"\x89PNG"), "{page}");
+    }
 }
 
 #[test]

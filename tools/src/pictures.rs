@@ -1,11 +1,12 @@
-//! Pictures of the program for the README: SVG of what `why`, `plan` and `tree` print, in light and dark.
+//! Pictures of the program for the README: SVG of what `why`, `plan` and `tree` print, and the page of `report` as Chromium draws
+//! it, in light and dark.
 //!
 //! ```text
 //! cargo build && cargo run -p tools --bin pictures
 //! ```
 //! Starts a control plane, installs Flux with the built program, changes something, and writes what the commands print in colour
 //! to `docs/guide/pictures`. The command is the title of its picture: a test checks that it still exists. `FLUX_OPERATOR` names
-//! another binary.
+//! another binary, `CHROMIUM` another browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -97,7 +98,31 @@ async fn main() -> Fallible<()> {
             println!("wrote {}", file.display());
         }
     }
+    run("report report.html");
+    for theme in &THEMES {
+        let file = to.join(format!("report-{}.png", theme.name));
+        draw_page(folder.path(), theme, &file);
+        println!("wrote {}", file.display());
+    }
     Ok(())
+}
+
+/// Draws the top of `report.html` in the folder.
+fn draw_page(folder: &Path, theme: &PictureTheme, to: &Path) {
+    let browser = std::env::var_os("CHROMIUM").unwrap_or_else(|| "chromium".into());
+    // Chromium has no flag for the scheme that a page is asked for, only this setting of its engine.
+    let scheme = if theme.name == "dark" { 0 } else { 1 };
+    let output = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg("--window-size=1000,760")
+        .arg(format!("--screenshot={}", to.display()))
+        .arg(format!("file://{}", folder.join("report.html").display()))
+        .env("HOME", folder)
+        .output()
+        .expect("the browser runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The text that a command prints on standard output, in colour.
