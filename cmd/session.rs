@@ -241,7 +241,7 @@ impl<'a> Session<'a> {
         };
         // A hint must not hold up the error.
         let names = timeout(HINT_LIMIT.min(self.deadline.left()), look).await.ok()??;
-        let near = nearest(namespace, names.iter().map(String::as_str));
+        let near = nearest_namespace(namespace, &names);
         let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
     }
@@ -400,6 +400,12 @@ fn names_only() -> ListOptions {
     ListOptions { metadata_only: true, without_managers: true, ..ListOptions::default() }
 }
 
+/// A user who types `flux-system` before it exists does not mean `kube-system`.
+fn nearest_namespace<'a>(typed: &str, names: &'a [String]) -> Option<&'a str> {
+    let is_of_kubernetes = |name: &str| name.starts_with("kube-");
+    nearest(typed, names.iter().map(String::as_str).filter(|name| !is_of_kubernetes(name) || is_of_kubernetes(typed)))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -426,5 +432,13 @@ mod tests {
             "the next command works on the same cluster"
         );
         assert!(!current.command("get instance", "a").contains("--context"));
+    }
+
+    #[test]
+    fn a_missing_namespace_is_not_taken_for_one_of_kubernetes() {
+        let names = ["default", "kube-system", "flux-systems"].map(str::to_owned);
+        assert_eq!(nearest_namespace("flux-system", &names[..2]), None);
+        assert_eq!(nearest_namespace("flux-system", &names), Some("flux-systems"));
+        assert_eq!(nearest_namespace("kube-sytem", &names), Some("kube-system"));
     }
 }
