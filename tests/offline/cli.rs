@@ -15,13 +15,21 @@ mod fleet;
 mod habits;
 mod health;
 mod inspect;
+// A script for sh.
+#[cfg(unix)]
 mod install;
 mod kubeconfig;
 mod migrate;
+// A script for sh.
+#[cfg(unix)]
 mod release;
 mod report;
 mod requests;
 pub mod support;
+// Closed descriptors, full disks and signals.
+#[cfg(unix)]
 mod surroundings;
+#[cfg(unix)]
+mod terminal;
 mod usage;
 mod words;

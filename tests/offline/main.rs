@@ -8,17 +8,24 @@
     reason = "a failed test panics"
 )]
 
+// They read the sources, which are the same on every system.
+#[cfg(unix)]
 mod architecture;
 mod cli;
 mod distribution;
 mod documents;
+// Its commands are lines for bash and zsh.
+#[cfg(unix)]
 mod guide;
 mod kustomize_judge;
 mod manifests;
 mod needs;
 mod outside_suites;
 mod parsers;
+#[cfg(unix)]
 mod prose;
+// It runs Wine.
+#[cfg(unix)]
 mod windows;
 
 use test_support::instance_specs;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::windows;
+#[cfg(unix)]
+pub use programs_on_unix::{has_programs, wine};
 
 /// # Panics
 /// Under `CI=true`, where nothing may be missing.
@@ -36,18 +37,6 @@ pub fn browser() -> Option<PathBuf> {
     found
 }
 
-/// Whether all of these programs are on the search path; `how` says how they are installed.
-pub fn has_programs(programs: &[&str], how: &str) -> bool {
-    let folders: Vec<PathBuf> =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    let is_there = |program: &&str| folders.iter().any(|folder| folder.join(program).is_file());
-    let absent: Vec<&str> = programs.iter().copied().filter(|program| !is_there(program)).collect();
-    if !absent.is_empty() {
-        missing(&format!("needs {} ({how})", absent.join(", ")));
-    }
-    absent.is_empty()
-}
-
 /// The folder that the variable names, or one beside this package.
 pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     let folder =
@@ -59,11 +48,33 @@ pub fn folder(variable: &str, beside: &str, what: &str) -> Option<PathBuf> {
     None
 }
 
-/// The Wine that runs the program for Windows.
-pub fn wine() -> Option<PathBuf> {
-    let wine = windows::wine();
-    if wine.is_none() {
-        missing(windows::NEEDS);
+/// Programs that only tests on Unix use.
+#[cfg(unix)]
+mod programs_on_unix {
+    use std::path::PathBuf;
+
+    use test_support::windows;
+
+    use super::missing;
+
+    /// Whether all of these programs are on the search path; `how` says how they are installed.
+    pub fn has_programs(programs: &[&str], how: &str) -> bool {
+        let folders: Vec<PathBuf> =
+            std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+        let is_there = |program: &&str| folders.iter().any(|folder| folder.join(program).is_file());
+        let absent: Vec<&str> = programs.iter().copied().filter(|program| !is_there(program)).collect();
+        if !absent.is_empty() {
+            missing(&format!("needs {} ({how})", absent.join(", ")));
+        }
+        absent.is_empty()
     }
-    wine
+
+    /// The Wine that runs the program for Windows.
+    pub fn wine() -> Option<PathBuf> {
+        let wine = windows::wine();
+        if wine.is_none() {
+            missing(windows::NEEDS);
+        }
+        wine
+    }
 }

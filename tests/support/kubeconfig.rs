@@ -1,7 +1,6 @@
 //! Kubeconfig files of the test clusters: one cluster, one user, one context, all data inline.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -110,7 +109,19 @@ impl Kubeconfig {
     fn save(&self) -> Fallible<()> {
         // JSON is valid YAML, and only programs read this file.
         fs::write(&self.path, serde_json::to_string_pretty(&self.value())?)?;
-        fs::set_permissions(&self.path, Permissions::from_mode(0o600))?;
+        restrict_to_owner(&self.path)?;
         Ok(())
     }
+}
+
+#[cfg(unix)]
+fn restrict_to_owner(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+/// On Windows the folder of a user is closed to others.
+#[cfg(windows)]
+fn restrict_to_owner(_: &Path) -> std::io::Result<()> {
+    Ok(())
 }

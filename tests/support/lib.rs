@@ -58,12 +58,16 @@ pub mod fake_cluster;
 pub mod flux;
 pub mod go_program;
 pub mod guide;
+// Lines for bash, some of them on a pseudo-terminal.
+#[cfg(unix)]
 pub mod habits;
 pub mod incident;
 pub mod installation;
 pub mod instance_specs;
 pub mod kubeconfig;
 pub mod kubelet;
+// It ends with a signal.
+#[cfg(unix)]
 pub mod local_cluster;
 pub mod objects;
 pub mod programs;

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -56,7 +55,7 @@ impl ServerProcess {
         let pid_file = folder.join(format!("{name}.pid"));
         let _ = fs::remove_file(&pid_file);
         let output = File::options().create(true).append(true).open(&log)?;
-        let mut script = Command::new("sh")
+        let mut script = out_of_the_terminal(Command::new("sh"))
             .args(["-c", WITH_OWNER, "with-owner"])
             .arg(&pid_file)
             .arg(program)
@@ -66,8 +65,6 @@ impl ServerProcess {
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output)
-            // Ctrl-C in the terminal is for the owner, which then stops the servers in order.
-            .process_group(0)
             .spawn()?;
         let owner = script.stdin.take();
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -158,13 +155,12 @@ pub struct OwnedFolder {
 impl OwnedFolder {
     pub fn new(prefix: &str) -> Fallible<OwnedFolder> {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
-        let remover = Command::new("sh")
+        let remover = out_of_the_terminal(Command::new("sh"))
             .args(["-c", REMOVE_WITH_OWNER, "remove-with-owner"])
             .arg(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .process_group(0)
             .spawn()?;
         Ok(OwnedFolder { folder, remover })
     }
@@ -180,6 +176,19 @@ impl Drop for OwnedFolder {
         let _ = self.remover.kill();
         let _ = self.remover.wait();
     }
+}
+
+/// Ctrl-C in the terminal is for the owner, which then stops the servers in order.
+#[cfg(unix)]
+fn out_of_the_terminal(mut command: Command) -> Command {
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// Servers are started on Unix only.
+#[cfg(windows)]
+fn out_of_the_terminal(command: Command) -> Command {
+    command
 }
 
 /// Whether every thread of a process is stopped (`T` in proc_pid_stat(5)).

@@ -356,7 +356,8 @@ fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Cached
     Ok(CachedToken { header, expires: credentials.expires })
 }
 
-#[cfg(test)]
+// The plugins of these tests are shell scripts.
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

@@ -316,6 +316,8 @@ spec:
 }
 
 /// The whole way through, judged by another implementation: the same manifests, with the same changes written as patches.
+/// A shell script writes the patches.
+#[cfg(unix)]
 #[test]
 fn the_default_instance_is_what_kustomize_makes_of_the_same_manifests() {
     if !crate::needs::has_kubectl() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::cli::support::{Run, command};
+use crate::cli::support::{Run, command, printed_path};
 
 /// A configuration folder with this file.
 fn folder(text: &str) -> TempDir {
@@ -104,7 +104,9 @@ fn the_settings_in_use_name_their_origins() {
     let folder = folder("output: wide\naliases: {dv: distribution versions}\n");
     let variables = [("FLUX_OPERATOR_NAMESPACE", "apps"), ("FLUX_OPERATOR_PAGER", "less")];
     let view = run(&folder, &["config", "view"], &variables).exits(0);
-    let view = view.stdout_has("flux-operator/config.yaml\n").stdout_has("# pager less (variable FLUX_OPERATOR_PAGER)");
+    let view = view
+        .stdout_has(&printed_path("flux-operator/config.yaml\n"))
+        .stdout_has("# pager less (variable FLUX_OPERATOR_PAGER)");
     for (key, value, origin) in [
         ("namespace", "\"apps\"", "variable FLUX_OPERATOR_NAMESPACE"),
         ("output", "\"wide\"", "configuration file"),
@@ -126,7 +128,11 @@ fn the_settings_in_use_name_their_origins() {
 fn an_unknown_key_is_refused_with_its_line_and_help_still_helps() {
     let folder = folder("# mine\nnamspace: apps\n");
     let refused = run(&folder, VERSIONS, &[]).exits(2);
-    refused.stderr_has("flux-operator/config.yaml").stderr_has("line 2: ").stderr_has("namspace").stderr_has("hint: ");
+    refused
+        .stderr_has(&printed_path("flux-operator/config.yaml"))
+        .stderr_has("line 2: ")
+        .stderr_has("namspace")
+        .stderr_has("hint: ");
     run(&folder, &["--help"], &[]).exits(0);
 }
 
@@ -135,7 +141,7 @@ fn a_pattern_of_contexts_that_would_protect_nothing_is_refused_where_it_stands()
     let wrong = folder("protectedContexts:\n- live\n- \"prod-[\"\n");
     let refused = run(&wrong, VERSIONS, &[]).exits(2);
     refused
-        .stderr_has("flux-operator/config.yaml")
+        .stderr_has(&printed_path("flux-operator/config.yaml"))
         .stderr_has("line 3: ")
         .stderr_has("the pattern prod-[ holds a [: only * ");
     // The variable is blamed itself.

@@ -1,7 +1,7 @@
 //! `--contexts`: one command, many clusters, some of which are away.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -283,17 +283,6 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
 }
 
 #[test]
-fn a_kubeconfig_from_a_pipe_is_read_once_for_all_clusters() {
-    let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Well)]);
-    let mut command = command(&["get", "ks", "-A", "--contexts", "*", "--kubeconfig", "/dev/stdin"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let config = std::fs::read(world.path("kubeconfig")).unwrap();
-    child.stdin.take().unwrap().write_all(&config).unwrap();
-    let run: Run = child.wait_with_output().unwrap().into();
-    assert_eq!(contexts_of(&run.exits(0).stdout), ["a", "b"]);
-}
-
-#[test]
 fn a_line_that_is_wrong_for_every_cluster_is_refused_once() {
     let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Well)]);
     let run = world.run("get ks -A --contexts * --sort-by nonsense").exits(2);
@@ -393,46 +382,6 @@ fn clusters_of_an_inventory_are_their_contexts_and_one_without_is_said() {
 }
 
 #[test]
-fn an_interrupt_and_a_closed_pipe_end_it_at_once() {
-    let world = World::new(&[("a", FakeBehaviour::Well), ("silent", FakeBehaviour::Silent)]);
-    for signal in ["INT", "TERM"] {
-        let child = world
-            .command("get ks -A --contexts * --cluster-timeout 60s")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait_for_request(&world.clusters[1]);
-        let began = Instant::now();
-        Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
-        let run: Run = child.wait_with_output().unwrap().into();
-        run.exits(130).stderr_has("interrupted: nothing was changed");
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    }
-    let mut child = world
-        .command("get ks -A --contexts a,silent -o jsonl --cluster-timeout 60s")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    drop(child.stdout.take());
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    child.wait().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(20), "nothing is read any more: {told}");
-}
-
-/// Waits until a cluster has been asked something that was not asked before.
-fn wait_for_request(cluster: &FakeCluster) {
-    let before = cluster.requests().len();
-    let began = Instant::now();
-    while cluster.requests().len() <= before && began.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[test]
 fn contexts_and_groups_are_completed() {
     let well = FakeBehaviour::Well;
     let world = World::new(&[("prod-eu", well), ("prod-us", well), ("dev", well)]);
@@ -452,4 +401,68 @@ fn contexts_and_groups_are_completed() {
     assert_eq!(offered(""), "prod-eu prod-us dev live");
     assert_eq!(offered("prod-eu,l"), "prod-eu,live");
     assert_eq!(offered("live,!prod-u"), "live,!prod-us");
+}
+
+/// Device files and signals.
+#[cfg(unix)]
+mod on_unix {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use test_support::fake_cluster::{FakeBehaviour, FakeCluster};
+
+    use super::{World, contexts_of};
+    use crate::cli::support::{Run, command};
+
+    #[test]
+    fn a_kubeconfig_from_a_pipe_is_read_once_for_all_clusters() {
+        let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Well)]);
+        let mut command = command(&["get", "ks", "-A", "--contexts", "*", "--kubeconfig", "/dev/stdin"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let config = std::fs::read(world.path("kubeconfig")).unwrap();
+        child.stdin.take().unwrap().write_all(&config).unwrap();
+        let run: Run = child.wait_with_output().unwrap().into();
+        assert_eq!(contexts_of(&run.exits(0).stdout), ["a", "b"]);
+    }
+
+    #[test]
+    fn an_interrupt_and_a_closed_pipe_end_it_at_once() {
+        let world = World::new(&[("a", FakeBehaviour::Well), ("silent", FakeBehaviour::Silent)]);
+        for signal in ["INT", "TERM"] {
+            let child = world
+                .command("get ks -A --contexts * --cluster-timeout 60s")
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            wait_for_request(&world.clusters[1]);
+            let began = Instant::now();
+            Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+            let run: Run = child.wait_with_output().unwrap().into();
+            run.exits(130).stderr_has("interrupted: nothing was changed");
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        }
+        let mut child = world
+            .command("get ks -A --contexts a,silent -o jsonl --cluster-timeout 60s")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        drop(child.stdout.take());
+        let mut told = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        child.wait().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing is read any more: {told}");
+    }
+
+    /// Waits until a cluster has been asked something that was not asked before.
+    fn wait_for_request(cluster: &FakeCluster) {
+        let before = cluster.requests().len();
+        let began = Instant::now();
+        while cluster.requests().len() <= before && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }

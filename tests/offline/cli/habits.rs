@@ -1,10 +1,5 @@
 //! Rules for every command, tested through the help itself, so that new commands are covered automatically.
 
-use std::collections::BTreeSet;
-use std::process::Command;
-
-use test_support::habits as table;
-
 use crate::cli::support::{command, run};
 
 /// Every visible command as its words, leaves and groups, with its long help.
@@ -37,23 +32,6 @@ fn subcommands(help: &str) -> Vec<String> {
 
 pub fn is_leaf(help: &str) -> bool {
     subcommands(help).is_empty()
-}
-
-/// The runnable lines of a leaf's "Examples:" section.
-fn examples(help: &str) -> Vec<String> {
-    let section = help.lines().skip_while(|l| l.trim() != "Examples:").skip(1);
-    let lines = section.map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
-    // A line that ends in a backslash goes on in the next one.
-    lines.fold(Vec::new(), |mut all: Vec<String>, line| {
-        match all.last_mut().filter(|last| last.ends_with('\\')) {
-            Some(last) => {
-                last.pop();
-                last.push_str(line);
-            }
-            None => all.push(line.to_owned()),
-        }
-        all
-    })
 }
 
 #[test]
@@ -112,41 +90,6 @@ fn every_command_that_asks_a_cluster_names_its_usual_limit() {
 }
 
 #[test]
-fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let binary = env!("CARGO_BIN_EXE_flux-operator");
-    std::os::unix::fs::symlink(binary, folder.path().join("flux-operator")).expect("linked");
-    let path_variable = format!("{}:/usr/bin:/bin", folder.path().display());
-    for (path, help) in commands().into_iter().filter(|(_, help)| is_leaf(help)) {
-        let examples = examples(&help);
-        assert!(!examples.is_empty(), "{path:?} has no examples");
-        for example in examples {
-            assert!(example.contains("flux-operator"), "{path:?}: not a command line of ours: {example}");
-            let script = format!("set -o pipefail; cd {}; {example}", folder.path().display());
-            let mut shell = Command::new("timeout");
-            shell.args(["20", "bash", "-c", &script]).env_clear().env("PATH", &path_variable);
-            shell.env("HOME", folder.path()).env("KUBECONFIG", folder.path().join("none"));
-            shell
-                .env("GIT_TOKEN", "x")
-                .env("TOKEN", "x")
-                .env("ENTERPRISE_TOKEN", "x")
-                .stdin(std::process::Stdio::null());
-            let output = shell.output().expect("bash runs");
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            // Without a cluster and without the files it names an example may fail, but never for its own wording.
-            let code = output.status.code().expect("an exit code");
-            assert!(code != 124, "{path:?}: the example does not end: {example}");
-            let wording = stderr.contains("unexpected argument")
-                || stderr.contains("unrecognized subcommand")
-                || stderr.contains("required arguments were not provided")
-                || stderr.contains("invalid value")
-                || stderr.contains("cannot be used with");
-            assert!(!wording, "{path:?}: {example}\n{stderr}");
-        }
-    }
-}
-
-#[test]
 fn every_flag_is_offered_by_completion() {
     for (path, help) in commands() {
         let mut words: Vec<&str> = vec!["flux-operator"];
@@ -167,30 +110,93 @@ fn every_flag_is_offered_by_completion() {
     }
 }
 
-#[test]
-fn a_closed_pipe_ends_quietly() {
-    let binary = env!("CARGO_BIN_EXE_flux-operator");
-    let script = format!("set -o pipefail; {binary} completion bash | head -1; echo rc ${{PIPESTATUS[0]}}");
-    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-}
+/// Lines that bash reads: examples of the help, and the habits of users.
+#[cfg(unix)]
+mod lines_for_bash {
+    use std::collections::BTreeSet;
+    use std::process::Command;
 
-#[test]
-fn every_habit_has_its_rows() {
-    let rows = [table::on_files(), table::on_a_cluster()].concat();
-    let habits: BTreeSet<u8> = rows.iter().map(|row| row.habit).collect();
-    let missing: Vec<u8> = (1..=table::HABITS).filter(|habit| !habits.contains(habit)).collect();
-    assert!(missing.is_empty(), "no row holds {missing:?}");
-}
+    use test_support::habits as table;
 
-#[test]
-fn every_habit_holds_that_needs_no_cluster() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = table::Place {
-        binary: env!("CARGO_BIN_EXE_flux-operator").to_owned(),
-        folder: folder.path().to_owned(),
-        kubeconfig: folder.path().join("no-kubeconfig").display().to_string(),
-        variables: vec![],
-    };
-    table::all_hold(&place, &table::on_files());
+    use super::{commands, is_leaf};
+
+    /// The runnable lines of a leaf's "Examples:" section.
+    fn examples(help: &str) -> Vec<String> {
+        let section = help.lines().skip_while(|l| l.trim() != "Examples:").skip(1);
+        let lines = section.map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+        // A line that ends in a backslash goes on in the next one.
+        lines.fold(Vec::new(), |mut all: Vec<String>, line| {
+            match all.last_mut().filter(|last| last.ends_with('\\')) {
+                Some(last) => {
+                    last.pop();
+                    last.push_str(line);
+                }
+                None => all.push(line.to_owned()),
+            }
+            all
+        })
+    }
+
+    #[test]
+    fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binary = env!("CARGO_BIN_EXE_flux-operator");
+        std::os::unix::fs::symlink(binary, folder.path().join("flux-operator")).expect("linked");
+        let path_variable = format!("{}:/usr/bin:/bin", folder.path().display());
+        for (path, help) in commands().into_iter().filter(|(_, help)| is_leaf(help)) {
+            let examples = examples(&help);
+            assert!(!examples.is_empty(), "{path:?} has no examples");
+            for example in examples {
+                assert!(example.contains("flux-operator"), "{path:?}: not a command line of ours: {example}");
+                let script = format!("set -o pipefail; cd {}; {example}", folder.path().display());
+                let mut shell = Command::new("timeout");
+                shell.args(["20", "bash", "-c", &script]).env_clear().env("PATH", &path_variable);
+                shell.env("HOME", folder.path()).env("KUBECONFIG", folder.path().join("none"));
+                shell
+                    .env("GIT_TOKEN", "x")
+                    .env("TOKEN", "x")
+                    .env("ENTERPRISE_TOKEN", "x")
+                    .stdin(std::process::Stdio::null());
+                let output = shell.output().expect("bash runs");
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                // Without a cluster and without the files it names an example may fail, but never for its own wording.
+                let code = output.status.code().expect("an exit code");
+                assert!(code != 124, "{path:?}: the example does not end: {example}");
+                let wording = stderr.contains("unexpected argument")
+                    || stderr.contains("unrecognized subcommand")
+                    || stderr.contains("required arguments were not provided")
+                    || stderr.contains("invalid value")
+                    || stderr.contains("cannot be used with");
+                assert!(!wording, "{path:?}: {example}\n{stderr}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_quietly() {
+        let binary = env!("CARGO_BIN_EXE_flux-operator");
+        let script = format!("set -o pipefail; {binary} completion bash | head -1; echo rc ${{PIPESTATUS[0]}}");
+        let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+
+    #[test]
+    fn every_habit_has_its_rows() {
+        let rows = [table::on_files(), table::on_a_cluster()].concat();
+        let habits: BTreeSet<u8> = rows.iter().map(|row| row.habit).collect();
+        let missing: Vec<u8> = (1..=table::HABITS).filter(|habit| !habits.contains(habit)).collect();
+        assert!(missing.is_empty(), "no row holds {missing:?}");
+    }
+
+    #[test]
+    fn every_habit_holds_that_needs_no_cluster() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = table::Place {
+            binary: env!("CARGO_BIN_EXE_flux-operator").to_owned(),
+            folder: folder.path().to_owned(),
+            kubeconfig: folder.path().join("no-kubeconfig").display().to_string(),
+            variables: vec![],
+        };
+        table::all_hold(&place, &table::on_files());
+    }
 }

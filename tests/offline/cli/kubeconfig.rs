@@ -1,7 +1,7 @@
 //! Kubeconfigs, tokens and surroundings in which no cluster can be reached: a sentence and an exit code, never a panic.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::cli::support::{Run, command};
 
@@ -32,44 +32,54 @@ fn a_token_with_a_line_end_is_an_error_that_does_not_show_it() {
     }
 }
 
-#[test]
-fn files_without_an_end_are_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let zero = "/dev/zero";
-    let registry = ["artifact", "list", "oci://127.0.0.1:1/a/b"];
-    for (arguments, told) in [
-        (&["get", "instance", "--kubeconfig", zero][..], "kubeconfig /dev/zero: it is larger than"),
-        (
-            &["get", "instance", "--server=https://127.0.0.1:1", "--certificate-authority", zero],
-            "certificate-authority /dev/zero: it is larger",
-        ),
-        (&[&registry[..], &["--registry-ca", zero]].concat(), "it is larger than"),
-        (
-            &["build", "instance", "-f", "x", "--distribution=oci://127.0.0.1:1/a/b:1", "--verify-key", zero],
-            "it is larger than",
-        ),
-    ] {
-        let mut command = command(arguments);
-        std::fs::write(folder.path().join("x"), "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {distribution: {version: 2.x, registry: ghcr.io/fluxcd}}\n").expect("written");
-        let run = Run::from(command.current_dir(folder.path()).stdin(Stdio::null()).output().expect("the binary runs"));
-        assert!(run.code == 1 && run.stderr.contains(told), "{arguments:?}: {} {}", run.code, run.stderr);
-    }
-}
+/// Device files and limits of the shell.
+#[cfg(unix)]
+mod on_unix {
+    use std::process::{Command, Stdio};
 
-#[test]
-fn a_process_that_may_open_hardly_any_file_says_so() {
-    for limit in 3..=8 {
-        let program = env!("CARGO_BIN_EXE_flux-operator");
-        let script = format!("ulimit -n {limit} && exec \"$0\" get instance --server=https://127.0.0.1:1 --token=t");
-        let mut command = Command::new("sh");
-        command.args(["-c", &script, program]).env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR"));
-        let run = Run::from(command.stdin(Stdio::null()).output().expect("sh runs"));
-        assert!(!run.stderr.contains("panicked"), "{limit}: {}", run.stderr);
-        // With fewer the program itself cannot be loaded.
-        if run.stderr.contains("async runtime") {
-            run.exits(1).stderr_has("cannot start the async runtime").stderr_has("ulimit -n");
-        } else {
-            assert!([1, 6, 127].contains(&run.code), "{limit}: {} {}", run.code, run.stderr);
+    use crate::cli::support::{Run, command};
+
+    #[test]
+    fn files_without_an_end_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let zero = "/dev/zero";
+        let registry = ["artifact", "list", "oci://127.0.0.1:1/a/b"];
+        for (arguments, told) in [
+            (&["get", "instance", "--kubeconfig", zero][..], "kubeconfig /dev/zero: it is larger than"),
+            (
+                &["get", "instance", "--server=https://127.0.0.1:1", "--certificate-authority", zero],
+                "certificate-authority /dev/zero: it is larger",
+            ),
+            (&[&registry[..], &["--registry-ca", zero]].concat(), "it is larger than"),
+            (
+                &["build", "instance", "-f", "x", "--distribution=oci://127.0.0.1:1/a/b:1", "--verify-key", zero],
+                "it is larger than",
+            ),
+        ] {
+            let mut command = command(arguments);
+            std::fs::write(folder.path().join("x"), "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {distribution: {version: 2.x, registry: ghcr.io/fluxcd}}\n").expect("written");
+            let run =
+                Run::from(command.current_dir(folder.path()).stdin(Stdio::null()).output().expect("the binary runs"));
+            assert!(run.code == 1 && run.stderr.contains(told), "{arguments:?}: {} {}", run.code, run.stderr);
+        }
+    }
+
+    #[test]
+    fn a_process_that_may_open_hardly_any_file_says_so() {
+        for limit in 3..=8 {
+            let program = env!("CARGO_BIN_EXE_flux-operator");
+            let script =
+                format!("ulimit -n {limit} && exec \"$0\" get instance --server=https://127.0.0.1:1 --token=t");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, program]).env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR"));
+            let run = Run::from(command.stdin(Stdio::null()).output().expect("sh runs"));
+            assert!(!run.stderr.contains("panicked"), "{limit}: {}", run.stderr);
+            // With fewer the program itself cannot be loaded.
+            if run.stderr.contains("async runtime") {
+                run.exits(1).stderr_has("cannot start the async runtime").stderr_has("ulimit -n");
+            } else {
+                assert!([1, 6, 127].contains(&run.code), "{limit}: {} {}", run.code, run.stderr);
+            }
         }
     }
 }

@@ -1,9 +1,8 @@
 //! `migrate -f` and `check -f`: API versions in a person's own files.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
-use crate::cli::support::{run, run_with_input};
+use crate::cli::support::{printed_path, run, run_with_input};
 
 const OLD: &str = "# The shop\napiVersion: source.toolkit.fluxcd.io/v1beta2  # soon gone\nkind: GitRepository\n\
     metadata: {name: shop, namespace: apps}\nspec:\n    url:   https://example.com/shop\n    gitImplementation: go-git\n";
@@ -26,12 +25,12 @@ fn a_folder_is_rewritten_in_place_and_only_where_it_has_to_be() {
         fs::write(root.join(name), text).unwrap();
     }
     let shop = root.join("apps/shop.yaml");
-    fs::set_permissions(&shop, fs::Permissions::from_mode(0o640)).unwrap();
     let path = root.to_str().unwrap();
+    let file = printed_path("apps/shop.yaml");
     let line =
-        "apps/shop.yaml:2: GitRepository/apps/shop: source.toolkit.fluxcd.io/v1beta2 → source.toolkit.fluxcd.io/v1\n";
+        &format!("{file}:2: GitRepository/apps/shop: source.toolkit.fluxcd.io/v1beta2 → source.toolkit.fluxcd.io/v1\n");
     let lost =
-        "apps/shop.yaml:7: GitRepository/apps/shop: source.toolkit.fluxcd.io/v1 has no field spec.gitImplementation";
+        &format!("{file}:7: GitRepository/apps/shop: source.toolkit.fluxcd.io/v1 has no field spec.gitImplementation");
 
     // A look changes nothing, and says by its exit code that there is something to do.
     run(&["check", "-f", path]).exits(1).stdout_has(line).stdout_has(lost).stderr_has("migrate -f");
@@ -47,7 +46,6 @@ fn a_folder_is_rewritten_in_place_and_only_where_it_has_to_be() {
 
     run(&["migrate", "-f", path]).exits(1).stdout_has(line).stderr_has(lost);
     assert_eq!(fs::read_to_string(&shop).unwrap(), OLD.replace("v1beta2", "v1"));
-    assert_eq!(fs::metadata(&shop).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(fs::read_to_string(root.join(".git/old.yaml")).unwrap(), OLD);
     assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), OLD);
 
@@ -56,102 +54,6 @@ fn a_folder_is_rewritten_in_place_and_only_where_it_has_to_be() {
     fs::remove_file(root.join("chart.yaml")).unwrap();
     assert_eq!(run(&["migrate", "-f", path]).exits(0).stdout, "");
     run(&["check", "-f", path]).exits(0).stderr_has("every Flux object is written as Flux v");
-}
-
-const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: web}\n";
-
-#[test]
-fn what_a_folder_does_not_show_is_counted_and_named_only_with_an_old_version() {
-    let folder = tempfile::tempdir().unwrap();
-    let outside = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    let write = |name: &str, text: &[u8]| {
-        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-        fs::write(root.join(name), text).unwrap();
-    };
-    write(".archive/old.yaml", RELEASE.as_bytes());
-    write(".archive/.deeper/new.yaml", NEW.as_bytes());
-    write(".github/other.yaml", b"a: 1\n");
-    write(".git/old.yaml", RELEASE.as_bytes());
-    write("old.yaml.j2", format!("{{% if a %}}\n{RELEASE}{{% endif %}}\n").as_bytes());
-    write("README.md", b"nothing\n");
-    write("mark.yaml", format!("\u{feff}{RELEASE}").as_bytes());
-    write("bytes.yaml", b"fluxcd: \xff\n");
-    write("template.yaml", format!("{{{{ if .a }}}}\n{RELEASE}{{{{ end }}}}\n").as_bytes());
-    fs::write(outside.path().join("x.yaml"), RELEASE).unwrap();
-    std::os::unix::fs::symlink(outside.path().join("x.yaml"), root.join("link.yaml")).unwrap();
-    std::os::unix::fs::symlink(outside.path(), root.join("folder")).unwrap();
-    std::os::unix::fs::symlink("mark.yaml", root.join("again.yaml")).unwrap();
-    let path = root.to_str().unwrap();
-
-    let done = run(&["migrate", "-f", path]).exits(1);
-    assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
-    let done = done
-        .stdout_has("mark.yaml:1: HelmRelease/web")
-        .stderr_has("link.yaml is not followed: it leads out of")
-        .stderr_has("folder is not followed")
-        .stderr_has("2 hidden folders are not read")
-        .stderr_has("2 files with other extensions are not read")
-        .stderr_has("2 files are left alone: they cannot be read as YAML")
-        .stderr_has("1 file begins with a byte order mark")
-        .stderr_has(".archive/old.yaml:1: HelmRelease is written as helm.toolkit.fluxcd.io/v2beta1, but")
-        .stderr_has("old.yaml.j2:2: HelmRelease is written as")
-        .stderr_has("template.yaml:2: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays, because the text around it")
-        .stderr_has("1 changed, 1 to change by hand");
-    assert!(!done.stderr.contains("README.md"), "{}", done.stderr);
-    assert_eq!(
-        fs::read_to_string(root.join("mark.yaml")).unwrap(),
-        format!("\u{feff}{RELEASE}").replace("v2beta1", "v2")
-    );
-    assert_eq!(fs::read_to_string(outside.path().join("x.yaml")).unwrap(), RELEASE);
-
-    // Extensions that are named are meant, also where they are those of templates.
-    run(&["migrate", "-f", path, "-e", ".yaml,j2", "--dry-run"]).exits(1).stdout_has("old.yaml.j2:2: HelmRelease");
-    run(&["migrate", "-f", path, "-e", ".yaml,j2"]).exits(0).stdout_has("template.yaml:2: HelmRelease");
-    let text = fs::read_to_string(root.join("old.yaml.j2")).unwrap();
-    assert_eq!(text, format!("{{% if a %}}\n{RELEASE}{{% endif %}}\n").replace("v2beta1", "v2"));
-    run(&["check", "-f", path, "-e", "yaml,yml,j2"]).exits(0);
-}
-
-#[test]
-fn a_rewritten_file_keeps_its_names_and_its_owner() {
-    use std::os::unix::fs::{MetadataExt, chown};
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("one.yaml"), RELEASE).unwrap();
-    fs::hard_link(at("one.yaml"), at("two.yaml")).unwrap();
-    fs::write(at("owned.yaml"), RELEASE).unwrap();
-    let is_root = chown(at("owned.yaml"), Some(1234), Some(4321)).is_ok();
-    let before = fs::metadata(at("owned.yaml")).unwrap();
-    let done = run(&["migrate", "-f", folder.path().to_str().unwrap()]).exits(0);
-    assert_eq!(done.stdout.lines().count(), 2, "a file of two names is one file: {}", done.stdout);
-    let new = RELEASE.replace("v2beta1", "v2");
-    for name in ["one.yaml", "two.yaml", "owned.yaml"] {
-        assert_eq!(fs::read_to_string(at(name)).unwrap(), new, "{name}");
-    }
-    assert_eq!(fs::metadata(at("one.yaml")).unwrap().nlink(), 2);
-    let after = fs::metadata(at("owned.yaml")).unwrap();
-    assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "root: {is_root}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside them");
-}
-
-#[test]
-fn edits_of_files_before_a_failure_are_told() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.yaml"), RELEASE).unwrap();
-    let closed = folder.path().join("b");
-    fs::create_dir(&closed).unwrap();
-    fs::write(closed.join("b.yaml"), RELEASE).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
-    if fs::write(closed.join("probe"), "").is_ok() {
-        println!("skipped: this user may write everywhere");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-        return;
-    }
-    let failed = run(&["migrate", "-f", folder.path().to_str().unwrap()]).exits(1);
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-    let failed = failed.stdout_has("a.yaml:1: HelmRelease/web").stderr_has("cannot write");
-    assert!(!failed.stdout.contains("b.yaml"), "{}", failed.stdout);
 }
 
 #[test]
@@ -196,7 +98,8 @@ fn what_a_minor_changes_is_named_with_file_and_line() {
     let place = folder.path().to_str().expect("UTF-8");
     let found = run(&["check", "-f", place, "--to", "2.9"]).exits(1);
     let found = found.stderr_has("stores it; 1 breaking change");
-    found.stdout_has("apps/web.yaml:5: Kustomization/fs/apps: the variable tld has no value and no default");
+    let file = printed_path("apps/web.yaml");
+    found.stdout_has(&format!("{file}:5: Kustomization/fs/apps: the variable tld has no value and no default"));
     run(&["check", "-f", place, "--to", "2.8"]).exits(0).stderr_has("every Flux object is written as Flux v2.8");
     let json = run(&["check", "-f", place, "--to", "2.9", "-o", "json"]).exits(1).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -209,4 +112,113 @@ fn what_a_minor_changes_is_named_with_file_and_line() {
         .exits(1)
         .stdout_has("Flux v2.9")
         .stdout_has("flags and gates: every one");
+}
+
+/// Links, owners and modes of files.
+#[cfg(unix)]
+mod on_unix {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+
+    use super::NEW;
+    use crate::cli::support::run;
+
+    const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: web}\n";
+
+    #[test]
+    fn what_a_folder_does_not_show_is_counted_and_named_only_with_an_old_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let write = |name: &str, text: &[u8]| {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), text).unwrap();
+        };
+        write(".archive/old.yaml", RELEASE.as_bytes());
+        write(".archive/.deeper/new.yaml", NEW.as_bytes());
+        write(".github/other.yaml", b"a: 1\n");
+        write(".git/old.yaml", RELEASE.as_bytes());
+        write("old.yaml.j2", format!("{{% if a %}}\n{RELEASE}{{% endif %}}\n").as_bytes());
+        write("README.md", b"nothing\n");
+        write("mark.yaml", format!("\u{feff}{RELEASE}").as_bytes());
+        write("bytes.yaml", b"fluxcd: \xff\n");
+        write("template.yaml", format!("{{{{ if .a }}}}\n{RELEASE}{{{{ end }}}}\n").as_bytes());
+        fs::write(outside.path().join("x.yaml"), RELEASE).unwrap();
+        symlink(outside.path().join("x.yaml"), root.join("link.yaml")).unwrap();
+        symlink(outside.path(), root.join("folder")).unwrap();
+        symlink("mark.yaml", root.join("again.yaml")).unwrap();
+        let path = root.to_str().unwrap();
+
+        let done = run(&["migrate", "-f", path]).exits(1);
+        assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
+        let done = done
+            .stdout_has("mark.yaml:1: HelmRelease/web")
+            .stderr_has("link.yaml is not followed: it leads out of")
+            .stderr_has("folder is not followed")
+            .stderr_has("2 hidden folders are not read")
+            .stderr_has("2 files with other extensions are not read")
+            .stderr_has("2 files are left alone: they cannot be read as YAML")
+            .stderr_has("1 file begins with a byte order mark")
+            .stderr_has(".archive/old.yaml:1: HelmRelease is written as helm.toolkit.fluxcd.io/v2beta1, but")
+            .stderr_has("old.yaml.j2:2: HelmRelease is written as")
+            .stderr_has(
+                "template.yaml:2: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays, because the text around it",
+            )
+            .stderr_has("1 changed, 1 to change by hand");
+        assert!(!done.stderr.contains("README.md"), "{}", done.stderr);
+        assert_eq!(
+            fs::read_to_string(root.join("mark.yaml")).unwrap(),
+            format!("\u{feff}{RELEASE}").replace("v2beta1", "v2")
+        );
+        assert_eq!(fs::read_to_string(outside.path().join("x.yaml")).unwrap(), RELEASE);
+
+        // Extensions that are named are meant, also where they are those of templates.
+        run(&["migrate", "-f", path, "-e", ".yaml,j2", "--dry-run"]).exits(1).stdout_has("old.yaml.j2:2: HelmRelease");
+        run(&["migrate", "-f", path, "-e", ".yaml,j2"]).exits(0).stdout_has("template.yaml:2: HelmRelease");
+        let text = fs::read_to_string(root.join("old.yaml.j2")).unwrap();
+        assert_eq!(text, format!("{{% if a %}}\n{RELEASE}{{% endif %}}\n").replace("v2beta1", "v2"));
+        run(&["check", "-f", path, "-e", "yaml,yml,j2"]).exits(0);
+    }
+
+    #[test]
+    fn a_rewritten_file_keeps_its_names_its_owner_and_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("one.yaml"), RELEASE).unwrap();
+        fs::hard_link(at("one.yaml"), at("two.yaml")).unwrap();
+        fs::write(at("owned.yaml"), RELEASE).unwrap();
+        fs::set_permissions(at("owned.yaml"), fs::Permissions::from_mode(0o640)).unwrap();
+        let is_root = chown(at("owned.yaml"), Some(1234), Some(4321)).is_ok();
+        let before = fs::metadata(at("owned.yaml")).unwrap();
+        let done = run(&["migrate", "-f", folder.path().to_str().unwrap()]).exits(0);
+        assert_eq!(done.stdout.lines().count(), 2, "a file of two names is one file: {}", done.stdout);
+        let new = RELEASE.replace("v2beta1", "v2");
+        for name in ["one.yaml", "two.yaml", "owned.yaml"] {
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), new, "{name}");
+        }
+        assert_eq!(fs::metadata(at("one.yaml")).unwrap().nlink(), 2);
+        let after = fs::metadata(at("owned.yaml")).unwrap();
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "root: {is_root}");
+        assert_eq!(after.mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside them");
+    }
+
+    #[test]
+    fn edits_of_files_before_a_failure_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), RELEASE).unwrap();
+        let closed = folder.path().join("b");
+        fs::create_dir(&closed).unwrap();
+        fs::write(closed.join("b.yaml"), RELEASE).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+        if fs::write(closed.join("probe"), "").is_ok() {
+            println!("skipped: this user may write everywhere");
+            fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+            return;
+        }
+        let failed = run(&["migrate", "-f", folder.path().to_str().unwrap()]).exits(1);
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+        let failed = failed.stdout_has("a.yaml:1: HelmRelease/web").stderr_has("cannot write");
+        assert!(!failed.stdout.contains("b.yaml"), "{}", failed.stdout);
+    }
 }

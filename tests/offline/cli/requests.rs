@@ -1,11 +1,6 @@
 //! Refusals of the writing commands before they need a cluster.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-use crate::cli::support::{Run, command, run, run_with_input};
+use crate::cli::support::{run, run_with_input};
 
 #[test]
 fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
@@ -26,68 +21,6 @@ fn kinds_that_never_answer_are_refused() {
     run(&["suspend", "resource", "ea/a"]).exits(2).stderr_has("nothing to suspend");
     // A wait for its end needs no status; here it only lacks a cluster.
     run(&["wait", "resource", "provider/a", "--for=delete"]).exits(1).stderr_has("no kubeconfig");
-}
-
-/// Puts a credential plugin into a folder, and beside it a kubeconfig that names it.
-fn write_plugin(folder: &Path, script: &str, command: &Path, arguments: &[&Path]) {
-    std::fs::write(folder.join("plugin"), script).expect("written");
-    std::fs::set_permissions(folder.join("plugin"), std::fs::Permissions::from_mode(0o755)).expect("executable");
-    let exec = serde_json::json!({"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable",
-        "command": command, "args": arguments});
-    let config = serde_json::json!({"apiVersion": "v1", "kind": "Config", "current-context": "a",
-        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "a", "user": {"exec": exec}}]});
-    std::fs::write(folder.join("config"), config.to_string()).expect("written");
-}
-
-#[test]
-fn a_credential_plugin_by_its_name_comes_from_absolute_folders_of_path_only() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_plugin(folder.path(), "#!/bin/sh\nexit 3\n", Path::new("plugin"), &[]);
-    let absolute = folder.path().to_str().expect("UTF-8");
-    let nowhere = "cannot be started: it is in no absolute folder of PATH";
-    for (path, told) in [(absolute, "ended with exit status: 3"), (".", nowhere), ("", nowhere), ("/nowhere:", nowhere)]
-    {
-        let mut command = command(&["get", "instance"]);
-        command.env("PATH", path).env("KUBECONFIG", folder.path().join("config")).current_dir(folder.path());
-        let run = Run::from(command.stdin(Stdio::null()).output().expect("the binary runs"));
-        run.exits(5).stderr_has(told);
-    }
-}
-
-#[test]
-fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let place = |name: &str| folder.path().join(name);
-    let script = "#!/bin/sh\necho 'open example.com and enter the code WDJB-MJHT' >&2\n\
-                  while [ ! -e \"$1\" ]; do sleep 0.02; done\nexit 3\n";
-    write_plugin(folder.path(), script, &place("plugin"), &[&place("go")]);
-    let said = std::fs::File::create(place("said")).expect("a file");
-    let mut child = command(&["get", "instance"])
-        .env("KUBECONFIG", place("config"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(said)
-        .spawn()
-        .expect("the binary starts");
-    let words = || std::fs::read_to_string(place("said")).expect("UTF-8");
-    let end = Instant::now() + Duration::from_secs(30);
-    while !words().contains("WDJB-MJHT") && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let before = words();
-    // If the user enters no code, the command still keeps its limit.
-    let limited = command(&["get", "instance", "--timeout", "1s"])
-        .env("KUBECONFIG", place("config"))
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary runs");
-    Run::from(limited).exits(7).stderr_has("timed out after 1s: the credential plugin has not answered");
-    std::fs::write(place("go"), "").expect("written");
-    assert_eq!(child.wait().expect("it ends").code(), Some(5), "{}", words());
-    assert!(before.contains("WDJB-MJHT"), "{before}, then {}", words());
-    assert!(words().contains("ended with exit status: 3"), "{}", words());
 }
 
 #[test]
@@ -136,4 +69,78 @@ fn values_of_flags_are_checked_with_what_is_possible() {
     run(&["reconcile", "instance", "--wait=maybe"]).exits(2).stderr_has("true, false");
     run(&["reconcile", "instance", "--timeout", "soon"]).exits(2).stderr_has("soon");
     run(&["export", "instance", "-o", "toml"]).exits(2).stderr_has("yaml, json");
+}
+
+/// Credential plugins that are shell scripts.
+#[cfg(unix)]
+mod credential_plugins {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+
+    use crate::cli::support::{Run, command};
+
+    /// Puts a credential plugin into a folder, and beside it a kubeconfig that names it.
+    fn write_plugin(folder: &Path, script: &str, command: &Path, arguments: &[&Path]) {
+        std::fs::write(folder.join("plugin"), script).expect("written");
+        std::fs::set_permissions(folder.join("plugin"), std::fs::Permissions::from_mode(0o755)).expect("executable");
+        let exec = serde_json::json!({"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable",
+            "command": command, "args": arguments});
+        let config = serde_json::json!({"apiVersion": "v1", "kind": "Config", "current-context": "a",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
+            "users": [{"name": "a", "user": {"exec": exec}}]});
+        std::fs::write(folder.join("config"), config.to_string()).expect("written");
+    }
+
+    #[test]
+    fn a_credential_plugin_by_its_name_comes_from_absolute_folders_of_path_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write_plugin(folder.path(), "#!/bin/sh\nexit 3\n", Path::new("plugin"), &[]);
+        let absolute = folder.path().to_str().expect("UTF-8");
+        let nowhere = "cannot be started: it is in no absolute folder of PATH";
+        for (path, told) in
+            [(absolute, "ended with exit status: 3"), (".", nowhere), ("", nowhere), ("/nowhere:", nowhere)]
+        {
+            let mut command = command(&["get", "instance"]);
+            command.env("PATH", path).env("KUBECONFIG", folder.path().join("config")).current_dir(folder.path());
+            let run = Run::from(command.stdin(Stdio::null()).output().expect("the binary runs"));
+            run.exits(5).stderr_has(told);
+        }
+    }
+
+    #[test]
+    fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |name: &str| folder.path().join(name);
+        let script = "#!/bin/sh\necho 'open example.com and enter the code WDJB-MJHT' >&2\n\
+                      while [ ! -e \"$1\" ]; do sleep 0.02; done\nexit 3\n";
+        write_plugin(folder.path(), script, &place("plugin"), &[&place("go")]);
+        let said = std::fs::File::create(place("said")).expect("a file");
+        let mut child = command(&["get", "instance"])
+            .env("KUBECONFIG", place("config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn()
+            .expect("the binary starts");
+        let words = || std::fs::read_to_string(place("said")).expect("UTF-8");
+        let end = Instant::now() + Duration::from_secs(30);
+        while !words().contains("WDJB-MJHT") && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let before = words();
+        // If the user enters no code, the command still keeps its limit.
+        let limited = command(&["get", "instance", "--timeout", "1s"])
+            .env("KUBECONFIG", place("config"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("the binary runs");
+        Run::from(limited).exits(7).stderr_has("timed out after 1s: the credential plugin has not answered");
+        std::fs::write(place("go"), "").expect("written");
+        assert_eq!(child.wait().expect("it ends").code(), Some(5), "{}", words());
+        assert!(before.contains("WDJB-MJHT"), "{before}, then {}", words());
+        assert!(words().contains("ended with exit status: 3"), "{}", words());
+    }
 }

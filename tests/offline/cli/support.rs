@@ -3,13 +3,15 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-pub use test_support::run::{Run, shown_text};
+pub use test_support::run::Run;
 
 /// The command, ready for more settings.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flux-operator"));
     let home = env!("CARGO_TARGET_TMPDIR");
     command.args(arguments).env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    // Windows opens no socket without SystemRoot, and has the home in another variable.
+    command.env("USERPROFILE", home).envs(std::env::var_os("SystemRoot").map(|folder| ("SystemRoot", folder)));
     command.env("TZ", "UTC").env("KUBECONFIG", format!("{home}/no-kubeconfig"));
     command
 }
@@ -40,4 +42,9 @@ pub fn run_with_input(arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
         stdout: String::from_utf8(output.stdout).expect("UTF-8"),
         stderr: String::from_utf8(output.stderr).expect("UTF-8"),
     }
+}
+
+/// A path below a folder as the program prints it on this system.
+pub fn printed_path(path: &str) -> String {
+    path.replace('/', std::path::MAIN_SEPARATOR_STR)
 }

@@ -1,6 +1,6 @@
 //! Typos, help, version, plugins.
 
-use crate::cli::support::{command, run};
+use crate::cli::support::run;
 
 #[test]
 fn a_mistyped_command_gets_a_suggestion_and_exit_2() {
@@ -36,6 +36,8 @@ fn version_and_help_go_to_stdout() {
 #[test]
 fn an_unknown_word_runs_the_plugin_of_that_name() {
     use std::os::unix::fs::PermissionsExt;
+
+    use crate::cli::support::command;
     let folder = tempfile::tempdir().expect("a folder");
     let plugin = folder.path().join("flux-operator-hello");
     std::fs::write(&plugin, "#!/bin/sh\necho \"hello $1\"; exit 4\n").expect("written");

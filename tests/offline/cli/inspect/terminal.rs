@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use rexpect::session::spawn_command;
+use test_support::run::shown_text;
 use unicode_width::UnicodeWidthStr;
 
 use super::DUMP;
 use crate::cli::habits::{commands, is_leaf};
-use crate::cli::support::shown_text;
 
 /// Returns the output of a command for the dump on a terminal with this many columns.
 fn shown(columns: u16, arguments: &str) -> String {
