@@ -106,13 +106,13 @@ pub fn inputs(snapshot: &Snapshot, set: &Value) -> Result<ResolvedInputs, String
     noted.clear();
     let selected = select(&sources, &templates.inputs_from, &mut noted).map_err(|error| error.to_string())?;
     let inline = InputSource { id: templates.id.clone(), sets: templates.inputs.clone(), labels: BTreeMap::default() };
-    let all: Vec<&InputSource> = std::iter::once(&inline).chain(selected).collect();
-    let sets = combine(&all, &templates.strategy, &mut noted).map_err(|error| error.to_string())?;
+    let all = std::iter::once(inline).chain(selected.into_iter().cloned()).collect();
+    let sets = combine(all, &templates.strategy, &mut noted).map_err(|error| error.to_string())?;
     warnings.extend(noted.iter().map(ToString::to_string));
     let row = |(index, set): (usize, flux_operator_resourceset::InputSet)| InputSetRow {
         index,
         id: set.name(index).id,
-        source: set.source.as_ref().map(object_id),
+        source: set.source.as_deref().map(object_id),
         values: set.values,
     };
     Ok(ResolvedInputs { sets: sets.into_iter().enumerate().map(row).collect(), warnings })

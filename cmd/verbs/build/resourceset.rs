@@ -8,8 +8,11 @@ use clap::ValueEnum;
 use flux_operator::api::kinds::INPUT_PROVIDER;
 use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
-use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream, namespace};
-use flux_operator_resourceset::{BuildErrorKind, Built, ExportedInputs, InputName, Limits, Options, ResourceSetError};
+use flux_operator_resourceset::offline::{self, DocumentStream, ManifestFiles, RenderJob, namespace};
+use flux_operator_resourceset::{
+    BuildErrorKind, Built, BuiltObject, ExportedInputs, InputName, Limits, Options, ResourceSetError, Warning, build,
+    render,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -115,10 +118,46 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         now: Some(Timestamp::now().as_second()),
         random: Some(&random),
     };
-    let built = build(&files, &options).map_err(|error| failed(&error, &args.filename))?;
-    tell_warnings(args, &built, shell)?;
-    shell.print(&rendered(args, &built, shell)?);
+    let job = offline::read(&files).map_err(|error| failed(&error, &args.filename))?;
+    let (text, warnings) = built_text(args, job, &options, shell)?;
+    tell_warnings(args, &warnings, shell)?;
+    shell.print(&text);
     Ok(Exit::Done)
+}
+
+/// Renders the templates. Returns the output and the warnings.
+fn built_text(
+    args: &Args,
+    job: RenderJob,
+    options: &Options<'_>,
+    shell: &Shell,
+) -> Result<(String, Vec<Warning>), CliError> {
+    let RenderJob { set, inputs, mut warnings } = job;
+    let failed = |error| failed(&error, &args.filename);
+    let (text, found) = match args.output {
+        ResourceSetFormat::Yaml if !args.explain => {
+            let mut stream = DocumentStream::new(&set);
+            let found = render(&set, &inputs, options, &mut |object| stream.push(&object)).map_err(failed)?;
+            (stream.finish().map_err(|error| unwritable(&error))?, found)
+        }
+        ResourceSetFormat::Name if !args.explain => {
+            let mut names = String::new();
+            let mut add = |built: BuiltObject| names += &name_line(&ObjectId::of(&built.object));
+            let found = render(&set, &inputs, options, &mut add).map_err(failed)?;
+            (names, found)
+        }
+        _ => {
+            let mut built = build(set, inputs, options).map_err(failed)?;
+            let found = std::mem::take(&mut built.warnings);
+            (rendered(args, &built, shell)?, found)
+        }
+    };
+    warnings.extend(found);
+    Ok((text, warnings))
+}
+
+fn unwritable(error: &(dyn std::error::Error + 'static)) -> CliError {
+    CliError::failed("cannot print the objects").caused_by(error)
 }
 
 /// Reads what the providers beside the ResourceSet have exported.
@@ -181,9 +220,9 @@ fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
 }
 
 /// Prints the warnings, which are an error with `--strict`.
-fn tell_warnings(args: &Args, built: &Built, shell: &Shell) -> Result<(), CliError> {
-    let shown = built.warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
-    let rest = built.warnings.len().saturating_sub(MOST_WARNINGS);
+fn tell_warnings(args: &Args, warnings: &[Warning], shell: &Shell) -> Result<(), CliError> {
+    let shown = warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
+    let rest = warnings.len().saturating_sub(MOST_WARNINGS);
     let all: Vec<String> = shown.chain((rest > 0).then(|| format!("and {rest} more warnings"))).collect();
     if args.strict && !all.is_empty() {
         let error = all.into_iter().fold(CliError::failed(attempted(&args.filename)), CliError::cause);
@@ -193,34 +232,27 @@ fn tell_warnings(args: &Args, built: &Built, shell: &Shell) -> Result<(), CliErr
     Ok(())
 }
 
+/// Prints all objects at once.
 fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliError> {
-    let unwritable =
-        |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
-    if args.explain {
-        return match args.output {
-            ResourceSetFormat::Json => as_json(&explanation(built)),
-            ResourceSetFormat::Yaml | ResourceSetFormat::Name => {
-                let rows = built.objects.iter().map(|object| {
-                    let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
-                    [
-                        ObjectId::of(&object.object).to_string(),
-                        built.step(object).unwrap_or("<none>").to_owned(),
-                        object.origin.to_string(),
-                        input,
-                    ]
-                });
-                Ok(explain::drawn(HEADINGS, rows, shell))
-            }
-        };
-    }
-    let objects = || built.objects.iter().map(|built| &built.object);
     match args.output {
-        ResourceSetFormat::Yaml => document_stream(built).map_err(|error| unwritable(&error)),
+        ResourceSetFormat::Json if args.explain => as_json(&explanation(built)),
         ResourceSetFormat::Json => {
-            as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": objects().collect::<Vec<_>>() }))
+            let items: Vec<&Value> = built.objects.iter().map(|built| &built.object).collect();
+            as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": items }))
         }
-        ResourceSetFormat::Name => Ok(objects().map(|object| name_line(&ObjectId::of(object))).collect()),
+        ResourceSetFormat::Yaml | ResourceSetFormat::Name => {
+            let rows = built.objects.iter().map(|object| {
+                let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
+                [
+                    ObjectId::of(&object.object).to_string(),
+                    built.step(object).unwrap_or("<none>").to_owned(),
+                    object.origin.to_string(),
+                    input,
+                ]
+            });
+            Ok(explain::drawn(HEADINGS, rows, shell))
+        }
     }
 }
 

@@ -182,9 +182,9 @@ impl<'b, 'a> Emitter<'b, 'a> {
         Ok(())
     }
 
-    fn map<T>(
+    fn map<K: AsRef<str>, T>(
         &mut self,
-        entries: &mut [(String, T)],
+        entries: &mut [(K, T)],
         emit: &mut dyn FnMut(&mut Self, &T) -> Result<(), FunctionError>,
     ) -> Result<(), FunctionError> {
         if entries.is_empty() {
@@ -195,6 +195,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         sort_naturally(entries);
         let before = self.increase_indent(false);
         for (key, value) in entries {
+            let key = key.as_ref();
             self.write_indent();
             // libyaml's limit for a key on the line of its value.
             if key.len() <= 128 && !key.chars().any(is_break) {
@@ -228,8 +229,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
                 self.list(items, place, &mut |emitter, item| emitter.json(item, NodePosition::Item, depth + 1))?
             }
             serde_json::Value::Object(fields) => {
-                let mut entries: Vec<(String, &serde_json::Value)> =
-                    fields.iter().map(|(key, value)| (key.clone(), value)).collect();
+                let mut entries: Vec<(&String, &serde_json::Value)> = fields.iter().collect();
                 self.map(&mut entries, &mut |emitter, value| emitter.json(value, NodePosition::MapValue, depth + 1))?;
             }
         }
@@ -275,8 +275,9 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     fn text(&mut self, text: &str, place: NodePosition) -> Result<(), FunctionError> {
         self.budget.step(text.len() as u64 / 256)?;
+        let is_simple = text.bytes().all(|byte| byte < 0x7f);
         let read;
-        let text = if text.contains('\u{85}') {
+        let text = if !is_simple && text.contains('\u{85}') {
             // Go's library writes the value as JSON and reads that as YAML, where a next-line character is a line break
             // that folds into a blank.
             read = folded_next_lines(text);
@@ -284,7 +285,7 @@ impl<'b, 'a> Emitter<'b, 'a> {
         } else {
             text
         };
-        if text.chars().any(is_refused) {
+        if !is_simple && text.chars().any(is_refused) {
             return Err(FunctionError::new("yaml: control characters are not allowed"));
         }
         let analysis = Analysis::new(text);
@@ -341,6 +342,14 @@ impl<'b, 'a> Emitter<'b, 'a> {
 
     /// Writes plain or single-quoted text; a long line breaks at a single blank.
     fn write_folded(&mut self, text: &str, folds: bool, doubled: Option<char>) {
+        // Most texts fit on the line and are written as they are.
+        let is_written_as_it_is = |byte: u8| matches!(byte, b' '..=b'~') && doubled.map(u32::from) != Some(byte.into());
+        if self.column + text.len() <= WIDTH && text.bytes().all(is_written_as_it_is) {
+            self.out.extend_from_slice(text.as_bytes());
+            self.column += text.len();
+            self.indention &= text.bytes().all(|byte| byte == b' ');
+            return;
+        }
         let mut after_space = false;
         let mut after_break = false;
         let mut rest = text.char_indices().peekable();
@@ -715,10 +724,10 @@ fn is_timestamp(text: &str) -> bool {
 ///
 /// The order of Go's library is not transitive: `100` < `1a` < `2` < `100`. The standard library's sort may panic on
 /// such an order, so this is a merge sort, which only compares two keys at a time.
-fn sort_naturally<T>(entries: &mut [(String, T)]) {
-    entries.sort_by(|left, right| left.0.cmp(&right.0));
+fn sort_naturally<K: AsRef<str>, T>(entries: &mut [(K, T)]) {
+    entries.sort_by(|left, right| left.0.as_ref().cmp(right.0.as_ref()));
     let mut order: Vec<usize> = (0..entries.len()).collect();
-    let key = |index: &usize| entries.get(*index).map_or("", |(key, _)| key.as_str());
+    let key = |index: &usize| entries.get(*index).map_or("", |(key, _)| key.as_ref());
     let mut width = 1;
     while width < order.len() {
         let mut merged = Vec::with_capacity(order.len());
@@ -752,31 +761,29 @@ fn sort_naturally<T>(entries: &mut [(String, T)]) {
 
 /// Orders keys: letters after other characters, runs of digits by their number, letters by code point.
 fn natural_order(left: &str, right: &str) -> Ordering {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    for (at, (a, b)) in left.iter().zip(&right).enumerate() {
-        if a == b {
-            continue;
-        }
-        match (is_letter(*a), is_letter(*b)) {
-            (true, true) => return a.cmp(b),
-            (true, false) => return Ordering::Greater,
-            (false, true) => return Ordering::Less,
-            (false, false) => {}
-        }
-        let (mut a_number, mut b_number) = (0i64, 0i64);
-        if *a == '0' || *b == '0' {
-            // Zeros inside a number are digits like others; leading zeros do not count.
-            let before = left.get(..at).unwrap_or_default().iter().rev();
-            if before.take_while(|digit| is_digit(**digit)).any(|digit| *digit != '0') {
-                a_number = 1;
-                b_number = 1;
+    let differing = left.chars().zip(right.chars()).enumerate().find(|(_, (a, b))| a != b);
+    // The shorter text is the beginning of the other.
+    let Some((at, (a, b))) = differing else { return left.len().cmp(&right.len()) };
+    match (is_letter(a), is_letter(b)) {
+        (true, true) => a.cmp(&b),
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) => {
+            let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+            let (mut a_number, mut b_number) = (0i64, 0i64);
+            if a == '0' || b == '0' {
+                // Zeros inside a number are digits like others; leading zeros do not count.
+                let before = left.get(..at).unwrap_or_default().iter().rev();
+                if before.take_while(|digit| is_digit(**digit)).any(|digit| *digit != '0') {
+                    a_number = 1;
+                    b_number = 1;
+                }
             }
+            let (a_end, a_number) = run_of_digits(&left, at, a_number);
+            let (b_end, b_number) = run_of_digits(&right, at, b_number);
+            a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(a.cmp(&b))
         }
-        let (a_end, a_number) = run_of_digits(&left, at, a_number);
-        let (b_end, b_number) = run_of_digits(&right, at, b_number);
-        return a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(a.cmp(b));
     }
-    left.len().cmp(&right.len())
 }
 
 fn run_of_digits(text: &[char], from: usize, start: i64) -> (usize, i64) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
@@ -49,8 +49,8 @@ pub struct InputSource {
 pub struct InputSet {
     /// The values, including `provider` or the names of a permutation.
     pub values: Map<String, Value>,
-    /// Its source; `None` for a permutation.
-    pub source: Option<SourceId>,
+    /// Its source, shared by all sets of the source; `None` for a permutation.
+    pub source: Option<Arc<SourceId>>,
 }
 
 impl InputSet {
@@ -61,7 +61,7 @@ impl InputSet {
             Some(Value::Number(id)) => Some(id.to_string()),
             _ => None,
         };
-        InputName { index, id, source: self.source.clone() }
+        InputName { index, id, source: self.source.as_deref().cloned() }
     }
 }
 
@@ -123,30 +123,31 @@ pub fn select<'s>(
 /// # Errors
 /// An unknown strategy, more than [`MAX_PERMUTATIONS`], or a source whose normalised name is empty.
 pub fn combine(
-    sources: &[&InputSource],
+    sources: Vec<InputSource>,
     strategy: &InputStrategy,
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<InputSet>, ResourceSetError> {
     match strategy.name.as_str() {
-        "" | "Flatten" => Ok(sources
-            .iter()
-            .flat_map(|source| {
-                let sets: Vec<_> = sets_of(source, warnings);
-                sets.into_iter().map(|values| InputSet { values, source: Some(source.id.clone()) }).collect::<Vec<_>>()
-            })
-            .collect()),
+        "" | "Flatten" => {
+            let mut inputs = Vec::new();
+            for mut source in sources {
+                prepare_sets(&mut source, warnings);
+                let id = Arc::new(source.id);
+                let sets = source.sets.into_iter();
+                inputs.extend(sets.map(|values| InputSet { values, source: Some(Arc::clone(&id)) }));
+            }
+            Ok(inputs)
+        }
         "Permute" => permute(sources, strategy.include_empty_providers, warnings),
         other => Err(ResourceSetError::new(BuildErrorKind::Combination, format!("unknown input strategy: '{other}'"))),
     }
 }
 
-/// Returns the input sets of a source as templates see them: without nulls, which the API server drops, and with
-/// `provider`.
-fn sets_of(source: &InputSource, warnings: &mut Vec<Warning>) -> Vec<Map<String, Value>> {
+/// Makes the input sets of a source what templates see: without nulls, which the API server drops, and with `provider`.
+fn prepare_sets(source: &mut InputSource, warnings: &mut Vec<Warning>) {
     let SourceId { api_version, kind, namespace, name } = &source.id;
     let provider = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
-    let mut sets = source.sets.clone();
-    for (index, set) in sets.iter_mut().enumerate() {
+    for (index, set) in source.sets.iter_mut().enumerate() {
         set.retain(|key, value| {
             if value.is_null() {
                 let text =
@@ -158,27 +159,26 @@ fn sets_of(source: &InputSource, warnings: &mut Vec<Warning>) -> Vec<Map<String,
         // Also over a value that the author calls `provider`, as in the reference.
         set.insert("provider".to_owned(), provider.clone());
     }
-    sets
 }
 
 fn permute(
-    sources: &[&InputSource],
+    sources: Vec<InputSource>,
     include_empty: bool,
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<InputSet>, ResourceSetError> {
     let mut factors = Vec::new();
     let mut total = 1usize;
-    for source in sources {
-        let sets = sets_of(source, warnings);
+    for mut source in sources {
+        prepare_sets(&mut source, warnings);
+        let InputSource { id: SourceId { kind, name, .. }, sets, .. } = source;
         if sets.is_empty() && !include_empty {
             continue;
         }
-        let SourceId { kind, name, .. } = &source.id;
         let refused = |reason: String| {
             let text = format!("failed to get inputs from {kind}/{name}: {reason}");
             ResourceSetError::new(BuildErrorKind::Combination, text)
         };
-        let normalised = normalised_name(name);
+        let normalised = normalised_name(&name);
         if normalised.is_empty() {
             return Err(refused(format!("normalized provider name is empty: '{name}'")));
         }

@@ -25,7 +25,7 @@ pub use inputs::{InputSet, InputSource, MAX_PERMUTATIONS, SourceId, adler32, com
 pub use manifest::{
     ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, StepTemplates, Templates,
 };
-pub use render::{Built, BuiltObject, build};
+pub use render::{Built, BuiltObject, build, render};
 pub use selector::LabelSelector;
 pub use warning::{Warning, WarningKind};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::decode::{Fields, WrongType};
-use crate::error::{BuildErrorKind, ResourceSetError};
+use crate::error::{BuildErrorKind, Origin, ResourceSetError};
 use crate::inputs::{InputSource, SourceId};
 use crate::selector::LabelSelector;
 use crate::warning::{Warning, WarningKind};
@@ -169,6 +169,11 @@ impl ResourceSet {
         }
         set.look_at_rules(&spec, &strategy, warnings);
         Ok(set)
+    }
+
+    /// Returns the name of the step that a template belongs to.
+    pub fn step_name(&self, origin: Origin) -> Option<&str> {
+        Some(self.steps.get(origin.step?)?.name.as_str())
     }
 
     /// Warns about rules of the definition that the API server enforces and a build does not.

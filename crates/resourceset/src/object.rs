@@ -74,6 +74,15 @@ fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
 
 /// Reads one document; `None` when it is empty, null or only a comment.
 pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
+    // The Kubernetes libraries end every line with a line break, which a block scalar at the end then has, too.
+    let ended;
+    let text = match text.ends_with('\n') {
+        true => text,
+        false => {
+            ended = format!("{text}\n");
+            &ended
+        }
+    };
     let document = parse_first_as_go(text).map_err(|error| {
         let line = error.location().map(|location| location.line as usize);
         let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();

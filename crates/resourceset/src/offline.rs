@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::decode::WrongType;
 use crate::error::{BuildErrorKind, ResourceSetError};
-use crate::inputs::{InputSource, adler32, combine, select};
+use crate::inputs::{InputSet, InputSource, adler32, combine, select};
 use crate::manifest::{ExportedInputs, InputProvider, ResourceSet, input_sets};
 use crate::object;
-use crate::render::{Built, build as render};
+use crate::render::{Built, BuiltObject};
 use crate::warning::{Warning, WarningKind};
 
 /// The texts of the files, and the default namespace.
@@ -27,13 +27,36 @@ pub struct ManifestFiles<'f> {
     pub namespace: &'f str,
 }
 
+/// A ResourceSet and the input sets that its templates are rendered with.
+#[derive(Clone, Debug)]
+pub struct RenderJob {
+    /// The ResourceSet. Its inline inputs are among the input sets.
+    pub set: ResourceSet,
+    /// The input sets, in order.
+    pub inputs: Vec<InputSet>,
+    /// Warnings about the files.
+    pub warnings: Vec<Warning>,
+}
+
 /// Builds all objects from the files.
-///
-/// The `id` of a provider is made from its name here, and from its UID in a cluster.
 ///
 /// # Errors
 /// Any [`BuildErrorKind`], checked in the order of the reference.
 pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
+    let RenderJob { set, inputs, mut warnings } = read(files)?;
+    let mut built = crate::render::build(set, inputs, options)?;
+    warnings.append(&mut built.warnings);
+    built.warnings = warnings;
+    Ok(built)
+}
+
+/// Reads the files.
+///
+/// The `id` of a provider is made from its name here, and from its UID in a cluster.
+///
+/// # Errors
+/// A file that cannot be read as expected, or inputs that cannot be combined.
+pub fn read(files: &ManifestFiles<'_>) -> Result<RenderJob, ResourceSetError> {
     let mut warnings = Vec::new();
     let mut set = named_manifest(files, &mut warnings)?;
     let has_inputs = files.inputs.is_some() || files.providers.is_some() || files.exported.is_some();
@@ -48,7 +71,8 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
         set.inputs = inputs;
     }
     // The set itself is the first of its providers.
-    let mut sources = vec![InputSource { id: set.id.clone(), sets: set.inputs.clone(), ..InputSource::default() }];
+    let mut sources =
+        vec![InputSource { id: set.id.clone(), sets: std::mem::take(&mut set.inputs), ..InputSource::default() }];
     let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, &mut warnings)).transpose()?;
     if let Some(providers) = &providers {
         if set.inputs_from.is_empty() {
@@ -60,18 +84,14 @@ pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, 
         sources.extend(selected.into_iter().cloned());
     }
     sources.extend(exported_sources(files, &set, &mut warnings)?);
-    let sources: Vec<&InputSource> = sources.iter().collect();
-    let inputs = combine(&sources, &set.strategy, &mut warnings)
+    let inputs = combine(sources, &set.strategy, &mut warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error combining inputs: {error}")))?;
     // Without inputs a build renders once, as the reference does. The controller renders nothing.
     if inputs.is_empty() && !set.inputs_from.is_empty() {
         let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
         warnings.push(Warning::new(WarningKind::NoInputs, text));
     }
-    let mut built = render(set, inputs, options)?;
-    warnings.append(&mut built.warnings);
-    built.warnings = warnings;
-    Ok(built)
+    Ok(RenderJob { set, inputs, warnings })
 }
 
 /// Returns the namespace of the ResourceSet, where its providers live.
@@ -121,25 +141,44 @@ fn exported_sources(
     }
 }
 
-/// Writes the objects as the reference prints them: a line `---` before each, and `# step: NAME` before the first of
-/// each step.
-///
-/// # Errors
-/// YAML cannot represent an object.
-pub fn document_stream(built: &Built) -> Result<String, yaml::WriteError> {
-    let mut stream = String::new();
-    let mut step = None;
-    for object in &built.objects {
-        if object.origin.step != step {
-            step = object.origin.step;
-            if let Some(name) = built.step(object) {
-                stream += &format!("# step: {name}\n");
+/// Text of objects as the reference prints them: a line `---` before each, and `# step: NAME` before the first of each
+/// step.
+#[derive(Debug)]
+pub struct DocumentStream<'s> {
+    set: &'s ResourceSet,
+    step: Option<usize>,
+    text: Result<String, yaml::WriteError>,
+}
+
+impl<'s> DocumentStream<'s> {
+    /// Starts the text for objects of a ResourceSet.
+    pub fn new(set: &'s ResourceSet) -> Self {
+        DocumentStream { set, step: None, text: Ok(String::new()) }
+    }
+
+    /// Adds an object.
+    pub fn push(&mut self, object: &BuiltObject) {
+        let Ok(text) = &mut self.text else { return };
+        if object.origin.step != self.step {
+            self.step = object.origin.step;
+            if let Some(name) = self.set.step_name(object.origin) {
+                *text += &format!("# step: {name}\n");
             }
         }
-        stream += "---\n";
-        stream += &yaml::to_string(&object.object)?;
+        *text += "---\n";
+        match yaml::to_string(&object.object) {
+            Ok(document) => *text += &document,
+            Err(error) => self.text = Err(error),
+        }
     }
-    Ok(stream)
+
+    /// Returns the text.
+    ///
+    /// # Errors
+    /// YAML cannot represent an object.
+    pub fn finish(self) -> Result<String, yaml::WriteError> {
+        self.text
+    }
 }
 
 fn yaml_text(error: &YamlError) -> String {

@@ -1,6 +1,7 @@
 //! Renders templates with input sets to objects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 use flux_operator_gotemplate::{Data, Options, ParseError, Syntax, Template, yaml};
 use serde_json::{Map, Value};
@@ -42,7 +43,7 @@ pub struct Built {
 impl Built {
     /// Returns the name of an object's step.
     pub fn step(&self, object: &BuiltObject) -> Option<&str> {
-        Some(self.set.steps.get(object.origin.step?)?.name.as_str())
+        self.set.step_name(object.origin)
     }
 
     /// Returns the name of an object's input set.
@@ -52,15 +53,33 @@ impl Built {
     }
 }
 
-/// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
+/// Renders a ResourceSet as [`render`] does, and keeps all objects.
 ///
-/// The limits in `options` apply to each execution; use `interrupted` for a common deadline.
+/// # Errors
+/// Those of [`render`].
+pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
+    let mut objects = Vec::new();
+    let warnings = render(&set, &inputs, options, &mut |object| objects.push(object))?;
+    Ok(Built { set, inputs, objects, warnings })
+}
+
+/// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine). Returns warnings
+/// in the order in which they were found.
+///
+/// `receive` gets the objects in build order, so that a caller who needs only their names or their text does not hold
+/// thousands of them. If the result is an error, the objects received until then count for nothing. The limits in
+/// `options` apply to each execution; use `interrupted` for a common deadline.
 ///
 /// # Errors
 /// An invalid spec, template or rendered text, an object in two steps, or no objects at all.
-pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
+pub fn render(
+    set: &ResourceSet,
+    inputs: &[InputSet],
+    options: &Options<'_>,
+    receive: &mut dyn FnMut(BuiltObject),
+) -> Result<Vec<Warning>, ResourceSetError> {
     set.validate()?;
-    let mut builder = Builder::new(&set, &inputs, options);
+    let mut builder = Builder::new(set, inputs, options, receive);
     if set.steps.is_empty() {
         builder.step(None, &set.templates, None)?;
     } else {
@@ -68,11 +87,10 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
             builder.step(Some(index), &step.templates, Some(&step.name))?;
         }
     }
-    if builder.objects.is_empty() {
+    if builder.is_empty {
         return Err(ResourceSetError::new(BuildErrorKind::NoObjects, "no objects were generated"));
     }
-    let Builder { objects, warnings, .. } = builder.finish();
-    Ok(Built { set, inputs, objects, warnings })
+    Ok(builder.finish())
 }
 
 /// A template of the spec after parsing.
@@ -90,10 +108,21 @@ struct Builder<'b> {
     /// Set only if a template changes its inputs: all templates of an input set see the changes.
     shared: Option<Vec<Data>>,
     templates: HashMap<(Option<usize>, Part), ParsedTemplate>,
-    /// The step of each object.
+    /// The step of each object, if the spec has steps.
     steps: HashMap<ObjectKey, usize>,
-    objects: Vec<BuiltObject>,
+    /// The objects of the current step.
+    step_objects: Vec<(ObjectKey, Origin)>,
+    receive: &'b mut dyn FnMut(BuiltObject),
+    is_empty: bool,
+    contents: RandomState,
     warnings: Vec<Warning>,
+}
+
+/// The first object with a key.
+struct FirstObject {
+    origin: Origin,
+    /// Hash of its contents.
+    contents: u64,
 }
 
 /// An object that may be a duplicate.
@@ -103,7 +132,12 @@ struct Candidate {
 }
 
 impl<'b> Builder<'b> {
-    fn new(set: &'b ResourceSet, inputs: &'b [InputSet], options: &'b Options<'b>) -> Builder<'b> {
+    fn new(
+        set: &'b ResourceSet,
+        inputs: &'b [InputSet],
+        options: &'b Options<'b>,
+        receive: &'b mut dyn FnMut(BuiltObject),
+    ) -> Builder<'b> {
         let mut templates = HashMap::new();
         let mut warnings = Vec::new();
         let mut add = |step: Option<usize>, part: Part, text: Result<String, String>| {
@@ -131,14 +165,27 @@ impl<'b> Builder<'b> {
         }
         let changes = templates.values().any(|parsed| parsed.template.as_ref().is_ok_and(Template::changes_data));
         let shared = changes.then(|| inputs.iter().map(|set| Data::from(&set.values)).collect());
-        Builder { set, inputs, options, shared, templates, steps: HashMap::new(), objects: Vec::new(), warnings }
+        Builder {
+            set,
+            inputs,
+            options,
+            shared,
+            templates,
+            steps: HashMap::new(),
+            step_objects: Vec::new(),
+            receive,
+            is_empty: true,
+            contents: RandomState::new(),
+            warnings,
+        }
     }
 
     /// Renders the spec or one step.
     fn step(&mut self, step: Option<usize>, templates: &Templates, name: Option<&str>) -> Result<(), ResourceSetError> {
         let prefix = name.map(|name| format!("step \"{name}\": ")).unwrap_or_default();
-        let first = self.objects.len();
-        let mut seen: HashMap<ObjectKey, usize> = HashMap::new();
+        let mut seen: HashMap<ObjectKey, FirstObject> = HashMap::new();
+        // Without inputs the reference does not compare the template with `resources`.
+        let mut kept = HashSet::new();
         let has_inputs = !self.inputs.is_empty();
         // Each resource with every input set: the digest of the result depends on this order.
         for index in 0..templates.resources.len() {
@@ -153,7 +200,7 @@ impl<'b> Builder<'b> {
                 if has_inputs {
                     self.take(candidate, &mut seen);
                 } else {
-                    self.keep_as_it_is(candidate, &mut seen);
+                    self.keep_as_it_is(candidate, &mut kept);
                 }
             }
         }
@@ -162,10 +209,6 @@ impl<'b> Builder<'b> {
                 true => format!("{prefix}failed to build resources: "),
                 false => format!("{prefix}failed to build resource: "),
             };
-            // Without inputs the reference does not compare the template with `resources`.
-            if !has_inputs {
-                seen.clear();
-            }
             for origin in self.origins(step, Part::Template) {
                 let text = self.execute(origin, &wrapper, "multi-doc YAML template")?;
                 for candidate in self.many_objects(origin, &text, &wrapper)? {
@@ -174,7 +217,7 @@ impl<'b> Builder<'b> {
                 self.warn_of_retyped(origin, &text);
             }
         }
-        self.compare_steps(step, first)
+        self.compare_steps(step)
     }
 
     fn origins(&self, step: Option<usize>, part: Part) -> Vec<Origin> {
@@ -311,16 +354,17 @@ impl<'b> Builder<'b> {
     }
 
     /// Adds an object unless it is excluded or a duplicate.
-    fn take(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, usize>) {
+    fn take(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, FirstObject>) {
         let Candidate { fields, origin } = candidate;
         // An excluded object does not reserve its key.
         if object::is_excluded(&fields) {
             return;
         }
         let key = object::key(&fields);
-        let fields = self.with_labels(fields, origin);
-        if let Some(first) = seen.get(&key).and_then(|index| self.objects.get(*index)) {
-            if first.object != Value::Object(fields) {
+        let object = Value::Object(self.with_labels(fields, origin));
+        let contents = self.contents.hash_one(&object);
+        if let Some(first) = seen.get(&key) {
+            if first.contents != contents {
                 let by = self.input_name(first.origin).map(|input| format!(", {input}")).unwrap_or_default();
                 let text = format!(
                     "{} is left out: {}{by} has made it with other contents",
@@ -331,12 +375,12 @@ impl<'b> Builder<'b> {
             }
             return;
         }
-        seen.insert(key, self.objects.len());
-        self.objects.push(BuiltObject { object: Value::Object(fields), origin });
+        self.hand_over(&key, BuiltObject { object, origin });
+        seen.insert(key, FirstObject { origin, contents });
     }
 
     /// Adds an object of `resources` without inputs, for which the reference checks neither exclusion nor duplicates.
-    fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashMap<ObjectKey, usize>) {
+    fn keep_as_it_is(&mut self, candidate: Candidate, seen: &mut HashSet<ObjectKey>) {
         let Candidate { fields, origin } = candidate;
         let key = object::key(&fields);
         if object::is_excluded(&fields) {
@@ -344,13 +388,21 @@ impl<'b> Builder<'b> {
                 format!("{} is kept although an annotation excludes it: there are no inputs", object::described(&key));
             self.warn(WarningKind::DuplicateObject, text, origin);
         }
-        if seen.contains_key(&key) {
+        if seen.contains(&key) {
             let text = format!("{} is there twice, and the last one is what a cluster keeps", object::described(&key));
             self.warn(WarningKind::DuplicateObject, text, origin);
         }
-        seen.entry(key).or_insert(self.objects.len());
-        let fields = self.with_labels(fields, origin);
-        self.objects.push(BuiltObject { object: Value::Object(fields), origin });
+        let object = Value::Object(self.with_labels(fields, origin));
+        self.hand_over(&key, BuiltObject { object, origin });
+        seen.insert(key);
+    }
+
+    fn hand_over(&mut self, key: &ObjectKey, object: BuiltObject) {
+        if object.origin.step.is_some() {
+            self.step_objects.push((key.clone(), object.origin));
+        }
+        self.is_empty = false;
+        (self.receive)(object);
     }
 
     /// Adds common metadata and the owner labels; the owner labels take precedence.
@@ -387,12 +439,10 @@ impl<'b> Builder<'b> {
     }
 
     /// Refuses an object that another step already renders.
-    fn compare_steps(&mut self, step: Option<usize>, first: usize) -> Result<(), ResourceSetError> {
+    fn compare_steps(&mut self, step: Option<usize>) -> Result<(), ResourceSetError> {
         let Some(step) = step else { return Ok(()) };
         let name = |index: usize| self.set.steps.get(index).map_or("", |step| step.name.as_str());
-        for built in self.objects.iter().skip(first) {
-            let Value::Object(fields) = &built.object else { continue };
-            let key = object::key(fields);
+        for (key, origin) in std::mem::take(&mut self.step_objects) {
             match self.steps.get(&key) {
                 // Steps of the same name count as one step in the reference.
                 Some(other) if name(*other) != name(step) => {
@@ -402,7 +452,7 @@ impl<'b> Builder<'b> {
                         name(step),
                         name(*other)
                     );
-                    let place = Place { origin: built.origin, input: self.input_name(built.origin), line: None };
+                    let place = Place { origin, input: self.input_name(origin), line: None };
                     return Err(ResourceSetError::at(BuildErrorKind::DuplicateObject, text, place));
                 }
                 Some(_) => {}
@@ -414,7 +464,8 @@ impl<'b> Builder<'b> {
         Ok(())
     }
 
-    fn finish(mut self) -> Self {
+    /// Adds the warnings about the whole set, and returns all.
+    fn finish(mut self) -> Vec<Warning> {
         for key in [OWNER_NAME, OWNER_NAMESPACE] {
             if self.set.common_labels.contains_key(key) {
                 let text = format!("spec.commonMetadata.labels: {key} belongs to the operator and is not changed");
@@ -426,6 +477,6 @@ impl<'b> Builder<'b> {
             let text = format!("input {key:?} is used in no template");
             self.warnings.push(Warning::new(WarningKind::UnusedInput, text));
         }
-        self
+        self.warnings
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::offline::{ManifestFiles, build, document_stream};
+use crate::offline::{DocumentStream, ManifestFiles, build};
 use crate::{BuildErrorKind, Built, ExportedInputs, Options, ResourceSetError, WarningKind, adler32, normalised_name};
 
 fn manifest(spec: &str) -> String {
@@ -26,6 +26,12 @@ fn kinds(built: &Built) -> Vec<WarningKind> {
 
 fn objects(built: &Built) -> Vec<&Value> {
     built.objects.iter().map(|built| &built.object).collect()
+}
+
+fn printed(built: &Built) -> Result<String, impl std::error::Error + use<>> {
+    let mut stream = DocumentStream::new(&built.set);
+    built.objects.iter().for_each(|object| stream.push(object));
+    stream.finish()
 }
 
 const PROVIDERS: &str = "
@@ -164,7 +170,7 @@ steps:
   resources: [{apiVersion: v1, kind: Namespace, metadata: {name: a}}]
 - name: two
   resources: [{apiVersion: v1, kind: Namespace, metadata: {name: b}}]";
-    let text = document_stream(&built_of(spec, None, None).expect("built")).expect("printed");
+    let text = printed(&built_of(spec, None, None).expect("built")).expect("printed");
     assert!(text.starts_with("# step: one\n---\napiVersion: v1\n") && text.contains("\n# step: two\n---\n"), "{text}");
     let error = built_of(&spec.replace("name: b", "name: a"), None, None).expect_err("refused");
     assert_eq!(error.to_string(), "duplicate resource Namespace/a in step \"two\", already defined in step \"one\"");
@@ -202,6 +208,31 @@ resources:
     let error = built_of(spec, None, None).expect_err("refused");
     assert_eq!(error.kind, BuildErrorKind::Object);
     assert_eq!(error.place.expect("a place").line, Some(3));
+}
+
+#[test]
+fn a_block_scalar_at_the_end_of_a_document_ends_with_a_line_break() {
+    let spec = "
+inputs: [{v: x}]
+resourcesTemplate: |-
+  apiVersion: v1
+  kind: A
+  metadata: {name: a}
+  text: |
+    << inputs.v >>";
+    let built = built_of(spec, None, None).expect("built");
+    assert_eq!(objects(&built)[0]["text"], "x\n");
+}
+
+#[test]
+fn a_document_end_without_a_document_is_refused() {
+    let document = "apiVersion: v1\n  kind: A\n  metadata: {name: a}";
+    for (text, is_refused) in
+        [(format!("{document}\n  ..."), false), (format!("{document}\n  ---\n  # c\n  ..."), true)]
+    {
+        let built = built_of(&format!("resourcesTemplate: |\n  {text}\n"), None, None);
+        assert_eq!(built.is_err(), is_refused, "{text}: {built:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use flux_operator_resourceset::offline::{ManifestFiles, build, document_stream};
+use flux_operator_resourceset::offline::{DocumentStream, ManifestFiles, build};
 use flux_operator_resourceset::{BuildErrorKind, Options};
 use serde_json::Value;
 
@@ -80,10 +80,14 @@ fn run(case: &Value) -> RunOutcome {
     let random = |bound: u64| bound / 2;
     let options = Options { now: Some(1_795_000_000), random: Some(&random), ..Options::default() };
     match build(&files, &options) {
-        Ok(built) => match document_stream(&built) {
-            Ok(text) => RunOutcome::Printed(text),
-            Err(error) => RunOutcome::Refused(format!("error marshalling object: {error}")),
-        },
+        Ok(built) => {
+            let mut stream = DocumentStream::new(&built.set);
+            built.objects.iter().for_each(|object| stream.push(object));
+            match stream.finish() {
+                Ok(text) => RunOutcome::Printed(text),
+                Err(error) => RunOutcome::Refused(format!("error marshalling object: {error}")),
+            }
+        }
         Err(error) => {
             let has_place = error.place.is_some();
             let needs_place = matches!(error.kind, BuildErrorKind::Template | BuildErrorKind::Object);

@@ -7,6 +7,9 @@
 
 use std::collections::HashMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 
@@ -58,6 +61,12 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     let mut reader = EventReader { text, ..EventReader::default() };
+    // The end of a document that never began. The library ignores it.
+    let lines = text.lines().enumerate();
+    let first = lines.map(|(number, line)| (number, line.trim_end())).find(|(_, line)| !is_blank_or_comment(line));
+    if let Some((number, "...")) = first {
+        return Err(refused("did not find expected node content", Location { line: number as u64 + 1, column: 1 }));
+    }
     for item in Parser::new_from_str_with_options(text, options) {
         let (event, span) = item.map_err(|error| YamlError::Syntax {
             message: error.info(),
@@ -73,14 +82,13 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
     Ok(reader.started.then(|| document(reader.root.unwrap_or(Value::Null))))
 }
 
-/// A scalar resolved by the rules of YAML 1.1 as `go-yaml` 2 does, before JSON merges all kinds of numbers.
+/// A scalar that is not text by the rules of YAML 1.1 as `go-yaml` 2 applies them, before JSON merges all kinds of numbers.
 enum Scalar {
     Null,
     Bool(bool),
     Int(i64),
     Unsigned(u64),
     Float(f64),
-    Text(String),
 }
 
 /// A key without its value yet.
@@ -145,20 +153,28 @@ impl EventReader<'_> {
                 if text.contains(UNICODE_BREAKS) && is_flow_text(style, span.slice(self.text).unwrap_or_default()) {
                     text = fold_unicode_breaks(&text);
                 }
+                if tag.as_deref().and_then(short).as_deref() == Some("binary") {
+                    text = decoded(&text)
+                        .ok_or_else(|| refused("failed to decode base64 data of a !!binary", location))?;
+                }
                 let scalar = resolve(&text, style == ScalarStyle::Plain, tag.as_deref(), location)?;
                 if self.awaits_key() {
-                    let key = key_text(&scalar, location)?;
-                    if matches!(scalar, Scalar::Bool(_)) && text != key {
+                    let anchored =
+                        (anchor > 0).then(|| value_of(scalar.as_ref(), text.clone(), location)).transpose()?;
+                    let key = match &scalar {
+                        Some(scalar) => key_text(scalar, location)?,
+                        None => std::mem::take(&mut text),
+                    };
+                    if matches!(scalar, Some(Scalar::Bool(_))) && text != key {
                         self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Boolean(text) });
                     }
-                    if anchor > 0 {
-                        let value = value_of(scalar, location)?;
+                    if let Some(value) = anchored {
                         self.anchors.insert(anchor, Anchored { value, nodes: 1, bytes: key.len() });
                     }
                     self.take_key(PendingKey::Field { key, location });
                     return Ok(());
                 }
-                let value = value_of(scalar, location)?;
+                let value = value_of(scalar.as_ref(), text, location)?;
                 self.finish(value, anchor, self.nodes - 1)
             }
             Event::SequenceStart(_, anchor, _) => self.begin(OpenShape::Items(Vec::new()), anchor, location),
@@ -252,12 +268,16 @@ impl EventReader<'_> {
         match &mut open.shape {
             OpenShape::Items(items) => items.push(value),
             OpenShape::Fields { fields, key } => match key.take() {
-                Some(PendingKey::Field { key, location }) => {
-                    if fields.contains_key(&key) {
-                        self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Duplicate });
+                Some(PendingKey::Field { key, location }) => match fields.entry(key) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(value);
                     }
-                    fields.insert(key, value);
-                }
+                    Entry::Occupied(mut entry) => {
+                        let key = entry.key().clone();
+                        self.notes.push(KeyNote { location, key, cause: KeyCause::Duplicate });
+                        entry.insert(value);
+                    }
+                },
                 Some(PendingKey::Merge { location }) => merge(fields, value, location)?,
                 None => {}
             },
@@ -327,6 +347,11 @@ fn fold_unicode_breaks(text: &str) -> String {
     folded
 }
 
+fn is_blank_or_comment(line: &str) -> bool {
+    let text = line.trim_start();
+    text.is_empty() || text.starts_with('#')
+}
+
 fn refused(message: &str, location: Location) -> YamlError {
     YamlError::Syntax { message: message.to_owned(), location: Some(location) }
 }
@@ -348,9 +373,17 @@ fn short(tag: &Tag) -> Option<String> {
     tag.suffix_in_namespace("tag:yaml.org,2002:").map(|suffix| suffix.into_owned())
 }
 
-fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) -> Result<Scalar, YamlError> {
+/// Decodes a `!!binary`; JSON replaces bytes that are not UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    let bytes = STANDARD.decode(text).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the scalar that a text stands for; `None` if it is only text.
+fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) -> Result<Option<Scalar>, YamlError> {
     let Some(tag) = tag else {
-        return Ok(if is_plain { resolve_plain(text) } else { Scalar::Text(text.to_owned()) });
+        return Ok(if is_plain { resolve_plain(text) } else { None });
     };
     let is_unspecific =
         tag.handle() == "!" && tag.suffix().is_empty() || tag.handle().is_empty() && tag.suffix() == "!";
@@ -361,43 +394,37 @@ fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) ->
     let resolved = match wanted.as_deref() {
         Some("bool" | "int" | "float" | "null") => resolve_plain(text),
         // Unknown tags are dropped, too, and their text is kept.
-        _ => return Ok(Scalar::Text(text.to_owned())),
+        _ => return Ok(None),
     };
-    Ok(match (wanted.as_deref(), resolved) {
-        (Some("bool"), Scalar::Bool(value)) => Scalar::Bool(value),
-        (Some("int"), value @ (Scalar::Int(_) | Scalar::Unsigned(_))) => value,
-        (Some("float"), value @ Scalar::Float(_)) => value,
-        (Some("float"), Scalar::Int(value)) => Scalar::Float(value as f64),
-        (Some("float"), Scalar::Unsigned(value)) => Scalar::Float(value as f64),
-        (Some("null"), Scalar::Null) => Scalar::Null,
+    let scalar = match (wanted.as_deref(), resolved) {
+        (Some("bool"), Some(Scalar::Bool(value))) => Scalar::Bool(value),
+        (Some("int"), Some(value @ (Scalar::Int(_) | Scalar::Unsigned(_)))) => value,
+        (Some("float"), Some(value @ Scalar::Float(_))) => value,
+        (Some("float"), Some(Scalar::Int(value))) => Scalar::Float(value as f64),
+        (Some("float"), Some(Scalar::Unsigned(value))) => Scalar::Float(value as f64),
+        (Some("null"), Some(Scalar::Null)) => Scalar::Null,
         (wanted, _) => {
             return Err(refused(&format!("cannot decode `{text}` as a !!{}", wanted.unwrap_or_default()), location));
         }
-    })
+    };
+    Ok(Some(scalar))
 }
 
-fn resolve_plain(text: &str) -> Scalar {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Scalar::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Scalar::Bool(false);
-        }
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Scalar::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY),
-        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
-        _ => {}
-    }
-    let other = || Scalar::Text(text.to_owned());
-    match text.as_bytes().first() {
-        Some(b'.') => match text.parse::<f64>() {
-            Ok(float) if is_float(text) && float.is_finite() => Scalar::Float(float),
-            _ => other(),
+fn resolve_plain(text: &str) -> Option<Scalar> {
+    Some(match text {
+        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
+        ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
+        _ => match text.as_bytes().first()? {
+            b'.' => Scalar::Float(text.parse().ok().filter(|float: &f64| is_float(text) && float.is_finite())?),
+            // YAML 1.1 allows underscores in numbers.
+            b'+' | b'-' | b'0'..=b'9' => number(&text.replace('_', ""))?,
+            _ => return None,
         },
-        // YAML 1.1 allows underscores in numbers.
-        Some(b'+' | b'-' | b'0'..=b'9') => number(&text.replace('_', "")).unwrap_or_else(other),
-        _ => other(),
-    }
+    })
 }
 
 /// Parses a number as Go does with base 0: `0x1f`, `0b1`, `0o17`, and `017` for octal.
@@ -453,7 +480,6 @@ fn is_float(text: &str) -> bool {
 
 fn key_text(scalar: &Scalar, location: Location) -> Result<String, YamlError> {
     Ok(match scalar {
-        Scalar::Text(text) => text.clone(),
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
         Scalar::Unsigned(value) => value.to_string(),
@@ -474,13 +500,13 @@ fn alias_key(value: &Value, location: Location) -> Result<String, YamlError> {
 }
 
 /// Converts a scalar as if through JSON, which Go decodes into `int64` where possible.
-fn value_of(scalar: Scalar, location: Location) -> Result<Value, YamlError> {
-    Ok(match scalar {
+fn value_of(scalar: Option<&Scalar>, text: String, location: Location) -> Result<Value, YamlError> {
+    let Some(scalar) = scalar else { return Ok(Value::String(text)) };
+    Ok(match *scalar {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),
         Scalar::Int(value) => Value::from(value),
         Scalar::Unsigned(value) => Value::from(value as f64),
-        Scalar::Text(text) => Value::String(text),
         Scalar::Float(value) if !value.is_finite() => {
             let name = if value.is_nan() {
                 "NaN"
@@ -544,6 +570,11 @@ mod tests {
     fn tags_anchors_and_merge_keys_are_resolved() {
         assert_eq!(value("[!!str 5, !x 5, !x , ! 5, !!float 5] "), json!(["5", "5", "", 5, 5]));
         assert_eq!(
+            value("{a: !!binary aGk=, !!binary Yg==: '5', c: !!binary \"aG\\nk=\"}"),
+            json!({"a": "hi", "b": "5", "c": "hi"})
+        );
+        assert!(parse_first_as_go("a: !!binary aG").is_err());
+        assert_eq!(
             value("a: &a {x: 1, z: 2}\nb: {x: 0, <<: *a, z: 3}\n"),
             json!({"a": {"x": 1, "z": 2}, "b": {"x": 1, "z": 3}})
         );
@@ -556,6 +587,7 @@ mod tests {
     fn only_the_first_document_is_read() {
         assert_eq!(value("---\n# c\na: 1\n...\n{{{"), json!({"a": 1}));
         assert_eq!(parse_first_as_go("# nothing\n").unwrap(), None);
+        assert!(parse_first_as_go("# c\n...\n").is_err() && parse_first_as_go("---\n...\n").is_ok());
         assert_eq!(value("a: |\n  x"), json!({"a": "x"}));
         assert_eq!(value("'a\u{2028}  b\u{85} c'"), json!("a\u{2028}b c"));
     }

@@ -145,8 +145,8 @@ pub(super) async fn collect(
         })
         .collect();
     let inline = InputSource { id: set.id.clone(), sets: set.inputs.clone(), ..InputSource::default() };
-    let all: Vec<&InputSource> = std::iter::once(&inline).chain(selected).collect();
-    let sets = combine(&all, &set.strategy, warnings).map_err(invalid)?;
+    let all = std::iter::once(inline).chain(selected.into_iter().cloned()).collect();
+    let sets = combine(all, &set.strategy, warnings).map_err(invalid)?;
     let are_missing = !set.inputs_from.is_empty() && sets.is_empty();
     let waits_for = providers.iter().find(|one| one.state == ProviderState::NeverExported);
     // With Permute, a missing source would lead to other objects than the set means. Without any inputs there is
