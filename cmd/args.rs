@@ -39,6 +39,20 @@ pub struct DryRunArgs {
     pub dry_run: Option<DryRun>,
 }
 
+/// `--dry-run` of commands that compare with the cluster before every change: both places mean the same.
+#[derive(clap::Args, Clone, Debug)]
+pub struct PreviewArgs {
+    /// Only show what would change; the API server is asked either way
+    #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "client")]
+    pub dry_run: Option<DryRun>,
+}
+
+impl PreviewArgs {
+    pub fn is_set(&self) -> bool {
+        self.dry_run.is_some()
+    }
+}
+
 #[derive(clap::Args, Clone, Debug)]
 pub struct WaitArgs {
     /// Wait for the outcome; --wait=false only sends the request

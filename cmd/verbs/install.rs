@@ -14,8 +14,8 @@ use flux_operator::request::Absent;
 use serde_json::Value;
 use tokio::time::timeout_at;
 
-use crate::args::WaitArgs;
 use crate::args::instance::InstanceArgs;
+use crate::args::{PreviewArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_ready};
 use crate::flows::operator::{VERSION, operator_error, required_image};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FLUX, KIND, Right, Rights, always, under, when};
@@ -88,9 +88,8 @@ pub struct Args {
     /// Print the manifests instead of applying them; needs no cluster
     #[arg(long, conflicts_with_all = ["dry_run", "secret"])]
     pub export: bool,
-    /// Only show what would change
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: PreviewArgs,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
@@ -179,12 +178,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         let (plan, ()) = tokio::try_join!(plan, look)?;
         warn(&session, &plan, &namespace);
-        if args.dry_run {
+        if args.dry_run.is_set() {
             shell.print(&listing(&plan));
         }
         let distribution = DistributionArgs::default();
         let mode = args.progress.progress;
-        if args.dry_run {
+        if args.dry_run.is_set() {
             let more = if wanted.is_some() { ", then apply the instance" } else { "" };
             shell.status(&format!("(dry run) would {}{more}", summary(&plan)));
             if let Some(wanted) = &wanted {
@@ -325,7 +324,7 @@ async fn apply_instance(
     let after = apply.map_err(|error| cli_error(&error))?;
     session.shell.status(&format!("► {place} applied"));
     let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-    session.shell.interruption().set("the object is stored, and the operator goes on with it", Some(resume));
+    session.shell.interruption().set("the object is stored, and the operator continues with it", Some(resume));
     if !args.wait.wait {
         return Ok(Exit::Done);
     }

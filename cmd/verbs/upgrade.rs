@@ -6,7 +6,7 @@ use flux_operator::reconcile::NewSpec;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::args::WaitArgs;
+use crate::args::{PreviewArgs, WaitArgs};
 use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::plan_view;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
@@ -44,9 +44,8 @@ pub struct Args {
     /// Print unified YAML diffs of all objects, too; values of secrets are masked
     #[arg(long)]
     pub diff: bool,
-    /// Show what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: PreviewArgs,
     /// Give the instance its earlier spec again if it does not become ready in time
     #[arg(long)]
     pub rollback_on_failure: bool,
@@ -66,7 +65,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.in_namespace(&namespace, COMPARES_NAMESPACE);
     rights.everywhere(FINDS_PROBLEMS);
     rights.instance(&args.instance, &[always("get", KIND)]);
-    if args.dry_run {
+    if args.dry_run.is_set() {
         return;
     }
     rights.everywhere(FINDS_OPERATOR);
@@ -171,7 +170,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         count => format!(", although {count} checks fail"),
     };
     let what = format!("upgrade {place} to {}{although}", plan.version);
-    let agreed = change(args, "upgrade").agree(session, target, &plan, "upgrade", &what, args.dry_run).await?;
+    let agreed = change(args, "upgrade").agree(session, target, &plan, "upgrade", &what, args.dry_run.is_set()).await?;
     Ok(agreed.then_some(Prepared { live, before: instance.spec, spec }))
 }
 

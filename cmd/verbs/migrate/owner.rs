@@ -8,7 +8,7 @@ use flux_operator::k8s::ObjectId;
 use flux_operator::request::{Owner, OwnerMigration, SuspendNote, inventory_patch, plan_move, suspend_patch};
 use serde_json::Value;
 
-use crate::args::unknown_kind;
+use crate::args::{PreviewArgs, unknown_kind};
 use crate::flows::rights::{KIND, Right, Rights, always, when};
 use crate::output::objects;
 use crate::session::Session;
@@ -43,9 +43,8 @@ pub struct Args {
     /// Only this object of the inventory, as KIND/NAME; repeatable
     #[arg(long, value_name = "KIND/NAME")]
     pub object: Vec<String>,
-    /// Only show the plan
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: PreviewArgs,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
@@ -82,7 +81,7 @@ const GIVES: &[Right] =
     &[always("get", KIND), always("patch", "KIND/status"), when("it is not suspended yet", "patch", KIND)];
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    if args.from.from.is_some() && !args.dry_run {
+    if args.from.from.is_some() && !args.dry_run.is_set() {
         return Err(CliError::usage("a dump is not changed").hint("--dry-run shows the plan"));
     }
     shell.run(async {
@@ -113,7 +112,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             session.place(&to.reference())
         );
         let context = session.cluster.endpoint.context.as_deref();
-        if args.dry_run {
+        if args.dry_run.is_set() {
             check_consent(shell, &args.confirm, context, &question)?;
             return Ok(Exit::Done);
         }

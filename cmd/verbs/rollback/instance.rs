@@ -5,7 +5,7 @@ use flux_operator::build::check_downgrade;
 use flux_operator::reconcile::{KeptBuild, NewSpec, kept_builds};
 use serde_json::Value;
 
-use crate::args::WaitArgs;
+use crate::args::{PreviewArgs, WaitArgs};
 use crate::flows::change_spec::{self, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
@@ -39,9 +39,8 @@ pub struct Args {
     /// Revision, version, or beginning of a digest to go back to
     #[arg(long, value_name = "REVISION")]
     pub to: Option<String>,
-    /// Show what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: PreviewArgs,
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
@@ -120,7 +119,7 @@ async fn prepare(
     }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
     let words = format!("rollback {}", target.words());
-    let agreed = change(args).agree(session, target, &plan, &words, &what, args.dry_run).await?;
+    let agreed = change(args).agree(session, target, &plan, &words, &what, args.dry_run.is_set()).await?;
     Ok(agreed.then_some((live, instance, build)))
 }
 
@@ -147,7 +146,7 @@ fn choose(builds: &[KeptBuild], instance: &FluxInstance, to: Option<&str>) -> Re
     };
     found.cloned().ok_or_else(|| match to {
         Some(to) => format!("no revision {to} that was ready is kept"),
-        None => "no other revision that was ready is kept".to_owned(),
+        None => "there is no earlier ready revision to roll back to".to_owned(),
     })
 }
 

@@ -1,6 +1,5 @@
 //! `uninstall operator`: removes the operator in order; Flux is removed first, or keeps the operator.
 
-use clap::ArgAction;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
@@ -8,7 +7,7 @@ use flux_operator::reconcile::progress::report_retries;
 use tokio::time::timeout_at;
 
 use super::instance;
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRunArgs, PreviewArgs, WaitArgs};
 use crate::flows::operator::operator_error;
 use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};
@@ -38,9 +37,8 @@ pub struct Args {
     /// Keep the definitions of the operator's kinds
     #[arg(long)]
     pub keep_crds: bool,
-    /// Only show what would be deleted
-    #[arg(long, action = ArgAction::SetTrue)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: PreviewArgs,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
@@ -102,7 +100,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.print(&format!("{key}: there is nothing to uninstall\n"));
             return Ok(Exit::Done);
         }
-        let refusal = match args.dry_run && args.with_instance {
+        let refusal = match args.dry_run.is_set() && args.with_instance {
             // A dry run has not deleted them.
             true => plan.refusal_beside_instances(),
             false => plan.refusal(),
@@ -110,7 +108,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if let Some(refusal) = refusal {
             return Err(operator_error(&session, &refusal, "uninstall", &key));
         }
-        if args.dry_run {
+        if args.dry_run.is_set() {
             shell.status("(dry run) nothing is deleted");
             let context = session.cluster.endpoint.context.as_deref();
             return check_consent(shell, &args.confirm, context, &question(&session, &key)).map(|()| Exit::Done);
@@ -176,9 +174,9 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
         in_process: InProcessArgs { in_process: nobody, force_in_process: false },
         keep_crds: false,
         // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.
-        confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run, ..args.confirm.clone() },
+        confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run.is_set(), ..args.confirm.clone() },
         wait: WaitArgs { wait: true },
-        dry_run: DryRunArgs { dry_run: args.dry_run.then_some(DryRun::Client) },
+        dry_run: DryRunArgs { dry_run: args.dry_run.dry_run },
         progress: args.progress.clone(),
     }
 }
