@@ -269,10 +269,14 @@ async fn optional_file(path: Option<&Path>, shell: &Shell) -> Result<Option<Secr
     }
 }
 
+/// Fields that are flags under the same name, besides those of files.
+const FLAGS: [&str; 5] = ["username", "server", "address", "accesskey", "app-id"];
+
 /// The fields of a Secret in the words of this command: the files that hold them are flags.
 fn in_flags(text: &str) -> String {
     let words = text.split(' ').map(|word| {
-        match word.trim_end_matches([',', ':']).ends_with("-file") && !word.starts_with('-') {
+        let name = word.trim_end_matches([',', ':']);
+        match name.ends_with("-file") || FLAGS.contains(&name) {
             true => format!("--{word}"),
             false => word.to_owned(),
         }
@@ -280,12 +284,26 @@ fn in_flags(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The flags that give a missing value.
+fn flags_of(value: &str) -> &'static str {
+    match value {
+        "password" => "pass it with --password-stdin, --password-file FILE or --password-env NAME",
+        "bearer token" => "pass it with --bearer-token-stdin, --bearer-token-file FILE or --bearer-token-env NAME",
+        "secretkey" => "pass it with --secretkey-stdin, --secretkey-file FILE or --secretkey-env NAME",
+        "an age or GPG key" => {
+            "pass --age-key-file FILE or --gpg-key-file FILE, or the key on standard input with --age-key-stdin or \
+             --gpg-key-stdin"
+        }
+        _ if value.contains("tls-") => {
+            "for example `flux-operator create secret tls NAME --tls-crt-file tls.crt --tls-key-file tls.key`"
+        }
+        _ => "the examples of `flux-operator create secret KIND --help` show how",
+    }
+}
+
 fn secret_error(error: SecretError) -> CliError {
     match &error {
-        SecretError::Missing(_) => {
-            let told = CliError::usage(in_flags(&error.to_string()));
-            told.hint("the examples of its --help show how: `flux-operator create secret KIND --help`")
-        }
+        SecretError::Missing(value) => CliError::usage(in_flags(&error.to_string())).hint(flags_of(value)),
         SecretError::Invalid { .. } => CliError::usage(in_flags(&error.to_string())),
         SecretError::Check { hint, .. } => {
             let told = CliError::failed(error.to_string());

@@ -17,7 +17,7 @@ pub const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// `kubernetes.io/dockerconfigjson`: key `.dockerconfigjson`.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    /// `ghcr.io`, `registry.example.com:5000`; kept as it is.
+    /// `ghcr.io`, `registry.example.com:5000`; a scheme and a slash at the end are left out, because Flux looks for the host.
     pub server: String,
     pub username: String,
     pub password: SecretText,
@@ -36,7 +36,7 @@ impl Registry {
         let quoted = |text: &str| Zeroizing::new(serde_json::to_string(text).unwrap_or_default());
         let text = format!(
             "{{\n  \"auths\": {{\n    {}: {{\n      \"username\": {},\n      \"password\": {},\n      \"auth\": {}\n    }}\n  }}\n}}",
-            *quoted(&self.server),
+            *quoted(stored_server(&self.server)),
             *quoted(&self.username),
             *quoted(password),
             *quoted(&auth)
@@ -55,6 +55,14 @@ impl Registry {
         });
         Ok(warnings)
     }
+}
+
+/// The key of the credentials: the server without scheme and final slash, except the address of Docker Hub.
+fn stored_server(server: &str) -> &str {
+    let plain = ["https://", "http://"].iter().find_map(|scheme| server.strip_prefix(scheme)).unwrap_or(server);
+    let plain = plain.trim_end_matches('/');
+    // A path means something to other clients, so such an address is kept whole.
+    if server == DOCKER_HUB || plain.is_empty() || plain.contains('/') { server } else { plain }
 }
 
 /// A registry is `host`, `host:port`, or either with a path; a scheme is ignored by Kubernetes and refused by Flux.
@@ -88,7 +96,13 @@ fn check_server(server: &str) -> Result<Warnings, SecretError> {
     }
     let mut warnings = vec![];
     if scheme.is_some() {
-        warnings.push(format!("server `{server}` has a scheme; Flux looks for `{authority}`"));
+        let stored = stored_server(server);
+        warnings.push(match stored == authority {
+            true => {
+                format!("the credentials are stored for `{stored}`, because Flux looks for a registry without scheme")
+            }
+            false => format!("server `{server}` has a scheme; Flux looks for `{authority}`"),
+        });
     }
     if matches!(host, "docker.io" | "index.docker.io" | "registry-1.docker.io") {
         warnings.push(format!("Docker Hub's credentials are looked up under {DOCKER_HUB}, not `{server}`"));
@@ -117,6 +131,23 @@ mod tests {
             content.data[".dockerconfigjson"].expose_text().unwrap(),
             "{\n  \"auths\": {\n    \"ghcr.io\": {\n      \"username\": \"flux\",\n      \"password\": \"pass\",\n      \"auth\": \"Zmx1eDpwYXNz\"\n    }\n  }\n}"
         );
+    }
+
+    #[test]
+    fn a_server_is_stored_as_flux_looks_for_it() {
+        for (server, stored) in [
+            ("https://ghcr.io/", "ghcr.io"),
+            ("http://registry.example.com:5000", "registry.example.com:5000"),
+            ("ghcr.io/", "ghcr.io"),
+            ("ghcr.io", "ghcr.io"),
+            ("ghcr.io/org", "ghcr.io/org"),
+            (DOCKER_HUB, DOCKER_HUB),
+        ] {
+            let registry = Registry { server: server.into(), username: "u".into(), password: "p".into() };
+            let content = registry.content().unwrap();
+            let config: serde_json::Value = serde_json::from_slice(content.data[".dockerconfigjson"].expose()).unwrap();
+            assert_eq!(config["auths"][stored]["username"], "u", "{server}: {config}");
+        }
     }
 
     #[test]
