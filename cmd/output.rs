@@ -1,5 +1,6 @@
 //! Turns values into text: tables, trees, explanations, and the command lines of next steps.
 
+pub mod affected;
 pub mod as_started;
 pub mod columns_of_kind;
 pub mod field_text;

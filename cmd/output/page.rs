@@ -1,7 +1,7 @@
 //! Formats a page as a self-contained HTML file. It contains no script, and its content may be hostile: every text from
 //! a cluster goes through [`Text`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fmt::Write;
 
@@ -18,6 +18,7 @@ use flux_operator::inspect::why::Overview;
 use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
 
+use crate::output::affected::affected_kinds;
 use crate::output::listing::Row;
 use flux_operator::format::harmless::on_one_line;
 
@@ -125,7 +126,11 @@ i.good{background:var(--good)}i.bad{background:var(--bad)}i.busy{background:var(
 .axis{display:flex;justify-content:space-between;color:var(--soft);font-size:.8rem}\
 .events{display:flex;align-items:flex-end;height:5rem;gap:1px;border-bottom:1px solid var(--line)}\
 .events span{flex:1;display:flex;flex-direction:column-reverse;height:100%}\
-@media(max-width:40rem){.row{grid-template-columns:1fr;gap:.1rem}body{padding:.6rem}}\
+.narrow{display:none}\
+@media(max-width:40rem){.row{grid-template-columns:1fr;gap:.1rem}body{padding:.6rem}\
+.wide table,.wide tbody,.wide tr,.wide th,.wide td{display:block}.wide tr:has(>th+th){display:none}\
+.wide tr{border-bottom:1px solid var(--line);padding:.3rem 0}.wide td,.wide th{border:0;padding:0}\
+.wide td,td.tight{white-space:normal;overflow-wrap:anywhere}.narrow{display:inline}}\
 @media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}tr{break-inside:avoid}}";
 
 /// Formats the whole page.
@@ -351,7 +356,7 @@ fn changes(out: &mut String, rows: &[ChangeRow], own: usize) -> fmt::Result {
                 out,
                 "<tr><td class=\"tight\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
                 moment(row.at),
-                Text(&row.by),
+                Text(if row.by.is_empty() { "unknown" } else { &row.by }),
                 row.action.as_str(),
                 Text(&row.object.to_string()),
                 Text(&detail)
@@ -360,8 +365,17 @@ fn changes(out: &mut String, rows: &[ChangeRow], own: usize) -> fmt::Result {
         out.push_str("</table></div>\n");
     }
     let more = rows.len().saturating_sub(MAX_CHANGES);
-    let more = if more > 0 { format!("{more} older changes are left out; ") } else { String::new() };
-    writeln!(out, "<p class=\"soft\">{more}{own} writes by Flux and Kubernetes themselves are not listed.</p>")
+    let mut omitted = vec![];
+    if more > 0 {
+        omitted.push(format!("{more} older changes"));
+    }
+    if own > 0 {
+        omitted.push(format!("{own} writes by Flux and Kubernetes themselves"));
+    }
+    if omitted.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<p class=\"soft\">Not listed: {}.</p>", omitted.join(" and "))
 }
 
 fn moment(at: Timestamp) -> String {
@@ -381,8 +395,9 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
     match &view.instance {
         None => line("Instance", Tone::Plain, "none")?,
         Some(row) => {
-            let says = format!("{}/{}: {}", row.namespace, row.name, row.says(now));
-            line("Instance", Tone::of_ready(&row.ready), &says)?;
+            let says = format!("{}/{}: {}", row.namespace, row.name, row.says(view.instance_fails(), now));
+            let tone = if view.instance_fails() { Tone::Bad } else { Tone::of_ready(&row.ready) };
+            line("Instance", tone, &says)?;
         }
     }
     let (well, unwell): (Vec<_>, Vec<_>) = view.controllers.iter().partition(|one| one.message.is_none());
@@ -390,8 +405,13 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
         let names: Vec<&str> = well.iter().map(|one| one.name.as_str()).collect();
         line("Controllers", Tone::Good, &format!("{} ready: {}", well.len(), names.join(", ")))?;
     }
+    let mut told = BTreeSet::new();
     for controller in unwell {
-        let why = controller.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+        let why = match &controller.message {
+            Some(message) if told.insert(message) => format!(": {message}"),
+            Some(_) => ", for the same reason".to_owned(),
+            None => String::new(),
+        };
         let says = format!("{} {}/{} pods ready{why}", controller.name, controller.ready_pods, controller.desired_pods);
         line("Controller", Tone::of_status(controller.status), &says)?;
     }
@@ -431,10 +451,10 @@ fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Re
             )?;
         }
         out.push_str("</ul>\n");
-        let counts: Vec<String> = group.kinds.iter().map(|kind| format!("{} {}", kind.count, kind.kind)).collect();
+        let counts = affected_kinds(&group.kinds);
         let names: Vec<String> = group.affected.iter().map(ToString::to_string).collect();
         let (first, rest) = names.split_at(names.len().min(NAMED));
-        writeln!(out, "<p>Affects {}: {}</p>", Text(&counts.join(", ")), Text(&first.join(", ")))?;
+        writeln!(out, "<p>Affects {}: {}</p>", Text(&counts), Text(&first.join(", ")))?;
         if !rest.is_empty() {
             writeln!(out, "<details><summary>and {} more</summary><ul>", rest.len())?;
             for name in rest {
@@ -604,18 +624,21 @@ fn components_table(out: &mut String, rows: &[&ComponentRow]) -> fmt::Result {
         return Ok(());
     }
     out.push_str("<div class=\"wide\"><table>\n<tr><th>Name</th><th>Image</th><th>Pods</th><th>Status</th><th>Restarts</th></tr>\n");
+    let mut told = BTreeSet::new();
     for row in rows {
+        let is_new = row.status_message.is_empty() || told.insert(&row.status_message);
+        let image =
+            if row.repository.is_empty() { "unknown".to_owned() } else { format!("{}:{}", row.repository, row.tag) };
         writeln!(
             out,
-            "<tr><td class=\"tight\">{}</td><td>{}:{}</td><td class=\"tight\">{}/{}</td><td class=\"{}\">{} {}</td><td>{}</td></tr>",
+            "<tr><td class=\"tight\">{}</td><td>{}</td><td class=\"tight\">{}/{}<span class=\"narrow\"> pods ready</span></td><td class=\"{}\">{} {}</td><td>{}<span class=\"narrow\"> restarts</span></td></tr>",
             Text(&row.name),
-            Text(&row.repository),
-            Text(&row.tag),
+            Text(&image),
             row.ready_pods,
             row.desired_pods,
             Tone::of_status(row.status).class(),
             row.status.as_str(),
-            Text(&row.status_message),
+            Text(if is_new { &row.status_message } else { "for the same reason" }),
             row.restarts
         )?;
     }
@@ -632,7 +655,7 @@ fn inventory(out: &mut String, rows: &[InventoryRow], without_drift: Option<&str
     let tone = if drifted == 0 { Tone::Good } else { Tone::Bad };
     writeln!(out, "<p class=\"{}\">{} objects, {drifted} drifted or missing</p>", tone.class(), rows.len())?;
     if let Some(why) = without_drift {
-        writeln!(out, "<p class=\"soft\">Only missing objects are told as drift: {}</p>", Text(why))?;
+        writeln!(out, "<p class=\"soft\">Only missing objects are reported as drift: {}</p>", Text(why))?;
     }
     let (unusual, usual): (Vec<&InventoryRow>, Vec<&InventoryRow>) =
         rows.iter().partition(|row| !matches!(row.drift, Drift::None) || row.status != Status::Current);

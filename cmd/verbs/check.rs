@@ -233,8 +233,17 @@ fn short(report: &CheckReport<String>) -> String {
         _ if report.passed => "ok",
         _ => "not ok",
     };
+    // Checks that say the same are told together.
+    let mut told: Vec<(&str, Vec<&str>, &str)> = vec![];
+    for (_, check) in report.problems() {
+        let mark = mark(check.verdict);
+        match told.iter_mut().find(|(other, _, message)| (*other, *message) == (mark, check.message.as_str())) {
+            Some((_, names, _)) => names.push(&check.name),
+            None => told.push((mark, vec![&check.name], &check.message)),
+        }
+    }
     let problems: Vec<_> =
-        report.problems().iter().map(|(_, c)| format!("{} {}: {}", mark(c.verdict), c.name, c.message)).collect();
+        told.iter().map(|(mark, names, message)| format!("{mark} {}: {message}", names.join(", "))).collect();
     let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };
     format!("{}\n", on_one_line(&format!("flux {state}, {}{problems}", sums(report))))
 }

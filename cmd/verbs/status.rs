@@ -59,6 +59,8 @@ const CLIENT: &str = env!("CARGO_PKG_VERSION");
 /// Cells of a bar, where there is room, and what is too few to say anything.
 const BAR: usize = 16;
 const LEAST_BAR: usize = 4;
+/// How many causes are named.
+const CAUSES: usize = 3;
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
@@ -234,7 +236,7 @@ fn instance(view: &StatusView<String>, screen: &mut Screen, source: &Source<'_>)
         let says = format!("no FluxInstance in namespace {}{elsewhere}", source.instance_namespace());
         return screen.marked("Instance", None, &says);
     };
-    let says = format!("{}/{}  {}", row.namespace, row.name, row.says(source.now()));
+    let says = format!("{}/{}  {}", row.namespace, row.name, row.says(view.instance_fails(), source.now()));
     let id = ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
     screen.marked("Instance", mark_of_ready(view, &id, &row.ready), &says);
 }
@@ -261,7 +263,15 @@ fn mark_of(counts: &HealthCounts) -> Option<bool> {
 
 /// The objects that have failed for the longest; those that report the same are one line.
 fn failures(view: &StatusView<String>, screen: &mut Screen, now: Timestamp) {
+    // Causes outside of Flux's objects: a workload, a definition, the operator.
     if view.failures.is_empty() {
+        for cause in view.causes.iter().take(CAUSES) {
+            screen.marked("Failing", Some(false), &format!("{}: {}", cause.object, cause.summary));
+        }
+        let more = view.causes.len().saturating_sub(CAUSES);
+        if more > 0 {
+            screen.line("Failing", &format!("and {more} more causes"));
+        }
         return;
     }
     screen.line("Failing", &format!("{} of {} failing, oldest first:", view.failing, view.counts.total));

@@ -212,7 +212,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     }
 }
 
-/// When the first of the Flux objects that fail began to.
+/// When the first of the objects that fail began to: by their conditions, else by the evidence of the causes.
 fn failing_since(snapshot: &Snapshot, causes: &Overview) -> Option<Timestamp> {
     let affected = causes.causes.iter().flat_map(|group| &group.affected);
     let changed = |id: &ObjectId| {
@@ -220,7 +220,8 @@ fn failing_since(snapshot: &Snapshot, causes: &Overview) -> Option<Timestamp> {
         let object = snapshot.loaded(&kind.resource_type(), id.namespace()).find(|one| fields::name(one) == id.name)?;
         fields::condition(object, READY).filter(|ready| !ready.is_true())?.changed()
     };
-    affected.filter_map(changed).min()
+    let evidence = causes.causes.iter().flat_map(|group| &group.cause.evidence);
+    affected.filter_map(changed).min().or_else(|| evidence.filter_map(|evidence| evidence.at).min())
 }
 
 fn histories(snapshot: &Snapshot) -> Vec<History> {

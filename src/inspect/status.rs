@@ -105,6 +105,12 @@ pub struct CauseSummary {
 }
 
 impl<S> StatusView<S> {
+    /// Whether the instance fails, whatever it reports itself.
+    pub fn instance_fails(&self) -> bool {
+        let id = |row: &InstanceRow| ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
+        self.instance.as_ref().is_some_and(|row| self.affected.contains(&id(row)))
+    }
+
     /// The same view with its step in other words.
     pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> StatusView<T> {
         StatusView {

@@ -109,7 +109,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 selector.as_ref().is_none_or(|s| s.matches_by(|key| row.labels.get(key).map(String::as_str)))
             });
             let unwell = rows.iter().filter(|row| row.status != Status::Current);
-            ailing.replace(unwell.map(|row| format!("{}: {}", row.name, row.status_message)).collect());
+            // Controllers that fail for one reason are told together.
+            let mut reasons: Vec<(Vec<&str>, &str)> = vec![];
+            for row in unwell {
+                match reasons.iter_mut().find(|(_, message)| *message == row.status_message) {
+                    Some((names, _)) => names.push(&row.name),
+                    None => reasons.push((vec![&row.name], &row.status_message)),
+                }
+            }
+            ailing.replace(reasons.iter().map(|(names, says)| format!("{}: {says}", names.join(", "))).collect());
             Ok(listing(&rows))
         })
         .await?;

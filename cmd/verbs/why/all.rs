@@ -3,12 +3,13 @@
 use anstyle::AnsiColor;
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::health::{HealthCounts, HealthVerdict};
-use flux_operator::inspect::why::{AffectedKind, CauseGroup, Overview, overview_of};
+use flux_operator::inspect::why::{CauseGroup, Overview, overview_of};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 
 use super::Args;
 use crate::args::list::{no_namespace, place};
+use crate::output::affected::affected_kinds;
 use crate::output::as_started::as_started;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{Source, within};
@@ -121,22 +122,6 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
     }
 }
 
-/// `2 Kustomizations and 1 Deployment`.
-pub fn affected_kinds(kinds: &[AffectedKind]) -> String {
-    let plural = |kind: &str| match kind {
-        _ if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
-        _ if kind.ends_with('s') => format!("{kind}es"),
-        _ => format!("{kind}s"),
-    };
-    let counted = |one: &AffectedKind| match one.count {
-        1 => format!("1 {}", one.kind),
-        count => format!("{count} {}", plural(&one.kind)),
-    };
-    let mut counted: Vec<String> = kinds.iter().map(counted).collect();
-    let last = counted.pop().unwrap_or_default();
-    if counted.is_empty() { last } else { format!("{} and {last}", counted.join(", ")) }
-}
-
 fn named(affected: &[ObjectId]) -> String {
     let names: Vec<String> = affected.iter().take(NAMED).map(ToString::to_string).collect();
     match affected.len().saturating_sub(NAMED) {
@@ -148,16 +133,6 @@ fn named(affected: &[ObjectId]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn affected_kinds_are_counted_in_words() {
-        let kind = |kind: &str, count: usize| AffectedKind { kind: kind.into(), count };
-        assert_eq!(
-            affected_kinds(&[kind("Kustomization", 2), kind("Deployment", 1)]),
-            "2 Kustomizations and 1 Deployment"
-        );
-        assert_eq!(affected_kinds(&[kind("GitRepository", 2)]), "2 GitRepositories");
-    }
 
     #[test]
     fn three_are_named_and_the_others_counted() {

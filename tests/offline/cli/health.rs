@@ -43,6 +43,14 @@ fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
         let (judges, checks, lists) = codes(verdict);
 
         let status = ask(&["status"]);
+        // The screen marks a failure wherever it is: a workload or a definition is in no line about Flux's objects.
+        let screen = run(&["status", "--from", path]).stdout;
+        wrong.expect(
+            name,
+            "a mark of failure on the screen",
+            &screen.contains('✗').into(),
+            &["failing", "notInstalled"].contains(&verdict).into(),
+        );
         let why = ask(&["why", "-A"]);
         let check = ask(&["check"]);
         let stats = ask(&["stats"]);

@@ -167,3 +167,19 @@ fn a_browser_runs_nothing_of_it_and_draws_it_light_dark_narrow_and_on_paper() {
         }
     }
 }
+
+#[test]
+fn a_reason_that_many_controllers_share_stands_once_in_each_part_of_the_page() {
+    let situations = test_support::situations::situations();
+    let quota = situations.into_iter().find(|one| one.name.contains("quota")).expect("a situation");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dump.json");
+    std::fs::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": quota.objects}).to_string())
+        .expect("written");
+    let html = run(&["report", "-", "--from", file.to_str().expect("UTF-8")]).exits(0).stdout;
+    assert_eq!(html.matches("exceeded quota").count(), 3, "status, cause and components: {html}");
+    assert!(html.contains("and 4 Deployments: "), "{html}");
+    // An instance that cannot be kept is not green, whatever it reported before.
+    assert!(html.contains("<td class=\"bad\">flux-system/flux: failing; its last run "), "{html}");
+    assert!(!html.contains("<td>:</td>"), "an image that is not known has no colon: {html}");
+}
