@@ -27,6 +27,11 @@ const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The terminal type; `dumb` ones get lines instead of redrawn output.
 pub const TERM: &str = "TERM";
+/// Terminals that show links say here what they are.
+pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+pub const VTE_VERSION: &str = "VTE_VERSION";
+pub const KONSOLE_VERSION: &str = "KONSOLE_VERSION";
+pub const WT_SESSION: &str = "WT_SESSION";
 /// The locale: the first of these that is set tells whether the terminal understands UTF-8.
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// Log filter; overrides `-v`.
