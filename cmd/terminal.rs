@@ -20,6 +20,7 @@ pub mod confirm;
 pub mod environment;
 mod error;
 mod global_args;
+mod hyperlinks;
 mod input;
 mod interrupt;
 pub mod jsonpath;
@@ -251,6 +252,14 @@ impl Shell {
         if self.output_is_lost() {
             return;
         }
+        // Data may be copied from a terminal; a link is no part of the text that is copied.
+        let with_links = match std::str::from_utf8(bytes) {
+            Ok(text) if self.stdout_color() && self.stdout_terminal && hyperlinks::are_supported() => {
+                hyperlinks::linked(text)
+            }
+            _ => Cow::Borrowed(""),
+        };
+        let bytes = if with_links.is_empty() { bytes } else { with_links.as_bytes() };
         if let Err(error) = standard_output::write(bytes) {
             let _ = self.lost_output.set(error);
         }
@@ -290,17 +299,19 @@ impl Shell {
         if self.global.quiet {
             return;
         }
+        let line = error::without_os_code(line.to_owned());
         match self.structured_errors {
             true => self.event("status", &json!({"message": line})),
-            false => self.line(&harmless(line)),
+            false => self.line(&harmless(&line)),
         }
     }
 
     /// A warning on stderr, shown also with `--quiet`.
     pub fn warn(&self, text: &str) {
+        let text = error::without_os_code(text.to_owned());
         match self.structured_errors {
             true => self.event("warning", &json!({"message": text})),
-            false => self.line(&format!("{} {}", self.paint("warning:", error::YELLOW), harmless(text))),
+            false => self.line(&format!("{} {}", self.paint("warning:", error::YELLOW), harmless(&text))),
         }
     }
 

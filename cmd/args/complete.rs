@@ -249,13 +249,9 @@ pub fn resources() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| resources_like(current))
 }
 
-/// Like [`resources`], beside nouns, only after the first character.
+/// Like [`resources`], beside nouns, which are not offered twice.
 fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
-        let line = words_of_line();
-        if current.is_empty() && second_words(whole_words(&line)).is_empty() {
-            return vec![];
-        }
         // The tree offers its nouns already.
         let is_noun = |found: &CompletionCandidate| nouns.iter().any(|noun| found.get_value() == noun.as_str());
         resources_like(current).into_iter().filter(|found| !is_noun(found)).collect()

@@ -189,8 +189,9 @@ impl Config {
                 false => error.location().map(|place| place.line() as u64),
             };
             let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            // The library appends the position to its text.
-            format!("{line}{}", told.split(" at line ").next().unwrap_or_default())
+            // The library appends the position to its text, and has a word of Rust for a value.
+            let told = told.split(" at line ").next().unwrap_or_default();
+            format!("{line}{}", told.replace("unknown variant ", "invalid value "))
         })
     }
 

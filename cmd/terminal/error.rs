@@ -99,7 +99,14 @@ impl From<InvalidObjectWords> for CliError {
 
 impl CliError {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        CliError { exit, message: message.into(), object: None, causes: vec![], hints: vec![], silent: false }
+        CliError {
+            exit,
+            message: without_os_code(message.into()),
+            object: None,
+            causes: vec![],
+            hints: vec![],
+            silent: false,
+        }
     }
 
     pub fn failed(message: impl Into<String>) -> Self {
@@ -120,7 +127,7 @@ impl CliError {
     pub fn caused_by(mut self, error: &(dyn Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
-            let text = error.to_string();
+            let text = without_os_code(error.to_string());
             if self.causes.last().is_none_or(|last| !last.ends_with(&text)) {
                 self.causes.push(text);
             }
@@ -138,7 +145,7 @@ impl CliError {
     /// Appends a line below the message.
     #[must_use]
     pub fn cause(mut self, text: impl Into<String>) -> Self {
-        self.causes.push(text.into());
+        self.causes.push(without_os_code(text.into()));
         self
     }
 
@@ -236,6 +243,19 @@ impl CliError {
     }
 }
 
+/// A text without the numbers that Rust appends to messages of the operating system: ` (os error 2)`.
+pub(super) fn without_os_code(mut text: String) -> String {
+    const BEGIN: &str = " (os error ";
+    while let Some((start, length)) = text.find(BEGIN).and_then(|start| {
+        let rest = text.get(start + BEGIN.len()..)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        rest.get(digits..)?.starts_with(')').then_some((start, BEGIN.len() + digits + 1))
+    }) {
+        text.replace_range(start..start + length, "");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +264,16 @@ mod tests {
     fn exit_codes_are_the_documented_ones() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|e| e.code_and_category().0).collect();
         assert_eq!(codes, [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 130]);
+    }
+
+    #[test]
+    fn messages_of_the_operating_system_come_without_their_numbers() {
+        let missing = std::fs::read("/nonexistent/file").unwrap_err();
+        let error = CliError::failed(format!("cannot read it: {missing}; again: {missing}")).caused_by(&missing);
+        let error = error.cause(format!("tcp connect error: {}", std::io::Error::from_raw_os_error(111)));
+        assert!(missing.to_string().contains("os error"), "{missing}");
+        assert!(!error.text(false).contains("os error") && !error.json().contains("os error"), "{}", error.text(false));
+        assert_eq!(without_os_code("x (os error y) (os error 2".into()), "x (os error y) (os error 2");
     }
 
     #[test]

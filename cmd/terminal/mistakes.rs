@@ -153,8 +153,11 @@ fn refused(error: &clap::Error) -> Option<String> {
 
 /// A command that is meant, or several.
 fn meant(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| format!("`{}`", line.trim_end())).collect();
-    format!("that is {} here", lines.join(" or "))
+    format!("did you mean {}?", alternatives(lines))
+}
+
+fn alternatives(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("`{}`", line.trim_end())).collect::<Vec<_>>().join(" or ")
 }
 
 /// A line of words.
@@ -175,6 +178,10 @@ impl TypedLine {
 
     /// Templates with the words from a position on; flags that stand before the verb are ours, and follow our own name.
     fn filled(&self, templates: &[&str], from: usize) -> String {
+        meant(&self.lines(templates, from))
+    }
+
+    fn lines(&self, templates: &[&str], from: usize) -> Vec<String> {
         let joined = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let rest = joined(self.words.get(from..).unwrap_or_default());
         let flags = joined(self.words.get(1..self.verb).unwrap_or_default());
@@ -186,7 +193,7 @@ impl TypedLine {
                 None => line,
             }
         };
-        meant(&templates.iter().map(fill).collect::<Vec<_>>())
+        templates.iter().map(fill).collect()
     }
 
     /// A file without `-f`.
@@ -302,12 +309,12 @@ impl TypedLine {
     fn other_kind(&self, word: &str) -> Option<String> {
         let kind = word.split('/').next()?;
         kinds::find_resource_type(kind).filter(|_| kinds::find(kind).is_none())?;
+        if OF_KUSTOMIZATIONS.iter().any(|(verb, _)| *verb == self.verb()) {
+            return Some(format!("`{}` supports FluxInstance and ResourceSet only", self.verb()));
+        }
         let (verb, templates) = OF_OTHER_KINDS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let told = self.filled(templates, self.position(word)?);
-        Some(format!(
-            "{verb} is about Flux objects; {}",
-            told.trim_end_matches(" here").replace("that is", "for others there is")
-        ))
+        let lines = self.lines(templates, self.position(word)?);
+        Some(format!("`{verb}` supports Flux objects only; for others use {}", alternatives(&lines)))
     }
 
     /// `diff ks app`: what is about FluxInstances only.
@@ -315,13 +322,13 @@ impl TypedLine {
         let words: Vec<&str> = self.words.get(self.position(word)?..)?.iter().map(String::as_str).collect();
         let (kind, name) = grammar::first_object(&words)?;
         let (verb, template) = OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let error = CliError::usage(format!("`{verb}` is about FluxInstances, and {} is none", kind.kind));
+        let error = CliError::usage(format!("`{verb}` does not support {}", kind.kind));
         let name = name.unwrap_or_else(|| "NAME".to_owned());
         Some(match kind.kind {
             "Kustomization" => {
-                error.hint(format!("for a Kustomization there is `{}`", template.replace("{}", &quoted(&name))))
+                error.hint(format!("for a Kustomization use `{}`", template.replace("{}", &quoted(&name))))
             }
-            _ => error.hint(format!("see what there is with `flux-operator get {}`", shortest(kind))),
+            _ => error.hint(format!("list its objects with `flux-operator get {}`", shortest(kind))),
         })
     }
 }
@@ -340,5 +347,5 @@ fn is_manifest(word: &str) -> bool {
 /// # Errors
 /// The name of a file.
 pub fn no_file(word: &str) -> Result<String, String> {
-    if is_manifest(word) { Err("that is a file, and no name".to_owned()) } else { Ok(word.to_owned()) }
+    if is_manifest(word) { Err("this is the name of a file, not of an object".to_owned()) } else { Ok(word.to_owned()) }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use flux_operator::api::kinds;
+use flux_operator::api::kinds::{self, FLUX_KINDS};
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
 use flux_operator::format::wrap::wrapped;
@@ -19,7 +19,7 @@ use crate::output::table::terminal_width;
 use crate::terminal::config::without_text;
 #[cfg(test)]
 pub use crate::terminal::topics::is_topic;
-use crate::terminal::{CliError, Color, Exit, environment, mistakes, standard_output, topics};
+use crate::terminal::{CliError, Color, Exit, environment, hyperlinks, mistakes, standard_output, topics};
 
 /// Prints clap's message, or runs the plugin `flux-operator-WORD` for an unknown first WORD.
 ///
@@ -50,8 +50,12 @@ pub fn report(
         return error.exit().code_and_category().0;
     }
     let error = with_suggestions(with_folded_usage(&error, arguments, commands).unwrap_or(error), arguments, commands);
-    let exit = if structured && error.use_stderr() {
-        structured_error(&error).print(true, false);
+    let is_page = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    let exit = if error.use_stderr() && (structured || !is_page) {
+        own_error(&error).print(structured, in_color);
         Exit::Usage
     } else {
         print(&error, color)
@@ -68,7 +72,8 @@ fn print(error: &clap::Error, color: Color) -> Exit {
     let text = if color.enabled(is_terminal) { text.ansi().to_string() } else { plain.clone() };
     let text = in_groups(&plain, &text);
     if !error.use_stderr() {
-        return standard_output::print_answer(&text);
+        let has_links = is_terminal && color.enabled(is_terminal) && hyperlinks::are_supported();
+        return standard_output::print_answer(&if has_links { hyperlinks::linked(&text) } else { text.into() });
     }
     // clap repeats the words of the line, and an address among them may hold a password. Without stderr the message
     // cannot be printed.
@@ -135,7 +140,7 @@ fn in_groups(plain: &str, text: &str) -> String {
 /// Returns the error of a line that is refused but not run, with all hints.
 pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
     mistakes::told(&error, arguments, commands)
-        .unwrap_or_else(|| structured_error(&with_suggestions(error, arguments, commands)))
+        .unwrap_or_else(|| own_error(&with_suggestions(error, arguments, commands)))
 }
 
 fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> clap::Error {
@@ -145,7 +150,25 @@ fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn
         error.remove(ContextKind::Suggested);
     }
     suggest(&mut error, arguments, commands);
+    suggest_flag(&mut error, arguments, commands);
     error
+}
+
+/// Suggests a flag of the instance where a verb stands without a noun: `apply --filname x`.
+fn suggest_flag(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
+    if error.get(ContextKind::SuggestedArg).is_some() {
+        return;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
+    let Some(name) = flag.strip_prefix("--") else { return };
+    let tree = commands();
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let Some(verb) = words.find_map(|word| tree.find_subcommand(word)) else { return };
+    let Some(instance) = verb.find_subcommand("instance") else { return };
+    if let Some(near) = nearest(name, instance.get_arguments().filter_map(clap::Arg::get_long)) {
+        let near = format!("--{near}");
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+    }
 }
 
 /// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. A word that is not really
@@ -155,8 +178,9 @@ fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
     let distance = |one: &&String| strsim::damerau_levenshtein(word, one);
     let is_near = |one: &String| distance(&one) <= 2 || strsim::jaro_winkler(word, one) >= 0.8;
-    // `status` wins a tie, because it is asked for most.
-    let nearest = similar.iter().min_by_key(|one| (distance(one), *one != "status")).cloned();
+    // The word may be a beginning; `status` wins a tie, because it is asked for most.
+    let rank = |one: &&String| (!one.starts_with(word.as_str()), distance(one), *one != "status");
+    let nearest = similar.iter().min_by_key(rank).cloned();
     match nearest.filter(is_near) {
         Some(nearest) => {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
@@ -178,13 +202,28 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> cl
     let near = match verbs.next() {
         None => nearest(word, plugins().iter().map(String::as_str)).map(str::to_owned),
         Some(verb) if ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) => {
-            nearest(word, kinds::words()).map(str::to_lowercase)
+            nearest_noun(word, verb)
         }
         Some(_) => None,
     };
     if let Some(near) = near {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }
+}
+
+/// The noun of a verb, or the kind, that a mistyped word is nearest to.
+fn nearest_noun(word: &str, verb: &clap::Command) -> Option<String> {
+    let mut words: Vec<&str> = kinds::words().collect();
+    for noun in verb.get_subcommands() {
+        words.push(noun.get_name());
+        words.extend(noun.get_visible_aliases());
+    }
+    // Of two letters one is half the word, so `kz` resembles no longer word; it is a short name with a slip.
+    let short = || {
+        let mut names = FLUX_KINDS.iter().flat_map(|kind| kind.short_names).copied();
+        names.find(|name| name.len() == word.len() && strsim::osa_distance(word, name) == 1)
+    };
+    nearest(word, words).or_else(short).map(str::to_lowercase)
 }
 
 /// The names of the plugins in `PATH`: the words that stand for them.
@@ -374,11 +413,40 @@ fn fold_usage(usage: &str, width: usize) -> String {
     lines.join(" \\\n         ").replace(TOGETHER, " ")
 }
 
-fn structured_error(error: &clap::Error) -> CliError {
+/// The error of clap in the words of every other error: one line, then hints.
+fn own_error(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let tips = text.lines().filter_map(|l| l.trim().strip_prefix("tip: ").map(str::to_owned));
-    tips.fold(CliError::usage(message), CliError::hint)
+    let mut lines = text.lines();
+    let mut message = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    // Arguments that are missing, or the values that there are, follow in lines of their own.
+    let details: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+    let (values, missing): (Vec<&str>, Vec<&str>) = details.into_iter().partition(|line| line.starts_with('['));
+    if !missing.is_empty() {
+        message = format!("{} {}", message, missing.join(", "));
+    }
+    let mut told = CliError::usage(message);
+    let tips: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
+    for tip in &tips {
+        told = told.hint(match tip.split_once(": ") {
+            Some((kind, names)) if kind.contains("similar") => format!("did you mean {}?", names.replace(", ", " or ")),
+            _ => (*tip).to_owned(),
+        });
+    }
+    for values in values {
+        told = told.hint(values.trim_start_matches('[').trim_end_matches(']'));
+    }
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) if told.hints().is_empty() => {
+            told.hint(format!("`{} --help` shows how", command_of(&usage.to_string())))
+        }
+        _ => told,
+    }
+}
+
+/// The command of a usage line, without its flags and arguments.
+fn command_of(usage: &str) -> String {
+    let words = usage.trim_start_matches("Usage: ").split_whitespace();
+    words.take_while(|word| word.starts_with(|c: char| c.is_ascii_alphanumeric())).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs `flux-operator-NAME` from `PATH`, as kubectl and git do for words they do not know.

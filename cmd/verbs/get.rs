@@ -13,9 +13,21 @@ mod inventory;
 mod resources;
 mod suspended;
 
+const EXAMPLES: &str = "Examples:
+  # Objects of a kind, in all namespaces or by name
+  flux-operator get ks
+  flux-operator -n apps get ks podinfo
+
+  # Kinds: ks, hr, gitrepo, ocirepo, helmrepo, hc, bucket, ag, ea, alert,
+  # provider, receiver, rset, rsip, imgrepo, imgpol, iua, or their whole names
+  flux-operator get gitrepo,hr --ready-status False";
+
 /// Show lists: instances, components, history, inventory, inputs, Flux resources
+///
+/// A kind stands in the place of a list: `get ks`, `get hr podinfo`, `get gitrepo -A`, `get ks,hr`. Kinds have their
+/// short names, as in kubectl; `explain KIND` shows the fields of one.
 #[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(subcommand_required = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub enum Command {
     #[command(visible_alias = "instances", alias = "fluxinstance", alias = "fluxinstances")]
     Instance(instance::Args),

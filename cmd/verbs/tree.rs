@@ -19,6 +19,19 @@ use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
+const OF_HELM_RELEASE: &str = "Examples:
+  # What a HelmRelease consists of
+  flux-operator -n apps tree helmrelease podinfo
+
+  # As JSON
+  flux-operator -n apps tree hr podinfo -o json";
+const OF_RESOURCE_SET: &str = "Examples:
+  # What a ResourceSet consists of
+  flux-operator -n apps tree resourceset podinfo
+
+  # As JSON
+  flux-operator -n apps tree rset podinfo -o json";
+
 /// Show what an object consists of, down to the pods
 #[derive(Subcommand, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -26,9 +39,9 @@ pub enum Command {
     Instance(InstanceTreeArgs),
     #[command(visible_alias = "ks")]
     Kustomization(NamedArgs),
-    #[command(visible_alias = "hr")]
+    #[command(visible_alias = "hr", after_help = OF_HELM_RELEASE)]
     Helmrelease(NamedArgs),
-    #[command(visible_alias = "rset")]
+    #[command(visible_alias = "rset", after_help = OF_RESOURCE_SET)]
     Resourceset(NamedArgs),
     Resource(ResourceTreeArgs),
 }

@@ -112,7 +112,7 @@ fn a_variant_without_digests_for_the_version_warns_and_gives_tags() {
 #[test]
 fn a_wrong_variant_or_range_is_refused_with_what_is_possible() {
     let variant = run(&["distribution", "images", "--variant", "enterprise-alpin"]).exits(2);
-    variant.stderr_has("enterprise-distroless-fips").stderr_has("a similar value exists: 'enterprise-alpine'");
+    variant.stderr_has("enterprise-distroless-fips").stderr_has("did you mean 'enterprise-alpine'?");
     run(&["distribution", "images", "--version", "3.x"]).exits(1).stderr_has("hint: there are v2.2.3 to v2.9.4");
     run(&["distribution", "images", "--version", "newest"]).exits(2).stderr_has("newest");
 }

@@ -33,6 +33,10 @@ const READS: &[(&str, i32, &str)] = &[
     ("explain source git.spec url", 0, "spec.url"),
     ("get sources all -A", 0, "GitRepository"),
     ("get images all -A", 0, ""),
+    ("logs source-controller", 0, ""),
+    ("logs deploy/source-controller", 0, ""),
+    ("logs deployments.apps/source-controller helm-controller", 0, ""),
+    ("logs deploy/web", 2, ""),
     ("help get ks", 0, "Usage: flux-operator get resources"),
     ("help ks", 2, ""),
     // Several objects: what is there is shown.
@@ -226,11 +230,11 @@ fn sorting_by_what_nothing_has_is_an_error() {
 
 /// Mistakes, and what is said of them.
 const MISTAKES: &[(&str, &str)] = &[
-    ("instal", "'install'"),
-    ("statsu", "'status'"),
-    ("stauts", "'status'"),
+    ("instal", "did you mean 'install'?"),
+    ("statsu", "did you mean 'status'?"),
+    ("stauts", "did you mean 'status'?"),
     ("context", "flux-operator status --context NAME"),
-    ("distro list", "that is `flux-operator distribution versions` here"),
+    ("distro list", "did you mean `flux-operator distribution versions`?"),
     ("patch instance flux", "kubectl -n flux-system patch fluxinstance flux"),
     ("edit instance", "kubectl -n flux-system edit fluxinstance flux"),
     ("install --instance-sync-url https://x/y", "`flux-operator install --sync-url https://x/y`"),
@@ -250,7 +254,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("rbac artifact list oci://x/y", "has no role: it works with registries"),
     ("rbac --service-account bot get ks", "write NAMESPACE:NAME"),
     ("rbac --user a --group b get ks", "cannot be used with"),
-    ("rbac gett ks", "a similar subcommand exists: 'get'"),
+    ("rbac gett ks", "did you mean 'get'?"),
     ("help list", "did you mean `flux-operator help get`?"),
     ("help ks", "`flux-operator explain ks` shows its fields"),
     // A file without -f.
@@ -301,14 +305,28 @@ const MISTAKES: &[(&str, &str)] = &[
     ("wait deploy/x", "`kubectl wait deploy/x --for=condition=Available`"),
     ("delete pod x", "`kubectl delete pod x`"),
     ("diff ks x", "`flux diff kustomization x --path DIR`"),
-    ("plan ks/x", "`plan` is about FluxInstances"),
+    ("plan ks/x", "`plan` does not support Kustomization"),
     ("build kustomization x", "`flux build kustomization x --path DIR`"),
     ("plan hr x", "`flux-operator get hr`"),
     ("logs --kind=Kustomization --name=x", "`flux-operator logs Kustomization/x`"),
     ("logs --kind Kustomization --name x", "`flux-operator logs Kustomization/x`"),
     // A flag of FluxInstances without one.
-    ("build -o images", "that is `flux-operator build -f FILE -o images` here"),
-    ("apply --yes", "that is `flux-operator apply -f FILE --yes` here"),
+    ("build -o images", "did you mean `flux-operator build -f FILE -o images`?"),
+    ("apply --yes", "did you mean `flux-operator apply -f FILE --yes`?"),
+    ("apply --filname x", "did you mean '--filename'?"),
+    ("plan --dif", "did you mean '--diff'?"),
+    // Short words resemble little, and short names of kinds are short.
+    ("get kz", "did you mean 'ks'?"),
+    ("suspend kz x", "did you mean 'ks'?"),
+    ("tree hz x", "did you mean 'hr'?"),
+    ("get inst", "did you mean 'instance'?"),
+    ("get compnents", "did you mean 'components'?"),
+    ("get kustomizatoin", "did you mean 'kustomization'?"),
+    ("build pod x", "`build` supports FluxInstance and ResourceSet only"),
+    // Arguments that are missing are named in one line, and the help that shows them.
+    ("create secret ssh x", "not provided: --private-key-file <FILE>"),
+    ("create secret ssh x", "`flux-operator create secret ssh --help` shows how"),
+    ("status --color blue", "possible values: auto, always, never"),
     // Several kinds where one is meant.
     ("why podinfo", "write KIND/NAME"),
     ("why ks,hr", "why looks at one kind at a time"),
@@ -321,7 +339,7 @@ const UNLIKE: &[&str] = &["podinfo", "config", "foo"];
 fn what_resembles_no_command_is_given_none() {
     for line in UNLIKE {
         let run = run(&words(line)).exits(2);
-        assert!(!run.stderr.contains("similar"), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("did you mean"), "{line}: {}", run.stderr);
     }
 }
 
@@ -339,6 +357,8 @@ fn every_mistake_is_told_with_what_was_meant() {
     for (line, says) in MISTAKES {
         let run = run(&words(line)).exits(2);
         assert!(run.stderr.contains(says), "{line}: {}", run.stderr);
+        // The same form, whether the parser or this program found the mistake.
+        assert!(!run.stderr.contains("tip:") && !run.stderr.contains("\n\n"), "{line}: {}", run.stderr);
         assert!(!run.stderr.contains("uninstall") && run.stdout.is_empty(), "{line}: {}", run.stderr);
     }
 }
@@ -346,14 +366,14 @@ fn every_mistake_is_told_with_what_was_meant() {
 #[test]
 fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
     for line in ["uninstall --silent", "uninstall -s", "uninstall instance --silent"] {
-        run(&words(line)).exits(2).stderr_has("that is `flux-operator uninstall instance --yes` here");
+        run(&words(line)).exits(2).stderr_has("did you mean `flux-operator uninstall instance --yes`?");
     }
     // A command that never asks has no such flag.
     let suspend = run(&words("suspend ks x --silent")).exits(2);
     assert!(!suspend.stderr.contains("--yes"), "{}", suspend.stderr);
     for line in ["plan --nope", "plan --nope --diff", "plan ks --diff"] {
         let run = run(&words(line)).exits(2);
-        assert!(!run.stderr.contains("that is `"), "{line}: {}", run.stderr);
+        assert!(!run.stderr.contains("did you mean `flux-operator"), "{line}: {}", run.stderr);
     }
 }
 
@@ -419,7 +439,8 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("", &["get", "plan", "status", "rbac"], &["diff", "--namespace", "--help"]),
     ("-", &["-n", "--context"], &["get"]),
     ("--", &["--namespace", "--help"], &["get"]),
-    ("get ", &["instance", "resources", "components"], &["--namespace"]),
+    ("get ", &["instance", "resources", "components", "kustomization", "gitrepository"], &["--namespace", "ks"]),
+    ("suspend ", &["instance", "helmrelease"], &["kustomizations"]),
     ("get --n", &["--namespace"], &[]),
     ("get resources ", &["kustomization", "gitrepository"], &["kustomization/", "kustomizations", "--selector"]),
     ("get resources kustomizations", &["kustomizations"], &[]),
