@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Reset};
 use clap::ValueEnum;
-use flux_operator::api::kinds::{self, FluxKind};
+use flux_operator::api::Component;
+use flux_operator::api::kinds::{self, DEPLOYMENT, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
@@ -35,6 +36,8 @@ use flux_operator::format::harmless::on_one_line;
     flux-operator -n apps logs kustomization/podinfo\n\n  \
     # Errors of one controller as they happen\n  \
     flux-operator logs --controller helm --level error --follow\n\n  \
+    # The same controller as a Deployment, as in kubectl\n  \
+    flux-operator logs deploy/helm-controller\n\n  \
     # The controllers' own JSON, one object a line\n  \
     flux-operator -n apps logs hr podinfo --tail 100 -o json")]
 pub struct Args {
@@ -104,16 +107,39 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if args.follow {
         rights.in_namespace(&rights.flux_namespace(), &[always("watch", "pods")]);
     }
-    if args.resource.is_empty() {
+    let (resource, _) = split_controllers(args);
+    if resource.is_empty() {
         return Ok(());
     }
-    ObjectWords::objects(&args.resource)?
+    ObjectWords::objects(&resource)?
         .into_iter()
         .try_for_each(|(word, name)| rights.reads_if("no line is about it", word, &[name]))
 }
 
+/// The objects of a line, and its controllers: `logs source-controller` and `logs deploy/source-controller` mean the lines
+/// of that controller, as in kubectl.
+fn split_controllers(args: &Args) -> (Vec<String>, Vec<String>) {
+    let is_deployment = |kind: &str| kinds::find_resource_type(kind).is_some_and(|found| found == DEPLOYMENT);
+    let name_of = |word: &String| {
+        let name = match word.split_once('/') {
+            Some((kind, name)) => is_deployment(kind).then(|| name.to_owned())?,
+            None => word.clone(),
+        };
+        Component::ALL.iter().any(|one| one.as_str() == name).then_some(name)
+    };
+    // After a kind that stands alone the words are names of its objects, which may be called like a controller.
+    if args.resource.first().is_some_and(|first| !first.contains('/') && name_of(first).is_none()) {
+        return (args.resource.clone(), args.controller.clone());
+    }
+    let (controllers, resource): (Vec<_>, Vec<_>) =
+        args.resource.iter().cloned().partition(|word| name_of(word).is_some());
+    let named = controllers.iter().filter_map(name_of);
+    (resource, args.controller.iter().cloned().chain(named).collect())
+}
+
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let named = match args.resource.as_slice() {
+    let (resource, controllers) = split_controllers(args);
+    let named = match resource.as_slice() {
         [] => vec![],
         words => ObjectWords::objects(words)?,
     };
@@ -139,7 +165,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         match &source {
             Source::Dump(..) if args.follow => Err(CliError::usage("--follow with --from: a dump does not change")),
             Source::Dump(snapshot, _) => {
-                for entry in of_dump(snapshot, &args.controller, &wanted) {
+                for entry in of_dump(snapshot, &controllers, &wanted) {
                     printer.add(&entry);
                 }
                 printer.flush();
@@ -151,7 +177,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Source::Cluster(session) => {
                 // Before the old lines are read, so that following misses none that are written meanwhile.
                 let started = Timestamp::now();
-                let look = shell.while_waiting("answer", sources_now(&session.cluster, &args.controller));
+                let look = shell.while_waiting("answer", sources_now(&session.cluster, &controllers));
                 let sources = look.await.map_err(|e| cli_error(&e))?;
                 let place = shell.global().namespace();
                 // A named namespace without any controller may be misspelt. Beside objects it is theirs, where no
@@ -166,7 +192,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     if source.is_not_installed(shell).await {
                         return Ok(source.tell_not_installed(shell));
                     }
-                    return Err(nobody(args, &source.place()));
+                    return Err(nobody(&controllers, &source.place()));
                 }
                 let mut last: HashMap<String, Timestamp> = HashMap::new();
                 let logs = sources.len();
@@ -195,7 +221,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     lacking.warn(shell);
                     shell.interruption().looks_on();
                     let from = (last, since.unwrap_or(started));
-                    let lines = follow(&session.cluster, &args.controller, &wanted.filter, from, sources, |entries| {
+                    let lines = follow(&session.cluster, &controllers, &wanted.filter, from, sources, |entries| {
                         entries.iter().for_each(|entry| printer.add(entry));
                         printer.flush();
                         if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
@@ -224,8 +250,8 @@ async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], name
 }
 
 /// There is no pod whose log could be read.
-fn nobody(args: &Args, place: &str) -> CliError {
-    let who = match args.controller.as_slice() {
+fn nobody(controllers: &[String], place: &str) -> CliError {
+    let who = match controllers {
         [] => "no pod of a Flux controller".to_owned(),
         names => format!("no pod of {}", names.join(", ")),
     };
