@@ -85,7 +85,7 @@ impl SpecChange<'_> {
         }
         let stored = shell.interruptible(self.store(session, target, live, new, says)).await?;
         let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
-        shell.interruption().set("the instance is stored, and the operator goes on with it", Some(resume));
+        shell.interruption().set("the instance is stored, and the operator continues with it", Some(resume));
         let coverage = shell.interruptible(session.operator_coverage(target)).await?;
         if coverage.is_nobody() {
             let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);

@@ -165,7 +165,7 @@ pub async fn request_deletion(
     if !dry_run {
         session.shell.status(&format!("► deletion requested for {place}"));
         let resume = session.command(&format!("wait {} --for=delete", target.words()), &target.namespace);
-        session.shell.interruption().set("the deletion goes on in the cluster", Some(resume));
+        session.shell.interruption().set("the deletion continues in the cluster", Some(resume));
     }
     Ok(())
 }

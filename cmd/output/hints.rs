@@ -28,14 +28,14 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
         Reason::Tls { .. } => hint("check certificate-authority of this context, or give --certificate-authority FILE"),
         Reason::Unauthorized { .. } => hint("log in again, or check the user of this context"),
         Reason::ExpiredCertificate { .. } => {
-            hint("renew the client certificate: fetch a new kubeconfig from whoever runs the cluster")
+            hint("renew the client certificate: fetch a new kubeconfig from the owner of the cluster")
         }
         Reason::ExpiredToken { .. } => hint("log in again to get a new token"),
         Reason::Forbidden { access } => may_i(access).into_iter().collect(),
         Reason::NotFound { object } if object.kind.eq_ignore_ascii_case("namespace") => {
             vec![format!("create it with `kubectl create namespace {}`", object.name)]
         }
-        Reason::ApiMissing { .. } => hint("install what serves it, or check the context"),
+        Reason::ApiMissing { .. } => hint("install the missing API, or check the context"),
         Reason::FieldConflict { .. } => hint("take the fields over with --force-conflicts"),
         Reason::Stale => hint("run the command again"),
         Reason::TimedOut { .. } => hint("check that the cluster is healthy, or wait longer with --request-timeout"),

@@ -14,8 +14,8 @@ const GENERAL: &str = "General options";
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct GlobalArgs {
-    /// Namespace to work in [default: the context's, then flux-system for
-    /// instances, else default]
+    /// Namespace to work in [default: the context's, else all for lists and
+    /// flux-system for everything else]
     #[arg(short, long, global = true, value_name = "NAMESPACE", env = environment::NAMESPACE, hide_env = true, help_heading = CLUSTER)]
     pub namespace: Option<String>,
     /// The namespace of the configuration file.

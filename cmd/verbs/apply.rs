@@ -9,7 +9,7 @@ mod instance;
 mod planned;
 mod resourceset;
 
-/// Apply objects and wait for what comes of them
+/// Apply objects and wait for the outcome
 #[derive(Subcommand, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {

@@ -114,7 +114,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         whole.put_if_absent().map_err(|e| failed(&path, &e))?;
     }
     shell.print(&format!("{}\n", path.display()));
-    shell.hint(&format!("whoever gets it reads it with `flux-operator why --from {}`", path.display()));
+    shell.hint(&format!("the recipient reads it with `flux-operator why --from {}`", path.display()));
     Ok(exit)
 }
 

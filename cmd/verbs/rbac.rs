@@ -28,7 +28,7 @@ use crate::terminal::{CliError, Exit, Shell};
 /// With --user, --group or --service-account the bindings are printed too.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # What somebody needs who looks after one team's Kustomizations\n  \
+    # The rights to operate one team's Kustomizations\n  \
     flux-operator rbac -n apps get ks\n\n  \
     # Let a pipeline reconcile one of them and wait\n  \
     flux-operator rbac --service-account ci:bot reconcile ks podinfo -n apps\n\n  \

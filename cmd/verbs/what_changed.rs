@@ -35,7 +35,7 @@ pub struct Args {
     /// Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub since: When,
-    /// All namespaces, whatever -n says
+    /// All namespaces, even if -n names one
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     /// Also what Flux and Kubernetes wrote themselves

@@ -45,10 +45,10 @@ mod object;
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// KIND/NAME…, KIND NAME…, or a KIND for all of it; everything without
+    /// KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    /// All namespaces, whatever -n says
+    /// All namespaces, even if -n names one
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     #[command(flatten)]

@@ -137,7 +137,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let shown = if args.dry_run { ProgressMode::None } else { args.progress.progress };
     let progress = Arc::new(Mutex::new(Progress::new(shell, shown)));
     if !args.dry_run {
-        shell.interruption().set("images may have been copied; the same command goes on with the rest", None);
+        shell.interruption().set("images may have been copied; the same command continues with the rest", None);
     }
     let attempted = format!("mirror to {destination}");
     let rows: Vec<MirrorView> = shell.run(in_time(shell, destination, &attempted, None, async {

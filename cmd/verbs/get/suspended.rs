@@ -17,7 +17,7 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
 /// and suspendUntil. SINCE and BY are the API server's record of the field manager.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Whatever sleeps in the cluster\n  \
+    # Everything that is suspended, in all namespaces\n  \
     flux-operator get suspended -A\n\n  \
     # What should have been resumed\n  \
     flux-operator get suspended -A -o jsonpath='{.items[?(@.overdue==true)].name}'\n\n  \

@@ -180,7 +180,7 @@ fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
         shell.warn(&format!("an instance has no field for {field}"));
     }
     for id in &proposal.left_alone {
-        shell.warn(&format!("{id} is not part of the instance: it stays, and nobody looks after it"));
+        shell.warn(&format!("{id} is not part of the instance: it is kept, but nothing reconciles it any more"));
     }
     for warning in &plan.warnings {
         shell.warn(warning);

@@ -20,7 +20,7 @@ use flux_operator::api::kinds::{FluxKind, Suspension};
 /// The same as `resume --overdue`. The times are those of `suspend --until`; `get suspended` shows them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    # Whatever should be awake by now, in the whole cluster\n  \
+    # Everything whose suspension is over, in all namespaces\n  \
     flux-operator resume --overdue -A\n\n  \
     # Kustomizations of a namespace, without waiting\n  \
     flux-operator -n apps resume overdue ks --wait=false")]

@@ -158,10 +158,13 @@ fn refuse_without_operator(
     if !coverage.is_nobody() {
         return Ok(());
     }
-    Err(CliError::failed(format!("cannot uninstall {}: nobody would do it", session.place(&target.reference())))
-        .cause(coverage.to_string())
-        .object(target.reference())
-        .hint(way_without(session, coverage, "do it from here", &format!("{without} --in-process"))))
+    Err(CliError::failed(format!(
+        "cannot uninstall {}: no operator is running to do it",
+        session.place(&target.reference())
+    ))
+    .cause(coverage.to_string())
+    .object(target.reference())
+    .hint(way_without(session, coverage, "do it from here", &format!("{without} --in-process"))))
 }
 
 /// Deletes the object and follows the operator's work.

@@ -179,7 +179,7 @@ async fn wait_in(
     wait: &mut RevisionWait,
     mode: ProgressMode,
 ) -> Result<(RevisionRollout, String), CliError> {
-    session.shell.interruption().set("nothing was changed; the revision goes on without this wait", None);
+    session.shell.interruption().set("nothing was changed; reconciliation continues in the cluster", None);
     let mut progress = Progress::new(session.shell, mode);
     progress.set("revision", State::Waiting, "waiting for it to be everywhere");
     let ended = timeout_at(session.deadline.instant(), wait.follow(session, &mut progress)).await;
