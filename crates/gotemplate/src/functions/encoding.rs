@@ -102,7 +102,7 @@ impl BaseEncoding {
                     if group.is_empty() {
                         return Ok(out);
                     }
-                    return Err(error(if self.bits == 5 { text.len() } else { text.len() - group.len() }));
+                    return Err(error(text.len() - group.len()));
                 };
                 start.get_or_insert(at);
                 if let Some(value) = self.alphabet.iter().position(|letter| *letter == byte) {
@@ -129,7 +129,7 @@ impl BaseEncoding {
         }
     }
 
-    /// Checks the padding from its first `=` to the end of the text. Fails with the position of the invalid byte.
+    /// Checks the padding from its first `=` on. Fails with the position of the invalid byte, as Go counts it.
     fn padding(
         &self,
         input: &mut impl Iterator<Item = (usize, u8)>,
@@ -138,28 +138,29 @@ impl BaseEncoding {
         have: usize,
     ) -> Result<(), usize> {
         if self.bits == 5 {
-            // A text can only end after certain numbers of characters.
-            if !matches!(have, 2 | 4 | 5 | 7) {
+            let rest = text.get(first + 1..).unwrap_or_default();
+            let missing = self.group - 1 - have;
+            if have < 2 || rest.len() >= self.group {
                 return Err(first);
             }
-            for _ in have + 1..self.group {
-                match input.next() {
-                    Some((_, b'=')) => {}
-                    Some((at, _)) => return Err(at),
-                    None => return Err(text.len()),
-                }
+            if rest.len() < missing {
+                return Err(text.len());
             }
-        } else {
-            match have {
-                // A byte takes two characters, so no padding can come earlier.
-                0 | 1 => return Err(first),
-                2 => match input.next() {
-                    Some((_, b'=')) => {}
-                    Some((at, _)) => return Err(at),
-                    None => return Err(text.len()),
-                },
-                _ => {}
+            if let Some(at) = rest.iter().take(missing).position(|byte| *byte != b'=') {
+                return Err(first + at);
             }
+            // A text can only end after certain numbers of characters. Go ignores bytes after a whole padding.
+            return if matches!(have, 2 | 4 | 5 | 7) { Ok(()) } else { Err(first) };
+        }
+        match have {
+            // A byte takes two characters, so no padding can come earlier.
+            0 | 1 => return Err(first),
+            2 => match input.next() {
+                Some((_, b'=')) => {}
+                Some((at, _)) => return Err(at - 1),
+                None => return Err(text.len()),
+            },
+            _ => {}
         }
         match input.next() {
             Some((at, _)) => Err(at),
