@@ -27,7 +27,7 @@ use crate::api::field_managers::Author;
 use crate::format::yaml;
 use crate::k8s::{ObjectId, fields};
 use known_values::KnownValues;
-use lines::{has_fields, key_block_lines, without_colours, without_data_of_templates};
+use lines::{has_fields, key_block_lines, without_colours, without_data_of_templates, without_values_below_names};
 use names::names_credential;
 use places::{
     COPIES, IDENTITY, KNOWN_DOMAINS, METADATA, PLAIN_HEADERS, entries, is_address, is_data, is_environment,
@@ -119,6 +119,10 @@ impl Redactor {
                             let is_random = text.len() >= 8 && !text.bytes().all(|byte| byte.is_ascii_lowercase());
                             if is_random && self.is_credential(key, text) && !words::is_reference(text) {
                                 self.known.add(text);
+                                // Docker's configuration has `USER:PASSWORD` in base64.
+                                let decoded = decoded_text(text.trim_end_matches('='));
+                                let password = decoded.as_deref().and_then(|pair| Some(pair.split_once(':')?.1));
+                                password.into_iter().for_each(|password| self.known.add(password));
                             }
                         }
                         other => self.learn_within(other),
@@ -148,14 +152,32 @@ impl Redactor {
             self.known.add_verbatim(STANDARD.encode(text).trim_end_matches('='));
             // A configuration contains passwords that may also occur elsewhere.
             text::credentials_within(text).iter().for_each(|value| self.known.add(value));
+            for line in text.lines() {
+                let value = line.split_once(['=', ':']).map_or("", |(_, value)| value).trim();
+                let value = value.trim_end_matches([',', ';']).trim_matches(['"', '\'']);
+                if words::is_generated_value(value) {
+                    self.known.add(value);
+                }
+            }
             if let Ok(document) = yaml::parse_one(text) {
                 self.learn_within(&document);
+                self.learn_generated(&document);
             }
         }
         if let (Some(user), Some(password)) = (texts.get("username"), texts.get("password")) {
             // So HTTP's basic authentication and docker's configuration write the two.
             let pair = STANDARD.encode(format!("{}:{}", user.trim(), password.trim()));
             self.known.add_verbatim(pair.trim_end_matches('='));
+        }
+    }
+
+    /// Learns the values in a file of a Secret that look generated.
+    fn learn_generated(&mut self, value: &Value) {
+        match value {
+            Value::String(text) if words::is_generated_value(text) => self.known.add(text),
+            Value::Array(items) => items.iter().for_each(|item| self.learn_generated(item)),
+            Value::Object(members) => members.values().for_each(|member| self.learn_generated(member)),
+            _ => {}
         }
     }
 
@@ -201,9 +223,13 @@ impl Redactor {
         let mut count = 0;
         // A log may print the manifest of a Secret; the number of lines stays the same.
         let (joined, templated) = without_data_of_templates(&lines.join("\n"));
-        count += templated;
-        let printed: Vec<String> = if templated > 0 { joined.split('\n').map(str::to_owned).collect() } else { vec![] };
-        let mut rest = if templated > 0 { printed.as_slice() } else { lines };
+        // A value may be on another line than its name.
+        let (joined, paired) = text::mask_pairs(&joined, &self.secrets);
+        let (joined, below) = without_values_below_names(&joined);
+        let found = templated + paired + below;
+        count += found;
+        let printed: Vec<String> = if found > 0 { joined.split('\n').map(str::to_owned).collect() } else { vec![] };
+        let mut rest = if found > 0 { printed.as_slice() } else { lines };
         while let Some((line, after)) = rest.split_first() {
             let block = key_block_lines(rest);
             if block > 0 {
@@ -213,7 +239,7 @@ impl Redactor {
                 rest = rest.get(block..).unwrap_or_default();
                 continue;
             }
-            let (text, masked) = self.cleaned(&without_colours(line), 0);
+            let (text, masked) = self.cleaned(line, 0);
             cleaned.push(if masked > 0 { text } else { line.clone() });
             count += masked;
             rest = after;
@@ -468,15 +494,17 @@ impl Redactor {
     /// `{name: N, value: V}`: a variable, a header, a parameter.
     fn pair(&mut self, list: &str, value: &mut Value) -> usize {
         let Some(members) = value.as_object_mut() else { return 0 };
-        let name = ["name", "key", "header", "headerName"].into_iter().find_map(|field| members.get(field)?.as_str());
+        let is_one_of = |field: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(field));
+        let is_name = |field: &str| is_one_of(field, &["name", "key", "header", "headerName", "variable", "parameter"]);
+        let name = members.iter().filter(|(field, _)| is_name(field)).find_map(|(_, name)| name.as_str());
         let Some(name) = name.map(str::to_owned) else { return 0 };
         let is_header = list.to_ascii_lowercase().ends_with("headers");
         let is_plain_header = PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
         if !(self.names_credential(&name) || (is_header && !is_plain_header)) {
             return 0;
         }
-        let values =
-            members.iter_mut().filter(|(field, _)| ["value", "values", "stringValue"].contains(&field.as_str()));
+        let values = ["value", "values", "val", "stringValue", "default", "defaultValue"];
+        let values = members.iter_mut().filter(|(field, _)| is_one_of(field, &values));
         values.map(|(_, value)| mask_scalars(value)).sum()
     }
 
@@ -576,6 +604,11 @@ impl Redactor {
         if text.len() < 4 {
             return (text.to_owned(), 0);
         }
+        let plain = without_colours(text);
+        if plain.len() < text.len() {
+            let (cleaned, count) = self.cleaned(&plain, depth);
+            return if count > 0 { (cleaned, count) } else { (text.to_owned(), 0) };
+        }
         if let Some(cleaned) = self.structured(text, None, depth) {
             return cleaned;
         }
@@ -624,6 +657,28 @@ impl Redactor {
         (cleaned, places.len())
     }
 
+    /// Removes credentials from keys: a text that is not YAML may still parse as a mapping whose keys contain everything.
+    fn keys(&mut self, value: &mut Value) -> usize {
+        match value {
+            Value::Array(items) => items.iter_mut().map(|item| self.keys(item)).sum(),
+            Value::Object(members) => {
+                let mut count = 0;
+                let is_text = |key: &String| key.contains([' ', '"', '\'', '=', ':']);
+                for key in members.keys().filter(|key| is_text(key)).cloned().collect::<Vec<_>>() {
+                    let (cleaned, masked) = self.cleaned(&key, DEEPEST);
+                    if masked > 0
+                        && let Some(value) = members.remove(&key)
+                    {
+                        members.insert(cleaned, value);
+                        count += masked;
+                    }
+                }
+                count + members.values_mut().map(|member| self.keys(member)).sum::<usize>()
+            }
+            _ => 0,
+        }
+    }
+
     /// Masks a text of YAML or JSON by its structure; `None` if it is neither. An object without kind has the kind of
     /// its owner.
     fn structured(&mut self, text: &str, owner: Option<&str>, depth: usize) -> Option<(String, usize)> {
@@ -659,6 +714,7 @@ impl Redactor {
                 count += if is_data { self.data(document, owner) } else { 0 };
             }
             count += self.walk("", document, depth + 1);
+            count += self.keys(document);
         }
         if count == 0 {
             // Comments are not part of any document.

@@ -13,6 +13,9 @@ use super::words::{
 /// Names of flags that take `user:password`.
 const USER_FLAGS: [&str; 6] = ["u", "U", "user", "proxy-user", "userpass", "basic-auth"];
 
+/// The flag of kubectl and kustomize that takes `NAME=VALUE`.
+const LITERAL_FLAG: &str = "from-literal";
+
 /// Whether a list contains arguments, by the name of its field or because it contains flags.
 pub(super) fn are_arguments(key: &str, items: &[Value]) -> bool {
     let key = key.to_ascii_lowercase();
@@ -28,6 +31,8 @@ enum Next {
     Anything,
     Password,
     UserAndPassword,
+    /// `NAME=VALUE`, of which a Secret is made.
+    Literal,
     PerhapsPassword,
     /// Behind a word that names a credential and is not a flag: `config set requirepass …`.
     PerhapsRandom,
@@ -55,6 +60,7 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
                 Next::Password if is_credential_value("password", text, secrets) => Some(MASK.to_owned()),
                 Next::PerhapsPassword if is_apart_password(text) => Some(MASK.to_owned()),
                 Next::UserAndPassword => user_and_password(text),
+                Next::Literal => literal(text, secrets),
                 Next::PerhapsRandom if is_random_word(text) => Some(MASK.to_owned()),
                 _ => None,
             };
@@ -90,6 +96,11 @@ pub(super) fn mask(items: &mut [Value], program: &str, secrets: &BTreeSet<String
                 next = Next::UserAndPassword;
                 None
             }
+            Some(value) if name == LITERAL_FLAG => literal(value, secrets).map(|masked| format!("{flag}={masked}")),
+            None if name == LITERAL_FLAG => {
+                next = Next::Literal;
+                None
+            }
             None if is_letter => {
                 next = match letter {
                     Some(letter) if apart(letter) => Next::Password,
@@ -118,6 +129,11 @@ fn attached_value(text: &str, letter: char, is_password_letter: bool) -> Option<
         'p' => is_attached_password(value).then(|| format!("-{letter}{MASK}")),
         _ => None,
     }
+}
+
+fn literal(text: &str, secrets: &BTreeSet<String>) -> Option<String> {
+    let (name, value) = text.split_once('=')?;
+    is_credential_value("", value, secrets).then(|| format!("{name}={MASK}"))
 }
 
 fn user_and_password(text: &str) -> Option<String> {

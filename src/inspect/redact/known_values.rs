@@ -48,6 +48,11 @@ impl KnownValues {
         self.search = None;
         for line in text.lines() {
             self.add_line(line.trim());
+            // A file that is not text, such as a key store, may contain passwords that are.
+            let is_binary = |c: char| c == '\u{fffd}' || (c.is_control() && c != '\t');
+            if line.contains(is_binary) {
+                line.split(is_binary).for_each(|part| self.add_line(part.trim()));
+            }
         }
     }
 
@@ -65,7 +70,9 @@ impl KnownValues {
         let forms = [STANDARD_NO_PAD.encode(line), URL_SAFE_NO_PAD.encode(line), quoted, quoted_by_go, line.to_owned()];
         // HTML forms write a space as a plus sign.
         let in_form = utf8_percent_encode(line, IN_QUERY).to_string().replace("%20", "+");
-        self.values.extend(forms.into_iter().chain(encoded).chain([in_form]).filter(|form| form.len() >= SHORTEST));
+        let in_small_letters = encoded.each_ref().map(|text| with_small_escapes(text));
+        let forms = forms.into_iter().chain(encoded).chain(in_small_letters).chain([in_form]);
+        self.values.extend(forms.filter(|form| form.len() >= SHORTEST));
     }
 
     /// Adds a text unchanged.
@@ -144,6 +151,19 @@ impl Search {
         let longest = beside.map(|value| common_length(value, rest)).max()?.max(BEGINNING.min(rest.len()));
         (0..=longest).rev().find(|length| rest.is_char_boundary(*length))
     }
+}
+
+/// Writes `%2F` as `%2f`, as programs do that are not in Go.
+fn with_small_escapes(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        written.push('%');
+        written.push_str(&digits.to_ascii_lowercase());
+        written.push_str(rest);
+    }
+    written
 }
 
 fn common_length(one: &str, other: &str) -> usize {

@@ -1,6 +1,10 @@
 //! Masks secrets in texts with only a line structure: logs, and templates that are not YAML yet. Pure.
 
+use std::collections::BTreeSet;
+
 use super::MASK;
+use super::names::names_credential;
+use super::words::is_credential_value;
 
 /// Whether a text has fields on several lines, or a list of fields.
 pub(super) fn has_fields(text: &str) -> bool {
@@ -60,6 +64,44 @@ pub(super) fn without_data_of_templates(text: &str) -> (String, usize) {
             count += usize::from(!content.trim().ends_with(MASK));
         }
         cleaned.push_str(end);
+    }
+    (cleaned, count)
+}
+
+/// Masks values on the lines below the name of a credential: a block, a list, or a text on a line of its own. The number
+/// of lines stays the same.
+pub(super) fn without_values_below_names(text: &str) -> (String, usize) {
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let ends_in_name = |line: &str| {
+        let (name, rest) = line.trim().trim_start_matches("- ").rsplit_once(':')?;
+        let is_open = matches!(
+            rest.trim().trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)),
+            "" | "|" | ">" | "["
+        );
+        (is_open && names_credential(name.trim_matches(['"', '\'']))).then(|| indent(line))
+    };
+    let (mut cleaned, mut count) = (String::with_capacity(text.len()), 0);
+    let mut below: Option<usize> = None;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let is_item = content.trim_start().starts_with("- ");
+        if below.is_some_and(|outer| indent(line) < outer || (indent(line) == outer && !is_item)) {
+            below = None;
+        }
+        let value = content.trim().trim_start_matches("- ").trim_end_matches(',');
+        let is_field = value.contains(": ") || value.contains("\":") || value.ends_with([':', '{', '}', '[', ']']);
+        let is_value =
+            below.is_some() && !is_field && is_credential_value("", value.trim_matches(['"', '\'']), &BTreeSet::new());
+        match (is_value, content.find(value)) {
+            (true, Some(at)) => {
+                cleaned.push_str(content.get(..at).unwrap_or_default());
+                cleaned.push_str(MASK);
+                cleaned.push_str(line.get(at + value.len()..).unwrap_or_default());
+                count += 1;
+            }
+            _ => cleaned.push_str(line),
+        }
+        below = ends_in_name(content).or(below);
     }
     (cleaned, count)
 }

@@ -106,9 +106,9 @@ const REFERENCES: [&str; 10] = [
     "proxysecret",
 ];
 /// Qualifiers after the decisive word: `PASSWORD_OLD`, `tokenValue`, `secretHash`.
-const QUALIFIERS: [&str; 18] = [
+const QUALIFIERS: [&str; 19] = [
     "value", "data", "text", "string", "base64", "b64", "encoded", "plain", "raw", "hash", "old", "new", "current",
-    "previous", "next", "prod", "dev", "bcrypt",
+    "previous", "next", "prod", "dev", "bcrypt", "default",
 ];
 /// Parameters of signed addresses whose names mean nothing elsewhere.
 const QUERY_PARAMETERS: [&str; 12] = [

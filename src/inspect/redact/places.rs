@@ -178,6 +178,7 @@ pub(super) fn mask_fields(object: &mut Value) -> usize {
         "/spec/postBuild/substitute",
         "/spec/inputs",
         "/spec/defaultValues",
+        "/status/exportedInputs",
         "/spec/commonMetadata/annotations",
     ] {
         if let Some(value) = object.pointer_mut(pointer) {

@@ -600,3 +600,91 @@ fn logs_with_colours_and_sentences_are_masked() {
     assert!(!cleaned.concat().contains("CANARY"), "{cleaned:?}");
     assert_eq!(cleaned[4..], lines[4..]);
 }
+
+#[test]
+fn names_and_values_in_separate_fields_of_a_text_are_pairs() {
+    judge_texts(&[
+        (r#"set {"name":"DB_PASSWORD","value":"CAN1 x"} failed"#, &["CAN"], &["DB_PASSWORD", "failed"]),
+        (r#"<add key="db.password" value="CAN1"/> kept"#, &["CAN"], &["db.password", "kept"]),
+        (r#"v1.EnvVar{Name:"DB_PASSWORD", Value:"CAN1", ValueFrom:nil}"#, &["CAN"], &["DB_PASSWORD", "ValueFrom:nil"]),
+        ("env name: DB_PASSWORD value: CAN1, then kept", &["CAN"], &["DB_PASSWORD", "kept"]),
+        (r#"msg="{\"name\":\"API_TOKEN\",\"value\":\"CAN1\"}" kept"#, &["CAN"], &["API_TOKEN", "kept"]),
+        (r#"{"name":"LOG_LEVEL","value":"debug"} failed"#, &[], &["debug"]),
+        (r#"{"name":"DB_PASSWORD","value":"$(OTHER)"} failed"#, &[], &["$(OTHER)"]),
+        (r#"{\"password\":\"CAN1\"}"#, &["CAN"], &["password"]),
+        (r#"{\\\"user\\\":\\\"kept\\\",\\\"password\\\":\\\"CAN1\\\"}"#, &["CAN"], &["password"]),
+        ("\u{1b}[31mpassword\u{1b}[0m=\u{1b}[32mCAN1\u{1b}[0m", &["CAN"], &["password"]),
+    ]);
+}
+
+#[test]
+fn statements_addresses_without_scheme_and_literals_lose_their_passwords() {
+    judge_texts(&[
+        ("CREATE USER 'kept'@'%' IDENTIFIED BY 'CAN1 x'", &["CAN"], &["kept"]),
+        ("requirepass CAN1", &["CAN"], &["requirepass"]),
+        ("HTTP_PROXY=kept:CAN1@127.0.0.1:8080 failed", &["CAN"], &["127.0.0.1:8080", "failed"]),
+        ("dial 'x:CAN1@git.example.com/x': no route", &["CAN"], &["git.example.com/x", "no route"]),
+        ("image podinfo:6.0.0@sha256:0123 and main:1@sha1:ab", &[], &["podinfo:6.0.0@sha256:0123", "main:1@sha1:ab"]),
+        (
+            "kubectl create secret generic kept --from-literal=a=CAN1 --from-literal b='CAN2 x'",
+            &["CAN"],
+            &["kept", "a=", "b="],
+        ),
+        ("echo CAN1 | docker login -u kept --password-stdin", &["CAN"], &["docker login -u kept"]),
+        ("echo \"$TOKEN\" | docker login --password-stdin", &[], &["$TOKEN"]),
+        (
+            r#"Secret in version "v1" cannot be handled as a Secret: illegal base64, error found in #10 byte of ...|CAN1|..., bigger context ...|"a":"CAN2"}|..."#,
+            &["CAN"],
+            &["cannot be handled", "bigger context"],
+        ),
+        (
+            "Receiver initialized for path: /hook/0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b0a1b",
+            &["0a1b"],
+            &["Receiver initialized for path: /hook/"],
+        ),
+    ]);
+}
+
+#[test]
+fn parameters_and_literals_of_objects_are_masked() {
+    let parameters = json!([{"Name": "db_password", "Value": "CAN1"}, {"name": "token", "default": "CAN2"},
+        {"key": "api_key", "val": "CAN3"}, {"name": "level", "default": "kept"}]);
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Thing", "spec": {"parameters": parameters,
+        "args": ["create", "secret", "--from-literal", "a=CAN4", "--from-literal=b=CAN5", "--from-file=c=kept-file"]}});
+    judge("object", &Redactor::new(vec![]).object(object).to_string(), &["CAN"], &["kept", "kept-file", "a=", "b="]);
+    let provider = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSetInputProvider",
+        "spec": {"defaultValues": {"a": "CAN1"}}, "status": {"exportedInputs": [{"a": "CAN1", "id": "1"}]}});
+    judge("inputs", &Redactor::new(vec![]).object(provider).to_string(), &["CAN"], &["exportedInputs"]);
+}
+
+#[test]
+fn passwords_inside_files_of_secrets_are_known() {
+    let entries = [
+        ("auth.json", format!(r#"{{"auths":{{"ghcr.io":{{"auth":"{}"}}}}}}"#, STANDARD.encode("x:CAN1inside"))),
+        (".netrc", "machine git.example.com login x password CAN-two-inside\n".to_owned()),
+        ("url", "https://x:CAN3%2Finside@git.example.com/x".to_owned()),
+        (".env", "export SOME_NAME='CAN4inside9xY'\nLEVEL=debug\n".to_owned()),
+        ("values.yaml", "a: {b: [CAN5inside9xY, plain-word], image: ghcr.io/x/y}\n".to_owned()),
+        ("store.bin", "\u{1}\u{2}CAN6 inside the store\u{0}\u{1}".to_owned()),
+        ("password", "CAN7/inside".to_owned()),
+    ];
+    let data: Map<String, Value> =
+        entries.iter().map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into())).collect();
+    let mut redactor = Redactor::new(vec![]);
+    redactor.learn(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": data}));
+    let text =
+        "tried CAN1inside CAN-two-inside CAN3/inside CAN4inside9xY CAN5inside9xY CAN6 inside the store CAN7%2finside";
+    judge("line", &line(&mut redactor, text), &["CAN"], &["tried"]);
+    let kept = "debug plain-word ghcr.io/x/y git.example.com";
+    assert_eq!(line(&mut redactor, kept), kept);
+}
+
+#[test]
+fn values_on_other_lines_than_their_names_are_masked_in_logs() {
+    let log = "- name: DB_PASSWORD\n  value: CAN1\n{\n  \"name\": \"API_TOKEN\",\n  \"value\": \"CAN2\",\n}\n  password:\n    CAN3\n  \
+               token: |\n    CAN4\n    CAN5\n  level: kept\n\"passwords\": [\n  \"CAN6\",\n],\nauth:\n  user: kept2\nthe token:\nkept3";
+    let lines: Vec<String> = log.lines().map(str::to_owned).collect();
+    let cleaned = Redactor::new(vec![]).log("x", &lines);
+    assert_eq!(cleaned.len(), lines.len());
+    judge("log", &cleaned.join("\n"), &["CAN"], &["level: kept", "user: kept2", "kept3"]);
+}

@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use percent_encoding::percent_decode_str;
 use regex::{Captures, Regex};
 
 use super::MASK;
 use super::names::{names_credential, names_query_credential};
 use super::words::{
-    begins_a_reason, is_credential_value, is_masked, is_public_user, is_random_word, is_reference, is_scheme,
-    is_word_of_a_sentence, password_letters,
+    begins_a_reason, contains_word, is_credential_value, is_masked, is_public_user, is_random_word, is_reference,
+    is_scheme, is_word_of_a_sentence, password_letters,
 };
 
 /// The extent of masking in a text.
@@ -44,6 +45,13 @@ struct RedactionPatterns {
     user_flag: Regex,
     short_flag: Regex,
     block_scalar: Regex,
+    pair: Regex,
+    bare_user: Regex,
+    receiver: Regex,
+    statement: Regex,
+    literal: Regex,
+    piped: Regex,
+    quoted_manifest: Regex,
 }
 
 /// Tokens that are recognised by their prefix. Object names contain neither `_` nor capitals, nor such long runs of
@@ -127,6 +135,35 @@ impl RedactionPatterns {
             )?,
             short_flag: Regex::new(r#"(^|[\s"',\[])(-[apPwW])(["']?(?:,[ \t]*|[ \t]+)["']?)?([^\s"',][^\s"']*)"#)?,
             block_scalar: Regex::new(r"^[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?$")?,
+            // Name and value in two fields: a variable in a text, an element with attributes, a struct that Go printed.
+            pair: Regex::new(concat!(
+                r#"(?i)(\b(?:name|key)(?:\\*["'])?[ \t]*[:=][ \t]*(?:\\*["'])?)([a-z][a-z0-9_.-]*)"#,
+                r#"((?:\\*["'])?[,;]?\s*(?:\\*["'])?\bvalue(?:\\*["'])?[ \t]*[:=][ \t]*)"#,
+                r#"("[^"\n]*"|'[^'\n]*'|\\+"[^"\n]*\\+"|[^\s,;{}\[\]()"'\\][^\s,;}\])"'\\]*)"#
+            ))?,
+            // `user:password@host:port` and `user:password@host/path`, an address without a scheme.
+            bare_user: Regex::new(
+                r#"(^|[\s"'=(\[,])([A-Za-z0-9][A-Za-z0-9_.%+-]*):([^\s"'<>@/:=,]+)@([A-Za-z0-9.-]+(?::\d|/))"#,
+            )?,
+            // The path of a Receiver, which is enough to call it.
+            receiver: Regex::new(r"(/hook/)[0-9a-f]{64}")?,
+            // Statements of Redis and SQL.
+            statement: Regex::new(concat!(
+                r#"(?i)(\b(?:requirepass|masterauth)[ \t]+|\buser\b[^\n]{0,200}\bidentified[ \t]+(?:with[ \t]+\S+[ \t]+)?(?:by|as)[ \t]+)"#,
+                r#"("[^"\n]+"|'[^'\n]+'|[^\s"']+)"#
+            ))?,
+            literal: Regex::new(
+                r#"(-{2}from-literal(?:=|[ \t]+|["'],[ \t]*["'])["']?)([^\s"'=]+)=("[^"\n]*"|'[^'\n]*'|[^\s"']+)"#,
+            )?,
+            piped: Regex::new(concat!(
+                r#"(\b(?:echo|printf)[ \t]+(?:-n[ \t]+|["']?%s(?:\\n)?["']?[ \t]+)?)"#,
+                r#"("[^"\n]*"|'[^'\n]*'|[^\s|"']+)([ \t]*\|[^|\n]*-stdin\b)"#
+            ))?,
+            // Parts of a manifest in an answer of the API server that refuses a Secret.
+            quoted_manifest: Regex::new(concat!(
+                r"(Secret[^\n]*error found in #\d+ byte of \.\.\.\|)([\s\S]*?)",
+                r"(\|\.\.\., bigger context \.\.\.\|)([\s\S]*?)(\|\.\.\.|$)"
+            ))?,
         })
     }
 }
@@ -149,6 +186,16 @@ pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -
     masking.replace(&patterns.scheme, |found| is_scheme(&found[2], &found[3]).then(|| format!("{}{MASK}", &found[1])));
     masking.replace(&patterns.address, |found| without_user_info(&found[1], &found[2]));
     masking.replace(&patterns.driver_address, |found| Some(format!("{MASK}@{}(", &found[3])));
+    // Most lines have none of these words, and a search for a word costs less than a pattern.
+    if text.contains("/hook/") {
+        masking.replace(&patterns.receiver, |found| Some(format!("{}{MASK}", &found[1])));
+    }
+    if text.contains('@') {
+        masking.replace(&patterns.bare_user, |found| {
+            let is_kept = is_public_user(&found[2], &found[3]) || is_digest_host(&found[4]);
+            (!is_kept).then(|| format!("{}{MASK}@{}", &found[1], &found[4]))
+        });
+    }
     masking.replace(&patterns.webhook, |found| {
         let (value, rest) = split_punctuation(&found[2]);
         (!is_masked(value)).then(|| format!("{}{MASK}{rest}", &found[1]))
@@ -169,6 +216,25 @@ pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -
         });
     }
     if extent != MaskExtent::WordsAndQueries {
+        if text.contains("error found in #") {
+            masking.replace(&patterns.quoted_manifest, |found| {
+                Some(format!("{}{MASK}{}{MASK}{}", &found[1], &found[3], &found[5]))
+            });
+        }
+        masking.mask_pairs(patterns, secrets);
+        masking.replace(&patterns.statement, |found| {
+            quoted_value(&found[2], secrets).map(|value| format!("{}{value}", &found[1]))
+        });
+        if text.contains("from-literal") {
+            masking.replace(&patterns.literal, |found| {
+                quoted_value(&found[3], secrets).map(|value| format!("{}{}={value}", &found[1], &found[2]))
+            });
+        }
+        if text.contains("-stdin") {
+            masking.replace(&patterns.piped, |found| {
+                quoted_value(&found[2], secrets).map(|value| format!("{}{value}{}", &found[1], &found[3]))
+            });
+        }
         masking.mask_named(patterns, secrets);
         masking.replace(&patterns.told, |found| {
             let quote =
@@ -219,6 +285,16 @@ impl Masking {
             replaced.push_str(self.text.get(copied..).unwrap_or_default());
             self.text = replaced;
         }
+    }
+
+    /// Masks values in fields after a field with the name of a credential.
+    fn mask_pairs(&mut self, patterns: &RedactionPatterns, secrets: &BTreeSet<String>) {
+        self.replace(&patterns.pair, |found| {
+            if !names_credential(&found[2]) {
+                return None;
+            }
+            quoted_value(&found[4], secrets).map(|value| format!("{}{}{}{value}", &found[1], &found[2], &found[3]))
+        });
     }
 
     /// Masks values after names of credentials.
@@ -426,6 +502,29 @@ pub(super) fn without_bare_user_info(address: &str) -> Option<String> {
         .then(|| format!("{MASK}@{host}"))
 }
 
+/// `sha256:`, which follows an `@` in references to images and revisions.
+fn is_digest_host(host: &str) -> bool {
+    host.starts_with("sha") && host.contains(':') && !host.contains('.')
+}
+
+/// Returns a mask in the quotes of a value; `None` if the value is not a credential.
+fn quoted_value(value: &str, secrets: &BTreeSet<String>) -> Option<String> {
+    let quote = value.find(['"', '\'']).filter(|at| value.bytes().take(*at).all(|byte| byte == b'\\'));
+    let quote = quote.and_then(|at| value.get(..=at)).unwrap_or_default();
+    let inner = value.get(quote.len()..).unwrap_or_default();
+    let inner = inner.strip_suffix(quote).unwrap_or(inner);
+    is_credential_value("", inner, secrets).then(|| format!("{quote}{MASK}{quote}"))
+}
+
+/// Masks values in fields after a field with the name of a credential, also on the next line.
+pub(super) fn mask_pairs(text: &str, secrets: &BTreeSet<String>) -> (String, usize) {
+    let mut masking = Masking { text: text.to_owned(), count: 0 };
+    if let Ok(patterns) = PATTERNS.as_ref() {
+        masking.mask_pairs(patterns, secrets);
+    }
+    (masking.text, masking.count)
+}
+
 fn flag_value(found: &Captures<'_>, secrets: &BTreeSet<String>) -> Option<String> {
     let (flag, value) = (&found[2], &found[4]);
     let name = flag.trim_start_matches('-');
@@ -465,7 +564,16 @@ pub(super) fn credentials_within(text: &str) -> Vec<String> {
         let Some(masked) = without_user_info(scheme.as_str(), rest.as_str()) else { continue };
         let host = masked.len() - (scheme.len() + 3 + MASK.len());
         let user_info = rest.as_str().get(..rest.len().saturating_sub(host)).unwrap_or_default();
-        found.extend(user_info.split_once(':').map(|(_, password)| password.to_owned()));
+        if let Some((_, password)) = user_info.split_once(':') {
+            found.push(percent_decode_str(password).decode_utf8_lossy().into_owned());
+            found.push(password.to_owned());
+        }
+    }
+    // `machine HOST login USER password PASSWORD`, as in `.netrc`.
+    let is_netrc = contains_word(text, "machine") && contains_word(text, "login");
+    for told in patterns.told.captures_iter(text) {
+        let value = told[3].trim_matches(['"', '\'']);
+        found.extend((is_netrc || is_random_word(value)).then(|| value.to_owned()));
     }
     let none = BTreeSet::new();
     let mut at = 0;

@@ -243,6 +243,21 @@ pub(super) fn is_word_of_a_sentence(word: &str) -> bool {
     WORDS.contains(&word.trim_end_matches([',', '.', ':', ';']))
 }
 
+/// Whether a value in a Secret looks generated, whatever its name: long, with small and capital letters and digits, or
+/// only small letters and digits without a separator. Addresses, paths, times and names of objects do not.
+pub(super) fn is_generated_value(value: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| value.bytes().any(|byte| kind(&byte));
+    let has_digits_and_letters = has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase);
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    value.len() >= 12
+        && has_digits_and_letters
+        && (has(u8::is_ascii_uppercase) || (is_word && value.len() >= 20))
+        && !value.contains("://")
+        && !value.contains(char::is_whitespace)
+        && !value.starts_with(['/', '.', '{', '[', '<'])
+        && !is_reference(value)
+}
+
 /// Whether a word is neither an ordinary word nor the name of an object.
 pub(super) fn is_random_word(word: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| word.bytes().filter(kind).count();
