@@ -214,11 +214,6 @@ pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, KeyProblem> {
     if form_of(&block.bytes) == Some(said) { Ok(key) } else { Err(KeyProblem::OtherForm(block.label.clone())) }
 }
 
-/// The key of a block as rustls takes it.
-pub(super) fn private_key_of(block: &Block) -> Result<PrivateKeyDer<'static>, KeyProblem> {
-    der_of(block).map(|(der, _)| der)
-}
-
 fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), KeyProblem> {
     if block.old_encryption || block.label == "ENCRYPTED PRIVATE KEY" {
         return Err(KeyProblem::Encrypted);

@@ -1,11 +1,11 @@
 //! A client certificate with its key, and the CA that verifies the server.
 
 use jiff::{SignedDuration, Timestamp};
-use rustls::sign::CertifiedKey;
-use rustls_pki_types::CertificateDer;
 use x509_cert::Certificate;
-use x509_cert::der::Decode;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::pkix::BasicConstraints;
+use x509_cert::spki::AlgorithmIdentifierOwned;
 
 use super::pem::{self, KeyProblem};
 use super::{OPAQUE, SecretContent, SecretError, SecretText, Warnings, content};
@@ -58,7 +58,7 @@ impl Tls {
                     }
                 }
             }
-            warnings.extend(check_pair(chain, key.expose())?);
+            warnings.extend(check_pair(&chain, key.expose())?);
         }
         if let Some(authority) = &self.authority {
             let (certificates, skipped) = read_certificates(AUTHORITY, authority.expose())?;
@@ -71,7 +71,6 @@ impl Tls {
 
 /// A parsed certificate.
 struct ParsedCertificate {
-    der: CertificateDer<'static>,
     certificate: Certificate,
     /// `the certificate`, or `certificate 2 (CN=example)` where a file has several.
     name: String,
@@ -134,7 +133,7 @@ fn read_certificates(what: &str, file: &[u8]) -> Result<(Vec<ParsedCertificate>,
             1 => "the certificate".to_owned(),
             _ => format!("certificate {} ({})", index + 1, certificate.tbs_certificate().subject()),
         };
-        all.push(ParsedCertificate { der: CertificateDer::from(block.bytes.to_vec()), certificate, name });
+        all.push(ParsedCertificate { certificate, name });
     }
     if all.is_empty() {
         return Err(SecretError::check(what, "a certificate does not parse"));
@@ -169,10 +168,10 @@ fn check_authorities(certificates: &[ParsedCertificate], now: Timestamp) -> Resu
     }
 }
 
-fn check_pair(chain: Vec<ParsedCertificate>, key: &[u8]) -> Result<Warnings, SecretError> {
+fn check_pair(chain: &[ParsedCertificate], key: &[u8]) -> Result<Warnings, SecretError> {
     // Go takes the first block with a key and skips any block before it.
     let block = pem::blocks(key).find(|block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY"));
-    let key = match block.as_ref().map(pem::private_key_of) {
+    let key = match block.as_ref().map(pem::key_of) {
         Some(Ok(key)) => key,
         Some(Err(KeyProblem::Encrypted)) => {
             return Err(SecretError::check(KEY, "the key is encrypted, and Flux has no password for it"));
@@ -185,16 +184,30 @@ fn check_pair(chain: Vec<ParsedCertificate>, key: &[u8]) -> Result<Warnings, Sec
             });
         }
     };
-    let Ok(key) = rustls::crypto::aws_lc_rs::sign::any_supported_type(&key) else {
-        return Ok(vec![format!("{KEY}: this kind of key is not checked")]);
-    };
-    let chain = chain.into_iter().map(|one| one.der).collect();
-    match CertifiedKey::new(chain, key).keys_match() {
-        Ok(()) => Ok(vec![]),
-        Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch)) => {
-            Err(SecretError::check(KEY, "it does not belong to the first certificate of tls-crt-file"))
-        }
-        Err(_) => Ok(vec![format!("{KEY}: whether it belongs to the certificate is not checked")]),
+    let Some(leaf) = chain.first() else { return Ok(vec![]) };
+    let spki = leaf.certificate.tbs_certificate().subject_public_key_info();
+    if !is_kind_of_go(&spki.algorithm) {
+        return Err(SecretError::check(CERTIFICATE, format!("{} has a kind of key that Flux cannot use", leaf.name)));
+    }
+    match (key.public, spki.to_der()) {
+        (Some(key), Ok(certificate)) if key == certificate => Ok(vec![]),
+        (Some(_), Ok(_)) => Err(SecretError::check(KEY, "it does not belong to the first certificate of tls-crt-file")),
+        _ => Ok(vec![format!("{KEY}: whether it belongs to the certificate is not checked")]),
+    }
+}
+
+/// Whether Go's TLS takes certificates with this kind of key: RSA, Ed25519, and ECDSA on the curves of NIST.
+fn is_kind_of_go(algorithm: &AlgorithmIdentifierOwned) -> bool {
+    const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+    const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+    const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+    // P-224, P-256, P-384 and P-521.
+    const CURVES: [&str; 4] = ["1.3.132.0.33", "1.2.840.10045.3.1.7", "1.3.132.0.34", "1.3.132.0.35"];
+    let curve = algorithm.parameters.as_ref().and_then(|parameters| parameters.decode_as::<ObjectIdentifier>().ok());
+    match algorithm.oid {
+        RSA | ED25519 => true,
+        EC => curve.is_some_and(|curve| CURVES.contains(&curve.to_string().as_str())),
+        _ => false,
     }
 }
 
@@ -251,6 +264,22 @@ mod tests {
         for key in ["no key", &one.certificate] {
             assert!(tls(Some(&one.certificate), Some(key), None).check(on("2025-06-01")).is_err());
         }
+    }
+
+    #[test]
+    fn certificates_of_the_first_version_have_to_match_their_key_and_kinds_that_go_cannot_read_are_refused() {
+        let old = include_str!("samples/version-1.crt");
+        let key = include_str!("samples/version-1.key");
+        let check = |certificate: &str, key: &str| {
+            tls(Some(certificate), Some(key), None).check(on("2027-06-01")).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(old, key), Ok(vec![]));
+        for other in [pair(false).key.as_str(), pem::samples::RSA_PKCS8, pem::samples::ED25519_PKCS8] {
+            let error = check(old, other).unwrap_err();
+            assert!(error.contains("does not belong"), "{error}");
+        }
+        let error = check(include_str!("samples/secp256k1.crt"), key).unwrap_err();
+        assert!(error.contains("a kind of key that Flux cannot use"), "{error}");
     }
 
     #[test]
