@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
+use flux_operator::format::file::read_at_most;
+use flux_operator::format::harmless::on_one_line;
 use flux_operator::format::yaml;
 use flux_operator::inspect::upgrade::{ManifestIndex, Target, UpgradeFinding};
 use futures::stream::{self, StreamExt};
@@ -232,8 +234,12 @@ pub async fn for_each(
     let look = |path: PathBuf| {
         let (versions, file) = (versions.clone(), path.clone());
         let work = move || {
-            let text = yaml::read(File::open(file).map_err(yaml::YamlError::Read)?)?;
-            let migrated = migrated(&versions, &text, edits_lines);
+            let (text, problem) = match yaml::read(File::open(&file).map_err(yaml::YamlError::Read)?) {
+                // Such a file is not edited, but an old version in it is named.
+                Err(problem @ yaml::YamlError::NotUtf8 { .. }) => (searchable(&file)?, Some(problem)),
+                text => (text?, None),
+            };
+            let migrated = problem.map_or_else(|| migrated(&versions, &text, edits_lines), Err);
             // A folder of charts holds templates; a file that was named is meant.
             let is_yaml = migrated.is_ok();
             let left = |_| Migrated { unedited: versions.old_versions(&text), ..Migrated::default() };
@@ -255,10 +261,7 @@ pub async fn for_each(
     }
     let search = |path: PathBuf| {
         let (versions, file) = (versions.clone(), path.clone());
-        let work = move || {
-            let text = yaml::read(File::open(file).ok()?).ok()?;
-            Some(versions.old_versions(&text))
-        };
+        let work = move || Some(versions.old_versions(&searchable(&file).ok()?));
         async move {
             let found = shell.read_input(&path.display().to_string(), work).await;
             (path, found)
@@ -296,6 +299,12 @@ async fn read(path: &Path, shell: &Shell) -> Result<Result<String, yaml::YamlErr
     shell.read_input(&path.display().to_string(), open).await
 }
 
+/// Reads a file to search it; parts that are not text are replaced.
+fn searchable(path: &Path) -> Result<String, yaml::YamlError> {
+    let bytes = read_at_most(path, yaml::MAX_INPUT_BYTES as u64).map_err(yaml::YamlError::Read)?;
+    Ok(yaml::decode(bytes.clone()).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
 /// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
 fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<Migrated, yaml::YamlError> {
     match versions.migrate(text) {
@@ -309,7 +318,9 @@ impl FileChanges {
         let path = &self.path;
         let mut edits = String::new();
         for Edit { line, object, from, to } in &self.edits {
-            edits.push_str(&format!("{path}:{line}: {object}: {from} → {to}\n"));
+            // A name may hold a line end, and would look like a line of its own.
+            edits.push_str(&on_one_line(&format!("{path}:{line}: {object}: {from} → {to}")));
+            edits.push('\n');
         }
         let mut others = vec![];
         for LostField { line, object, field, api_version, advice } in &self.lost {

@@ -1,7 +1,7 @@
 //! Replaces the text of a file and keeps everything else.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -19,13 +19,14 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     // A link is followed: its target is the file.
     let path = std::fs::canonicalize(path).map_err(|e| failed(&e))?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut temporary = NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
-    temporary.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
-    temporary.as_file().sync_all().map_err(|e| failed(&e))?;
     let old = File::open(&path).map_err(|e| failed(&e))?;
+    let bytes = encoded_as(&old, text).map_err(|e| failed(&e))?;
+    let mut temporary = NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
+    temporary.write_all(&bytes).map_err(|e| failed(&e))?;
+    temporary.as_file().sync_all().map_err(|e| failed(&e))?;
     let metadata = old.metadata().map_err(|e| failed(&e))?;
     if has_other_names(&metadata) || !takes_owner(temporary.as_file(), &metadata) {
-        return write_in_place(&path, text).map_err(|error| {
+        return write_in_place(&path, &bytes).map_err(|error| {
             let copy = temporary.keep().map(|(_, copy)| copy).unwrap_or_else(|_| PathBuf::new());
             failed(&error).hint(format!("its whole new text is in {}", copy.display()))
         });
@@ -42,10 +43,22 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn write_in_place(path: &Path, text: &str) -> io::Result<()> {
+/// Encodes a text as the file is, so that a file of Windows PowerShell stays in UTF-16.
+fn encoded_as(old: &File, text: &str) -> io::Result<Vec<u8>> {
+    let mut mark = Vec::new();
+    old.take(2).read_to_end(&mut mark)?;
+    let utf_16 = |order: fn(u16) -> [u8; 2]| mark.iter().copied().chain(text.encode_utf16().flat_map(order)).collect();
+    Ok(match mark.as_slice() {
+        [0xFF, 0xFE] => utf_16(u16::to_le_bytes),
+        [0xFE, 0xFF] => utf_16(u16::to_be_bytes),
+        _ => text.as_bytes().to_vec(),
+    })
+}
+
+fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.set_len(text.len() as u64)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
     file.sync_all()
 }
 

@@ -181,6 +181,35 @@ mod on_unix {
     }
 
     #[test]
+    fn old_versions_in_files_that_are_not_utf_8_or_yaml_are_named_and_utf_16_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let json = r#"{"apiVersion":"helm.toolkit.fluxcd.io/v2beta1","kind":"HelmRelease","metadata":{"name":"web"}}"#;
+        let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let wide = [vec![0xFF, 0xFE], utf_16(RELEASE)].concat();
+        for (name, text) in [
+            ("latin.yaml", [RELEASE.as_bytes(), b"# caf\xe9\n"].concat()),
+            ("two.json", format!("{json}\n{json}\n").into_bytes()),
+            ("cut.json", json.as_bytes()[..json.len() - 1].to_vec()),
+            ("anchor.yaml", format!("{}---\na: *v\n", RELEASE.replace(": helm", ": &v helm")).into_bytes()),
+            ("wide.yaml", wide.clone()),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let done = run(&["migrate", "-f", root.to_str().unwrap()]).exits(1);
+        assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
+        done.stdout_has("wide.yaml:1: HelmRelease/web")
+            .stderr_has("latin.yaml:1: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays")
+            .stderr_has("two.json:1: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays")
+            .stderr_has("two.json:2: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays")
+            .stderr_has("cut.json:1: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays")
+            .stderr_has("anchor.yaml:1: HelmRelease: helm.toolkit.fluxcd.io/v2beta1 stays")
+            .stderr_has("1 changed, 5 to change by hand");
+        let expected = [vec![0xFF, 0xFE], utf_16(&RELEASE.replace("v2beta1", "v2"))].concat();
+        assert_eq!(fs::read(root.join("wide.yaml")).unwrap(), expected);
+    }
+
+    #[test]
     fn a_rewritten_file_keeps_its_names_its_owner_and_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

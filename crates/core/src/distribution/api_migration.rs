@@ -160,7 +160,11 @@ impl StoredVersions {
 
     /// Finds the old versions in a text that cannot be migrated.
     pub fn old_versions(&self, text: &str) -> Vec<UneditedVersion> {
-        let unedited = |PlannedEdit { edit: Edit { line, object, from, to }, .. }| UneditedVersion {
+        let mut old: Vec<Edit> = lines::plan(text, self).into_iter().map(|planned| planned.edit).collect();
+        let planned: BTreeSet<u64> = old.iter().map(|edit| edit.line).collect();
+        old.extend(lines::within_lines(text, self).into_iter().filter(|edit| !planned.contains(&edit.line)));
+        old.sort_by_key(|edit| edit.line);
+        let unedited = |Edit { line, object, from, to }| UneditedVersion {
             line,
             object,
             from,
@@ -168,7 +172,7 @@ impl StoredVersions {
             reason: NOT_YAML,
             by_hand: true,
         };
-        lines::plan(text, self).into_iter().map(unedited).collect()
+        old.into_iter().map(unedited).collect()
     }
 
     /// Returns the fields of a Flux object at its stored version that this version of Flux does not have, as paths such
@@ -379,6 +383,8 @@ impl ObjectWalk<'_> {
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return };
         let Some((group, version)) = api_version.split_once('/') else { return };
         let versions = self.stored;
+        // A list is written in the version of its items: `kind: HelmReleaseList`.
+        let kind = kind.strip_suffix("List").filter(|_| value.get("items").is_some()).unwrap_or(kind);
         let Some(stored) = versions.get(group, kind) else { return };
         let now = format!("{group}/{}", stored.version);
         if version != stored.version {
@@ -388,8 +394,8 @@ impl ObjectWalk<'_> {
             }
             self.replace(at, api_version, &now, object);
         }
-        if value.get("metadata").is_none() {
-            // A reference has none of the kind's fields.
+        if value.get("metadata").is_none() || text("kind") != Some(kind) {
+            // A reference or a list has none of the kind's fields.
             return;
         }
         let mut unknown = vec![];
@@ -834,6 +840,13 @@ spec:
             let text = object(version);
             assert_eq!(told(&text), (vec![], vec![stays.to_owned()], text.clone()));
         }
+    }
+
+    #[test]
+    fn a_list_is_written_in_the_version_of_its_items() {
+        let text = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmReleaseList\nmetadata: {}\nitems:\n- {metadata: {name: a}}\n";
+        let (edits, stays, edited) = told(text);
+        assert_eq!((edits.len(), stays, edited), (1, vec![], text.replace("v2beta1", "v2")));
     }
 
     #[test]

@@ -6,14 +6,27 @@ use regex::Regex;
 
 use super::{Edit, PlannedEdit, StoredVersions, is_known};
 
-/// Matches `apiVersion: GROUP/VERSION`, also as the first key of a list item or in quotes.
+/// Matches `apiVersion: GROUP/VERSION`, also as the first key of a list item, in quotes, with an anchor or a tag, and in
+/// JSON over several lines.
 static API_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"^([ \t]*(?:- +)*)apiVersion: +["']?([a-z0-9.]+)/(v[a-z0-9]+)["']?[ \t]*(?:#.*)?$"#).ok()
+    Regex::new(concat!(
+        r#"^([ \t]*(?:- +)*)["']?apiVersion["']?[ \t]*:[ \t]+(?:[&!][^ \t]*[ \t]+)*"#,
+        r#"["']?([a-z0-9.]+)/(v[a-z0-9]+)["']?[ \t]*,?[ \t]*(?:#.*)?$"#
+    ))
+    .ok()
 });
 
 /// Matches `kind: KIND` in the same forms.
-static KIND: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"^([ \t]*(?:- +)*)kind: +["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?$"#).ok());
+static KIND: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^([ \t]*(?:- +)*)["']?kind["']?[ \t]*:[ \t]+["']?([A-Za-z]+)["']?[ \t]*,?[ \t]*(?:#.*)?$"#).ok()
+});
+
+/// Matches a version and a kind inside a line, as in JSON on one line and in `{…}`.
+static VERSION_WITHIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"["']?\bapiVersion["']?[ \t]*:[ \t]*["']?([a-z0-9.]+)(?:/|\\/|\\u002[fF])(v[a-z0-9]+)"#).ok()
+});
+static KIND_WITHIN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"["']?\bkind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)"#).ok());
 
 /// Plans the edits of a text.
 pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
@@ -51,6 +64,34 @@ pub(super) fn plan(text: &str, stored: &StoredVersions) -> Vec<PlannedEdit> {
         });
     }
     edits
+}
+
+/// Finds the old versions inside lines whose kind is in the same line. They are only reported.
+pub(super) fn within_lines(text: &str, stored: &StoredVersions) -> Vec<Edit> {
+    let (Some(versions), Some(kinds)) = (VERSION_WITHIN.as_ref(), KIND_WITHIN.as_ref()) else { return vec![] };
+    let mut found = vec![];
+    for (index, line) in text.split('\n').enumerate() {
+        if !line.contains("fluxcd") || line.trim_start().starts_with('#') {
+            continue;
+        }
+        let kinds: Vec<_> = kinds.captures_iter(line).filter_map(|kind| kind.get(1)).collect();
+        for version in versions.captures_iter(line) {
+            let (Some(whole), group, old) = (version.get(0), &version[1], &version[2]) else { continue };
+            // The kind of the same object is the nearest one.
+            let Some(kind) = kinds.iter().min_by_key(|kind| kind.start().abs_diff(whole.start())) else { continue };
+            let kind = kind.as_str();
+            let Some(now) = stored.get(group, kind) else { continue };
+            if old != now.version && is_known(group, kind, old, &now.version) {
+                found.push(Edit {
+                    line: index as u64 + 1,
+                    object: kind.to_owned(),
+                    from: format!("{group}/{old}"),
+                    to: format!("{group}/{}", now.version),
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Finds the kind in the mapping that has a key at this column of a line.
