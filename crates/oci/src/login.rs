@@ -81,6 +81,8 @@ pub enum LoginError {
     Read { path: String, problem: String },
     #[error("{origin} is not a Docker configuration: {problem}")]
     Parse { origin: String, problem: String },
+    #[error("the credentials for {key} cannot be used: {problem}")]
+    Entry { key: String, problem: &'static str },
     #[error("credential helper {program}: {problem}")]
     Helper { program: String, problem: String },
 }
@@ -190,16 +192,18 @@ impl DockerConfig {
         {
             return Ok(Some(login));
         }
-        Ok(self.entry(repository).and_then(CredentialEntry::login))
+        self.entry_login(repository)
     }
 
-    /// Finds the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
-    fn entry(&self, repository: &Repository) -> Option<&CredentialEntry> {
+    /// Returns the login of the entry for a repository: longer keys first; a key may have a path, and `*` within a label.
+    fn entry_login(&self, repository: &Repository) -> Result<Option<Login>, LoginError> {
         // The most specific key comes first, as in Kubernetes, so that a repository may have other credentials than its
         // registry.
         let mut keys: Vec<&String> = self.auths.keys().collect();
         keys.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
-        keys.into_iter().find(|key| matches(key, repository)).and_then(|key| self.auths.get(key))
+        let Some(key) = keys.into_iter().find(|key| matches(key, repository)) else { return Ok(None) };
+        let login = self.auths.get(key).map_or(Ok(None), CredentialEntry::login);
+        login.map_err(|problem| LoginError::Entry { key: key.clone(), problem })
     }
 }
 
@@ -244,21 +248,29 @@ fn matches(key: &str, repository: &Repository) -> bool {
 }
 
 impl CredentialEntry {
-    fn login(&self) -> Option<Login> {
+    /// Reads the entry. An entry that cannot be read is an error as in docker, because without credentials a registry would
+    /// only answer that it wants some.
+    fn login(&self) -> Result<Option<Login>, &'static str> {
         let filled = |text: &Option<SecretString>| text.clone().filter(|text| !text.expose_secret().is_empty());
         if let Some(token) = filled(&self.registrytoken) {
-            return Some(Login::RegistryToken(token));
+            return Ok(Some(Login::RegistryToken(token)));
         }
         if let Some(token) = filled(&self.identitytoken) {
-            return Some(Login::IdentityToken(token));
+            return Ok(Some(Login::IdentityToken(token)));
         }
         if let Some(auth) = filled(&self.auth) {
-            let both = zeroize::Zeroizing::new(BASE64.decode(auth.expose_secret().trim()).ok()?);
-            let (username, password) = std::str::from_utf8(&both).ok()?.split_once(':')?;
+            // Go skips line ends inside.
+            let auth: zeroize::Zeroizing<String> =
+                zeroize::Zeroizing::new(auth.expose_secret().split_ascii_whitespace().collect());
+            let both = BASE64.decode(auth.as_bytes()).map_err(|_| "its auth is not base64")?;
+            let both = zeroize::Zeroizing::new(both);
+            let text = std::str::from_utf8(&both).map_err(|_| "its auth is not a text in base64")?;
+            let (username, password) = text.split_once(':').ok_or("its auth is not USER:PASSWORD in base64")?;
             // Old versions of `docker login` end the password with a NUL.
-            return password_login(username, password.trim_end_matches('\0'));
+            return Ok(password_login(username, password.trim_end_matches('\0')));
         }
-        password_login(self.username.as_deref()?, self.password.as_ref()?.expose_secret())
+        let (Some(username), Some(password)) = (&self.username, &self.password) else { return Ok(None) };
+        Ok(password_login(username, password.expose_secret()))
     }
 }
 
@@ -314,7 +326,7 @@ impl RegistryCredentials {
             RegistryCredentials::DockerFiles { paths, search_path } => {
                 DockerConfig::read_first(paths, search_path.clone())?.login(repository).await
             }
-            RegistryCredentials::PullSecret(config) => Ok(config.entry(repository).and_then(CredentialEntry::login)),
+            RegistryCredentials::PullSecret(config) => config.entry_login(repository),
         }
     }
 }
@@ -399,11 +411,23 @@ mod tests {
             (r#"{"auth": "YTpi", "identitytoken": "t"}"#, "identity t"),
             (r#"{"registrytoken": "t"}"#, "registry t"),
             (r#"{"auth": ""}"#, "anonymous"),
-            (r#"{"auth": "!"}"#, "anonymous"),
+            (r#"{"auth": " YWxpY2U6\r\nczplY3JldA==\n"}"#, "alice:s:ecret"),
             ("{}", "anonymous"),
         ] {
             let config = format!(r#"{{"auths": {{"ghcr.io": {entry}}}}}"#);
             assert_eq!(login(&config, "ghcr.io/a").await, expected, "{entry}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_entry_that_cannot_be_read_is_named_and_not_taken_for_no_entry() {
+        for (auth, problem) in [("!", "not base64"), ("YWxpY2U=", "not USER:PASSWORD"), ("YTr/", "not a text")] {
+            let config = format!(r#"{{"auths": {{"ghcr.io": {{"auth": "{auth}"}}, "quay.io": {{"auth": "YTpi"}}}}}}"#);
+            let config = DockerConfig::parse("test", config.as_bytes()).unwrap();
+            let credentials = RegistryCredentials::PullSecret(config);
+            let error = credentials.login(&"ghcr.io/a".parse().unwrap()).await.unwrap_err().to_string();
+            assert!(error.contains("for ghcr.io") && error.contains(problem), "{error}");
+            assert!(credentials.login(&"quay.io/a".parse().unwrap()).await.is_ok(), "other entries still count");
         }
     }
 

@@ -428,7 +428,7 @@ impl Registries {
             Outgoing::new(Method::GET, url.clone()).header(ACCEPT, HeaderValue::from_static(MediaType::INDEX))
         };
         let what = "the list of referrers";
-        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let (mut entries, mut pages) = (Vec::new(), ListPages::default());
         for _ in 0..MAX_PAGES {
             let page = match self.fetch(repository, what, || Ok(request(&url)), MAX_PAGE_BYTES).await {
                 Ok(page) => page,
@@ -444,7 +444,7 @@ impl Registries {
                 }
                 Err(reason) => return Err(reason),
             };
-            let next = self.next_page(repository, &page, &mut bytes)?;
+            let next = self.next_page(repository, &page, &mut pages)?;
             let unusable = |problem| Reason::Content { what: what.to_owned(), problem };
             let index = Manifest::parse(Some(MediaType::INDEX), page.bytes).map_err(unusable)?;
             entries.extend(index.manifests().unwrap_or_default().iter().cloned());
@@ -470,12 +470,12 @@ impl Registries {
         }
         let registry = repository.authority();
         let protocol = |problem: &str| Reason::Protocol { registry: registry.to_owned(), problem: problem.to_owned() };
-        let (mut tags, mut bytes) = (BTreeSet::new(), 0);
+        let (mut tags, mut pages) = (BTreeSet::new(), ListPages::default());
         let mut url = self.url(repository, &format!("tags/list?n={TAGS_PER_PAGE}"))?;
         for _ in 0..MAX_PAGES {
             let request = || Ok(Outgoing::new(Method::GET, url.clone()));
             let answer = self.fetch(repository, &repository.to_string(), request, MAX_PAGE_BYTES).await?;
-            let next = self.next_page(repository, &answer, &mut bytes)?;
+            let next = self.next_page(repository, &answer, &mut pages)?;
             let page: TagPage =
                 serde_json::from_slice(&answer.bytes).map_err(|_| protocol("its list of tags does not parse"))?;
             tags.extend(page.tags.unwrap_or_default());
@@ -486,10 +486,16 @@ impl Registries {
     }
 
     /// Returns the address of a list's next page. It must be on the registry itself with the same scheme, because the
-    /// next request carries credentials. `bytes` counts all pages.
-    fn next_page(&self, repository: &Repository, answer: &WholeAnswer, bytes: &mut u64) -> Result<Option<Uri>, Reason> {
-        *bytes += answer.bytes.len() as u64;
-        if *bytes > MAX_LIST_BYTES {
+    /// next request carries credentials. A page that was read before would be read again without an end.
+    fn next_page(
+        &self,
+        repository: &Repository,
+        answer: &WholeAnswer,
+        pages: &mut ListPages,
+    ) -> Result<Option<Uri>, Reason> {
+        pages.bytes += answer.bytes.len() as u64;
+        pages.read.insert(answer.url.to_string());
+        if pages.bytes > MAX_LIST_BYTES {
             return Err(Reason::TooLarge { what: format!("a list of {repository}"), limit: MAX_LIST_BYTES });
         }
         let registry = repository.authority();
@@ -501,6 +507,7 @@ impl Registries {
         let next = join(&answer.url, &next)
             .ok_or_else(|| protocol("the next page of its list has no valid address".to_owned()))?;
         match is_same_server(&next, &self.url(repository, "")?) {
+            true if pages.read.contains(&next.to_string()) => Err(endless(repository, "its list")),
             true => Ok(Some(next)),
             false => Err(protocol(format!("the next page of its list is elsewhere, at {}", shown(&next)))),
         }
@@ -607,6 +614,14 @@ impl Registries {
         let text = format!("{scheme}://{authority}/v2/{}/{rest}", repository.path());
         text.parse().map_err(|_| Reason::Config(format!("{repository} gives no address")))
     }
+}
+
+/// The pages of a list that were read.
+#[derive(Default)]
+struct ListPages {
+    bytes: u64,
+    /// Their addresses.
+    read: BTreeSet<String>,
 }
 
 /// A completely read answer.
@@ -956,6 +971,20 @@ mod tests {
         .await;
         assert_eq!(anonymous().tags(&repository(&registry.host)).await.unwrap(), ["a"]);
         assert_eq!(registry.lines().last().unwrap(), "GET /other?last=a,b HTTP/1.1");
+    }
+
+    #[tokio::test]
+    async fn a_list_whose_pages_lead_back_to_a_page_is_an_error_at_once() {
+        for links in [["<>", "<>"], ["<?page=2>", "<?n=1000>"], ["<?page=2>", "<?page=2>"]] {
+            let registry = ScriptedServer::start(move |request| {
+                let link = links[usize::from(request.contains("page=2"))];
+                answer(200, &format!("link: {link}; rel=next\r\n"), r#"{"tags": ["a"]}"#)
+            })
+            .await;
+            let error = anonymous().tags(&repository(&registry.host)).await.unwrap_err();
+            assert!(error.reason.to_string().contains("does not end"), "{error:?}");
+            assert!(registry.requests().len() <= 2, "{links:?}");
+        }
     }
 
     #[tokio::test]

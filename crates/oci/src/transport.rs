@@ -63,6 +63,9 @@ pub fn is_same_server(one: &Uri, other: &Uri) -> bool {
 /// Resolves a `Location` or a `Link` against the address it came from (RFC 3986 §5.2, without `..`).
 pub fn join(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or(location);
+    if location.is_empty() {
+        return Some(base.clone());
+    }
     let (scheme, authority) = (base.scheme_str()?, base.authority()?);
     // A query may contain an address too.
     let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
@@ -185,6 +188,7 @@ mod tests {
             ("/v2/z?_state=a#f", Some("https://a.io:5000/v2/z?_state=a")),
             ("id?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/id?s=1")),
             ("?s=1", Some("https://a.io:5000/v2/x/blobs/uploads/?s=1")),
+            ("", Some("https://a.io:5000/v2/x/blobs/uploads/?y=1")),
             ("/v2/z?to=http://b.io", Some("https://a.io:5000/v2/z?to=http://b.io")),
             ("ftp://b.io/z", None),
             ("https://user@b.io/z", None),
