@@ -6,7 +6,7 @@ module completions {
 
   # Install, configure, inspect and reconcile Flux on Kubernetes
   export extern flux-operator [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -40,7 +40,7 @@ module completions {
 
   # Show lists: instances, components, history, inventory, inputs, Flux resources
   export extern "flux-operator get" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -88,7 +88,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -146,7 +146,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -193,7 +193,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -240,7 +240,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -296,7 +296,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -346,7 +346,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -395,7 +395,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -465,7 +465,7 @@ module completions {
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -502,7 +502,7 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -540,7 +540,7 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -578,7 +578,7 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -616,7 +616,7 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -654,7 +654,7 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -718,7 +718,7 @@ module completions {
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -773,7 +773,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print new events
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -815,7 +815,7 @@ module completions {
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -851,7 +851,7 @@ module completions {
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -900,7 +900,7 @@ module completions {
     --follow(-f)              # Continue with new lines until Ctrl-C
     --output(-o): string@"nu-complete flux-operator logs output" # Readable lines, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -946,7 +946,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -990,7 +990,7 @@ module completions {
     --allow-unmasked          # Write it although secrets may be left in it
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1036,7 +1036,7 @@ module completions {
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1072,7 +1072,7 @@ module completions {
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1105,10 +1105,10 @@ module completions {
 
   # Explain what is not well
   export extern "flux-operator why" [
-    --all-namespaces(-A)      # All namespaces, whatever -n says
+    --all-namespaces(-A)      # All namespaces, even if -n names one
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1133,7 +1133,7 @@ module completions {
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...resource: string       # KIND/NAME…, KIND NAME…, or a KIND for all of it; everything without
+    ...resource: string       # KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
   ]
 
   def "nu-complete flux-operator why instance color" [] {
@@ -1144,7 +1144,7 @@ module completions {
   export extern "flux-operator why instance" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1206,7 +1206,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1242,7 +1242,7 @@ module completions {
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1280,7 +1280,7 @@ module completions {
   # Show who changed what, in the order of time
   export extern "flux-operator what-changed" [
     --since: string           # Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
-    --all-namespaces(-A)      # All namespaces, whatever -n says
+    --all-namespaces(-A)      # All namespaces, even if -n names one
     --all                     # Also what Flux and Kubernetes wrote themselves
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
@@ -1291,7 +1291,7 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1324,7 +1324,7 @@ module completions {
 
   # Create secrets and manifests from flags
   export extern "flux-operator create" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1448,7 +1448,7 @@ module completions {
     --wait: string@"nu-complete flux-operator create instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator create instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator create instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1482,7 +1482,7 @@ module completions {
 
   # Create the secrets Flux needs
   export extern "flux-operator create secret" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1536,7 +1536,7 @@ module completions {
     --bearer-token-stdin      # Read the bearer token from standard input
     --bearer-token-file: path # Read the bearer token from a file of one line
     --bearer-token-env: string # Read the bearer token from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1588,7 +1588,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1640,7 +1640,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1691,7 +1691,7 @@ module completions {
     --app-installation-id: string # Number of the installation
     --app-private-key-file: path # Private key of the app, in PEM
     --app-base-url: string    # API of a GitHub Enterprise server
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1742,7 +1742,7 @@ module completions {
     --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
     --secretkey-file: path    # Read the secret key from a file of one line
     --secretkey-env: string   # Read the secret key from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1794,7 +1794,7 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1843,7 +1843,7 @@ module completions {
     --tls-crt-file: path      # Client certificate, in PEM
     --tls-key-file: path      # Private key of the client certificate, in PEM
     --ca-crt-file: path       # Certificate authority of the server, in PEM
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -1893,7 +1893,7 @@ module completions {
     --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
     --age-key-stdin           # Read age identities from standard input
     --gpg-key-stdin           # Read an armoured GPG private key from standard input
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2015,7 +2015,7 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2067,7 +2067,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2112,7 +2112,7 @@ module completions {
     --output(-o): string@"nu-complete flux-operator build resourceset output" # Output: objects or their names
     --explain                 # Print the template and the input set that made each object
     --strict                  # Fail on everything that is a warning otherwise
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2161,7 +2161,7 @@ module completions {
 
   # Show what an apply would change
   export extern "flux-operator plan" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2218,7 +2218,7 @@ module completions {
     --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
     --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2265,7 +2265,7 @@ module completions {
     --diff                    # Print unified YAML diffs; values of secrets are masked
     --default-service-account: string # Service account for a ResourceSet that names none
     --progress: string@"nu-complete flux-operator plan resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2313,9 +2313,9 @@ module completions {
     [ "auto" "always" "never" ]
   }
 
-  # Apply objects and wait for what comes of them
+  # Apply objects and wait for the outcome
   export extern "flux-operator apply" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2381,7 +2381,7 @@ module completions {
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2436,7 +2436,7 @@ module completions {
     --wait: string@"nu-complete flux-operator apply resourceset wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2485,7 +2485,7 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2549,7 +2549,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2603,7 +2603,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resourceset wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2660,7 +2660,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2718,7 +2718,7 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2770,6 +2770,10 @@ module completions {
   export extern "flux-operator reconcile help help" [
   ]
 
+  def "nu-complete flux-operator upgrade dry_run" [] {
+    [ "client" "server" ]
+  }
+
   def "nu-complete flux-operator upgrade wait" [] {
     [ "true" "false" ]
   }
@@ -2786,7 +2790,7 @@ module completions {
   export extern "flux-operator upgrade" [
     --instance: string        # Name of the instance
     --diff                    # Print unified YAML diffs of all objects, too; values of secrets are masked
-    --dry-run                 # Show what would change, and change nothing
+    --dry-run: string@"nu-complete flux-operator upgrade dry_run" # Only show what would change; the API server is asked either way
     --rollback-on-failure     # Give the instance its earlier spec again if it does not become ready in time
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
@@ -2794,7 +2798,7 @@ module completions {
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator upgrade wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator upgrade progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2828,7 +2832,7 @@ module completions {
 
   # Go back to what worked before
   export extern "flux-operator rollback" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2855,6 +2859,10 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator rollback instance dry_run" [] {
+    [ "client" "server" ]
+  }
+
   def "nu-complete flux-operator rollback instance wait" [] {
     [ "true" "false" ]
   }
@@ -2870,14 +2878,14 @@ module completions {
   # Go back to a revision of Flux that was ready before
   export extern "flux-operator rollback instance" [
     --to: string              # Revision, version, or beginning of a digest to go back to
-    --dry-run                 # Show what would change, and change nothing
+    --dry-run: string@"nu-complete flux-operator rollback instance dry_run" # Only show what would change; the API server is asked either way
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2923,7 +2931,7 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -2963,7 +2971,7 @@ module completions {
     --reason: string          # Reason of the suspension, shown by `get suspended`
     --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3007,7 +3015,7 @@ module completions {
     --reason: string          # Reason of the suspension, shown by `get suspended`
     --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3057,7 +3065,7 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3107,7 +3115,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3159,7 +3167,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3209,7 +3217,7 @@ module completions {
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3263,7 +3271,7 @@ module completions {
 
   # Wait until an object is ready
   export extern "flux-operator wait" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3307,7 +3315,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait instance until" # State to wait for; a missing object ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3355,7 +3363,7 @@ module completions {
     --for: string@"nu-complete flux-operator wait resource until" # State to wait for; a missing object ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
     --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3397,7 +3405,7 @@ module completions {
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3452,7 +3460,7 @@ module completions {
 
   # Delete objects
   export extern "flux-operator delete" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3506,7 +3514,7 @@ module completions {
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3560,7 +3568,7 @@ module completions {
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3644,6 +3652,10 @@ module completions {
     [ "generic" "aws" "azure" "gcp" "github" ]
   }
 
+  def "nu-complete flux-operator install dry_run" [] {
+    [ "client" "server" ]
+  }
+
   def "nu-complete flux-operator install wait" [] {
     [ "true" "false" ]
   }
@@ -3693,12 +3705,12 @@ module completions {
     --sync-provider: string@"nu-complete flux-operator install sync_provider" # Provider of the identity used instead of a secret
     --sync-name: string       # Name of the source and the Kustomization [default: the namespace]
     --export                  # Print the manifests instead of applying them; needs no cluster
-    --dry-run                 # Only show what would change
+    --dry-run: string@"nu-complete flux-operator install dry_run" # Only show what would change; the API server is asked either way
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3731,7 +3743,7 @@ module completions {
 
   # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3784,7 +3796,7 @@ module completions {
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3812,6 +3824,10 @@ module completions {
     name?: string             # Name of the instance
   ]
 
+  def "nu-complete flux-operator uninstall operator dry_run" [] {
+    [ "client" "server" ]
+  }
+
   def "nu-complete flux-operator uninstall operator progress" [] {
     [ "auto" "plain" "json" "none" ]
   }
@@ -3824,11 +3840,11 @@ module completions {
   export extern "flux-operator uninstall operator" [
     --with-instance           # Uninstall Flux and delete its instance first
     --keep-crds               # Keep the definitions of the operator's kinds
-    --dry-run                 # Only show what would be deleted
+    --dry-run: string@"nu-complete flux-operator uninstall operator dry_run" # Only show what would change; the API server is asked either way
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3877,7 +3893,7 @@ module completions {
 
   # Print objects without what the cluster added
   export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3915,7 +3931,7 @@ module completions {
   # Print a FluxInstance without what the cluster added
   export extern "flux-operator export instance" [
     --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3957,7 +3973,7 @@ module completions {
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -3997,7 +4013,7 @@ module completions {
   export extern "flux-operator export report" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4056,7 +4072,7 @@ module completions {
     --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
     --dry-run                 # Only show what would be changed
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4103,7 +4119,7 @@ module completions {
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4130,6 +4146,10 @@ module completions {
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator migrate owner dry_run" [] {
+    [ "client" "server" ]
+  }
+
   def "nu-complete flux-operator migrate owner color" [] {
     [ "auto" "always" "never" ]
   }
@@ -4138,12 +4158,12 @@ module completions {
   export extern "flux-operator migrate owner" [
     --to: string              # The new owner, as KIND/NAME or NAMESPACE/KIND/NAME
     --object: string          # Only this object of the inventory, as KIND/NAME; repeatable
-    --dry-run                 # Only show the plan
+    --dry-run: string@"nu-complete flux-operator migrate owner dry_run" # Only show what would change; the API server is asked either way
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4200,7 +4220,7 @@ module completions {
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
     --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4234,7 +4254,7 @@ module completions {
 
   # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4281,7 +4301,7 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4334,7 +4354,7 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4377,7 +4397,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4421,7 +4441,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4464,7 +4484,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4529,7 +4549,7 @@ module completions {
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4587,7 +4607,7 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4646,7 +4666,7 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4685,7 +4705,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4763,7 +4783,7 @@ module completions {
 
   # Push, pull and compare OCI artifacts with manifests
   export extern "flux-operator artifact" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4806,7 +4826,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4846,7 +4866,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4887,7 +4907,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4926,7 +4946,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -4975,7 +4995,7 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5046,7 +5066,7 @@ module completions {
     --service-account: string # Bind the roles to this ServiceAccount
     --name: string            # Name of the roles [default: flux-operator-COMMAND]
     --output(-o): string@"nu-complete flux-operator rbac format" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5127,7 +5147,7 @@ module completions {
     --web-config-secret-name: string
     --token-cache-max-size: string
     --token-cache-max-duration: string
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5164,7 +5184,7 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator completion" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5198,7 +5218,7 @@ module completions {
 
   # Show the settings of this program
   export extern "flux-operator config" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5231,7 +5251,7 @@ module completions {
 
   # Show the settings in use, and where each comes from
   export extern "flux-operator config view" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, then flux-system for instances, else default]
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
@@ -5454,7 +5474,7 @@ module completions {
   export extern "flux-operator help plan resourceset" [
   ]
 
-  # Apply objects and wait for what comes of them
+  # Apply objects and wait for the outcome
   export extern "flux-operator help apply" [
   ]
 
