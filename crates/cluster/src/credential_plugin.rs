@@ -357,7 +357,8 @@ fn header(plugin: &ExecConfig, credentials: &PluginCredentials) -> Result<Cached
 }
 
 // The plugins of these tests are shell scripts.
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
