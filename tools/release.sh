@@ -7,6 +7,7 @@ usage() {
     cat <<'USAGE'
 Usage:
   tools/release.sh [--target TRIPLE] [--to DIR] [--profile NAME] [--no-image] [--no-packages] [--program-only]
+  tools/release.sh --print-flags
 
   --target       [default: this machine, statically linked: ARCH-unknown-linux-musl]
   --to           folder for the results [default: target/packages]
@@ -14,6 +15,7 @@ Usage:
   --no-image     without the image
   --no-packages  without .deb and .rpm
   --program-only the program as a file, and nothing else
+  --print-flags  print what rustc is told in this folder, and build nothing
 
 *-linux-musl is linked statically: it runs on any Linux, and the image and the packages hold it. Another architecture than
 this machine's needs cargo-zigbuild and zig; a *-linux-gnu program is somewhat faster on systems with glibc. The program for
@@ -33,7 +35,7 @@ fail() {
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 machine=$(uname -m)
 [ "$machine" != arm64 ] || machine=aarch64
-target="$machine-unknown-linux-musl" to="$here/target/packages" profile=dist image=yes packages=yes program_only=''
+target="$machine-unknown-linux-musl" to="$here/target/packages" profile=dist image=yes packages=yes program_only='' print_flags=''
 while [ $# -gt 0 ]; do
     case $1 in
         --target | --to | --profile)
@@ -48,12 +50,33 @@ while [ $# -gt 0 ]; do
         --no-image) image='' && shift ;;
         --no-packages) packages='' && shift ;;
         --program-only) program_only=yes image='' packages='' && shift ;;
+        --print-flags) print_flags=yes && shift ;;
         -h | --help) usage && exit 0 ;;
         *) usage >&2 && fail "unknown argument $1" ;;
     esac
 done
 
 command -v cargo >/dev/null 2>&1 || fail 'cargo is not installed' 'see https://rustup.rs'
+# With frame pointers the tables for unwinding are short.
+flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
+# Panics name their file. The folders of this machine are replaced: they would make every builder's program another one.
+# The last prefix that matches counts, and the folder for results is mostly below that of the sources.
+results=${CARGO_TARGET_DIR:-target}
+case $results in
+    /*) ;;
+    *) results=$here/$results ;;
+esac
+crates=${CARGO_HOME:-$HOME/.cargo}
+compiler="/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')"
+for pair in "$here=/flux-operator" "$results=/target" "$crates=/cargo" \
+    "$(rustc --print sysroot)/lib/rustlib/src/rust=$compiler"; do
+    flags="$flags --remap-path-prefix=$pair"
+done
+if [ -n "$print_flags" ]; then
+    printf '%s\n' "$flags"
+    exit
+fi
+
 # The crates of the program are listed in the program itself, where `cargo audit bin` and scanners of images read them.
 command -v cargo-auditable >/dev/null 2>&1 ||
     fail 'cannot list the crates in the program: cargo-auditable is not installed' 'cargo install --locked cargo-auditable'
@@ -70,21 +93,6 @@ cd "$here"
 if command -v rustup >/dev/null 2>&1; then
     rustup target add "$target" >&2
 fi
-# With frame pointers the tables for unwinding are short.
-flags="${RUSTFLAGS:+$RUSTFLAGS }-C force-frame-pointers=yes"
-# Panics name their file. The folders of this machine are replaced: they would make every builder's program another one.
-# The last prefix that matches counts, and the folder for results is mostly below that of the sources.
-results=${CARGO_TARGET_DIR:-target}
-case $results in
-    /*) ;;
-    *) results=$here/$results ;;
-esac
-crates=${CARGO_HOME:-$HOME/.cargo}
-compiler="/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')"
-for pair in "$here=/flux-operator" "$results=/target" "$crates=/cargo" \
-    "$(rustc --print sysroot)/lib/rustlib/src/rust=$compiler"; do
-    flags="$flags --remap-path-prefix=$pair"
-done
 # The C of aws-lc names its files as well.
 c_flags="CFLAGS_$(printf '%s' "$target" | tr - _)"
 export "$c_flags=${CFLAGS:+$CFLAGS }-ffile-prefix-map=$crates=/cargo"

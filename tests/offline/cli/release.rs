@@ -108,6 +108,46 @@ fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
     assert_eq!(first["rootfs/usr/local/bin/flux-operator"], b"#!/bin/sh\necho it works\n");
 }
 
+/// Compiles only the packages of this project, twice, as `tools/release.sh` tells rustc to, but unoptimised. Compiled crates
+/// of others are linked from the folder of this build: what a release does about their folders is not tested here.
+#[test]
+#[ignore = "slow: it compiles the program twice"]
+fn two_builds_of_a_commit_in_two_folders_give_the_same_bytes() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    // Cargo makes the path of the wrapper part of what it calls the crates, so both builds have the same.
+    let wrapper = folder.path().join("rustc-of-a-release");
+    std::fs::write(&wrapper, "#!/bin/sh\nexec \"$@\" $RELEASE_FLAGS\n").expect("written");
+    output_of(Command::new("chmod").arg("+x").arg(&wrapper));
+    let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the folder for results").join("debug");
+    let programs = ["a", "another/folder/with-a-longer-path"].map(|name| {
+        let sources = folder.path().join(name);
+        let mut checkout = Command::new("git");
+        checkout.args(["-C", env!("CARGO_MANIFEST_DIR"), "checkout-index", "--all"]);
+        output_of(checkout.arg(format!("--prefix={}/", sources.display())));
+        let results = sources.join("target");
+        std::fs::create_dir_all(results.join("debug")).expect("made");
+        output_of(
+            Command::new("sh").args(["-c", LINK_COMPILED_CRATES, "sh"]).arg(&compiled).arg(results.join("debug")),
+        );
+        let script = sources.join("tools/release.sh");
+        let flags = output_of(Command::new(script).arg("--print-flags").env("CARGO_TARGET_DIR", &results));
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked", "--bin", "flux-operator"]).current_dir(&sources);
+        // A release has no generator, which names the folder of its sources.
+        cargo.args(["--no-default-features", "--features", "cli"]);
+        cargo.env("CARGO_TARGET_DIR", &results).env("CARGO_INCREMENTAL", "0");
+        output_of(cargo.env("RUSTC_WORKSPACE_WRAPPER", &wrapper).env("RELEASE_FLAGS", flags.trim()));
+        std::fs::read(results.join("debug/flux-operator")).expect("the program")
+    });
+    let path = folder.path().to_str().expect("UTF-8");
+    assert!(!contains(&programs[0], path), "the program names the folder in which it was built");
+    assert!(programs[0] == programs[1], "two folders give two programs");
+}
+
+/// A file that another build removes in the meantime is compiled again.
+const LINK_COMPILED_CRATES: &str = "cp -al \"$1/deps\" \"$1/build\" \"$1/.fingerprint\" \"$2\" 2>/dev/null
+    find \"$2\" -depth -name '*flux[-_]operator*' -exec rm -rf {} +";
+
 #[test]
 #[ignore = "slow: it compiles the programs that pack"]
 fn manifests_of_package_managers_name_the_archives_of_every_system_with_their_checksums() {
