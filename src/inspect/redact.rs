@@ -605,10 +605,12 @@ impl Redactor {
             return (text.to_owned(), 0);
         }
         let plain = without_colours(text);
-        if plain.len() < text.len() {
-            let (cleaned, count) = self.cleaned(&plain, depth);
-            return if count > 0 { (cleaned, count) } else { (text.to_owned(), 0) };
-        }
+        let (cleaned, count) = self.cleaned_plain(&plain, depth);
+        // A text without credentials keeps its colours.
+        if count > 0 { (cleaned, count) } else { (text.to_owned(), 0) }
+    }
+
+    fn cleaned_plain(&mut self, text: &str, depth: usize) -> (String, usize) {
         if let Some(cleaned) = self.structured(text, None, depth) {
             return cleaned;
         }

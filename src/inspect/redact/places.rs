@@ -172,13 +172,12 @@ pub(super) fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item 
 
 /// Masks fields that contain values by their place: values of charts, substitutions and inputs.
 pub(super) fn mask_fields(object: &mut Value) -> usize {
-    let mut count = 0;
+    let mut count = mask_repeated_defaults(object);
     for pointer in [
         "/spec/values",
         "/spec/postBuild/substitute",
         "/spec/inputs",
         "/spec/defaultValues",
-        "/status/exportedInputs",
         "/spec/commonMetadata/annotations",
     ] {
         if let Some(value) = object.pointer_mut(pointer) {
@@ -202,6 +201,15 @@ pub(super) fn mask_fields(object: &mut Value) -> usize {
         count += 1;
     }
     count
+}
+
+/// Masks what a provider exports of its default values; the rest is what a service shows, such as branches.
+fn mask_repeated_defaults(provider: &mut Value) -> usize {
+    let defaults = provider.pointer("/spec/defaultValues").and_then(Value::as_object);
+    let names: Vec<String> = defaults.into_iter().flat_map(serde_json::Map::keys).cloned().collect();
+    let exported = provider.pointer_mut("/status/exportedInputs").and_then(Value::as_array_mut);
+    let fields = exported.into_iter().flatten().filter_map(Value::as_object_mut).flatten();
+    fields.filter(|(name, _)| names.contains(name)).map(|(_, value)| mask_scalars(value)).sum()
 }
 
 pub(super) fn mask_text(value: Option<&mut Value>) -> usize {
