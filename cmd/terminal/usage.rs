@@ -156,7 +156,7 @@ fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn
 
 /// Suggests a flag of the instance where a verb stands without a noun: `apply --filname x`.
 fn suggest_flag(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
-    if error.get(ContextKind::SuggestedArg).is_some() {
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
         return;
     }
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
