@@ -253,14 +253,10 @@ impl Shell {
             return;
         }
         // Data may be copied from a terminal; a link is no part of the text that is copied.
-        let with_links = match std::str::from_utf8(bytes) {
-            Ok(text) if self.stdout_color() && self.stdout_terminal && hyperlinks::are_supported() => {
-                hyperlinks::linked(text)
-            }
-            _ => Cow::Borrowed(""),
-        };
-        let bytes = if with_links.is_empty() { bytes } else { with_links.as_bytes() };
-        if let Err(error) = standard_output::write(bytes) {
+        let has_links = self.stdout_color() && self.stdout_terminal && hyperlinks::are_supported();
+        let text = if has_links { std::str::from_utf8(bytes).ok() } else { None };
+        let linked = text.map(hyperlinks::linked);
+        if let Err(error) = standard_output::write(linked.as_ref().map_or(bytes, |text| text.as_bytes())) {
             let _ = self.lost_output.set(error);
         }
     }

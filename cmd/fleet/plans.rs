@@ -1,11 +1,10 @@
 //! Plans of many clusters: equal ones folded, one file for each cluster, and a summary beside them.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 use flux_operator::format::json;
-use flux_operator::format::whole_file::WholeFile;
+use flux_operator::format::whole_file;
 use flux_operator::k8s::fields;
 use serde_json::{Value, json};
 
@@ -78,8 +77,7 @@ pub fn write_summary(fleet: &FleetRun, folder: &Path, shell: &Shell) -> Result<(
         CliError::failed(format!("cannot write {}", file.display())).caused_by(error)
     };
     let summary = json::to_string(&summary(fleet, &fold(fleet))).map_err(|e| failed(&e))?;
-    let mut whole = WholeFile::beside(&file).map_err(|e| failed(&e))?;
-    whole.file().write_all(summary.as_bytes()).and_then(|()| whole.replace()).map_err(|e| failed(&e))?;
+    whole_file::write(&file, summary.as_bytes()).map_err(|e| failed(&e))?;
     shell.status(&format!(
         "the plans are saved in {0}: carry each out with `flux-operator apply --plan {0}/CONTEXT.plan --context CONTEXT`",
         folder.display()

@@ -1,10 +1,9 @@
 //! Plans in files, written by `plan --out` and read by `apply --plan`.
 
-use std::io::Write;
 use std::path::Path;
 
 use flux_operator::format::file::{read_at_most, read_stream_at_most};
-use flux_operator::format::whole_file::WholeFile;
+use flux_operator::format::whole_file;
 use flux_operator::reconcile::SavedPlan;
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +38,7 @@ impl PlanFile {
         };
         let mut text = serde_json::to_vec(self).map_err(|e| failed(&e))?;
         text.push(b'\n');
-        let mut whole = WholeFile::beside(file).map_err(|e| failed(&e))?;
-        whole.file().write_all(&text).and_then(|()| whole.replace()).map_err(|e| failed(&e))
+        whole_file::write(file, &text).map_err(|e| failed(&e))
     }
 
     /// Reads a file, or standard input for `-`.

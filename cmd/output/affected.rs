@@ -1,4 +1,4 @@
-//! Objects that a cause affects, in words.
+//! Objects that share a cause or a reason, in words.
 
 use flux_operator::inspect::why::AffectedKind;
 
@@ -16,6 +16,21 @@ pub fn affected_kinds(kinds: &[AffectedKind]) -> String {
     let mut counted: Vec<String> = kinds.iter().map(counted).collect();
     let last = counted.pop().unwrap_or_default();
     if counted.is_empty() { last } else { format!("{} and {last}", counted.join(", ")) }
+}
+
+/// Joins the names that have the same reason, in the order in which the reasons came.
+pub fn names_by_reason<'a, R: PartialEq>(rows: impl IntoIterator<Item = (&'a str, R)>) -> Vec<(String, R)> {
+    let mut told: Vec<(String, R)> = vec![];
+    for (name, reason) in rows {
+        match told.iter_mut().find(|(_, other)| *other == reason) {
+            Some((names, _)) => {
+                names.push_str(", ");
+                names.push_str(name);
+            }
+            None => told.push((name.to_owned(), reason)),
+        }
+    }
+    told
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::args::list::no_namespace;
 use crate::flows::manifest_files;
 use crate::flows::manifest_files::ManifestRequest;
 use crate::flows::rights::{EXPLAINS, FLUX, LOOKS_AT_OPERATOR, Right, Rights, always, when};
+use crate::output::affected::names_by_reason;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
@@ -233,17 +234,13 @@ fn short(report: &CheckReport<String>) -> String {
         _ if report.passed => "ok",
         _ => "not ok",
     };
-    // Checks that say the same are told together.
-    let mut told: Vec<(&str, Vec<&str>, &str)> = vec![];
-    for (_, check) in report.problems() {
-        let mark = mark(check.verdict);
-        match told.iter_mut().find(|(other, _, message)| (*other, *message) == (mark, check.message.as_str())) {
-            Some((_, names, _)) => names.push(&check.name),
-            None => told.push((mark, vec![&check.name], &check.message)),
-        }
-    }
-    let problems: Vec<_> =
-        told.iter().map(|(mark, names, message)| format!("{mark} {}: {message}", names.join(", "))).collect();
+    let problems = report.problems();
+    let reasons =
+        problems.iter().map(|(_, check)| (check.name.as_str(), (mark(check.verdict), check.message.as_str())));
+    let problems: Vec<_> = names_by_reason(reasons)
+        .into_iter()
+        .map(|(names, (mark, message))| format!("{mark} {names}: {message}"))
+        .collect();
     let problems = if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) };
     format!("{}\n", on_one_line(&format!("flux {state}, {}{problems}", sums(report))))
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};
 use crate::flows::rights::{Rights, always, when};
+use crate::output::affected::names_by_reason;
 use crate::output::listing::listing;
 use crate::session::read_source::{ScopeArgs, Source, instance_type};
 use crate::session::registries::SourceArgs;
@@ -109,15 +110,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 selector.as_ref().is_none_or(|s| s.matches_by(|key| row.labels.get(key).map(String::as_str)))
             });
             let unwell = rows.iter().filter(|row| row.status != Status::Current);
-            // Controllers that fail for one reason are told together.
-            let mut reasons: Vec<(Vec<&str>, &str)> = vec![];
-            for row in unwell {
-                match reasons.iter_mut().find(|(_, message)| *message == row.status_message) {
-                    Some((names, _)) => names.push(&row.name),
-                    None => reasons.push((vec![&row.name], &row.status_message)),
-                }
-            }
-            ailing.replace(reasons.iter().map(|(names, says)| format!("{}: {says}", names.join(", "))).collect());
+            let reasons = names_by_reason(unwell.map(|row| (row.name.as_str(), row.status_message.as_str())));
+            ailing.replace(reasons.iter().map(|(names, says)| format!("{names}: {says}")).collect());
             Ok(listing(&rows))
         })
         .await?;

@@ -15,7 +15,7 @@ use super::manifest::{MAX_MANIFEST_BYTES, null_as_default};
 use super::registry::BlobSource;
 use super::{Descriptor, Digest, Manifest, MediaType, OciError};
 use crate::format::tarball::{Extent, index_tar, write_tar_of};
-use crate::format::whole_file::WholeFile;
+use crate::format::whole_file::{self, WholeFile};
 
 /// The annotation with the name of an index entry.
 const NAME: &str = "org.opencontainers.image.ref.name";
@@ -102,7 +102,7 @@ impl Layout {
         // Last, because this file makes the folder a layout: an interrupted call leaves nothing that looks complete.
         let marker = Marker { image_layout_version: VERSION.to_owned() };
         let text = serde_json::to_vec(&marker).map_err(|error| failed(error.into()))?;
-        write_whole(&folder.join("oci-layout"), &text).map_err(failed)?;
+        whole_file::write(&folder.join("oci-layout"), &text).map_err(failed)?;
         Ok(layout)
     }
 
@@ -289,7 +289,7 @@ impl Layout {
             }
             BlobSource::Bytes(bytes) => {
                 check(&path, descriptor, bytes.len() as u64, Digest::of(bytes)).map_err(failed)?;
-                write_whole(&path, bytes).map_err(|error| failed(file_reason(&path, &error)))?;
+                whole_file::write(&path, bytes).map_err(|error| failed(file_reason(&path, &error)))?;
             }
             BlobSource::File { path: from, offset } => {
                 let copied = save_checked(from, *offset, &path, descriptor).map_err(failed)?;
@@ -304,7 +304,7 @@ impl Layout {
         let path = self.blob_path(&manifest.digest);
         let failed = |reason| OciError::new(format!("write {}", path.display()), reason);
         self.refuse_archive().map_err(failed)?;
-        write_whole(&path, &manifest.bytes).map_err(|error| failed(file_reason(&path, &error)))?;
+        whole_file::write(&path, &manifest.bytes).map_err(|error| failed(file_reason(&path, &error)))?;
         let Some(name) = name else { return Ok(()) };
         let _held = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let mut index = self.read_index().map_err(failed)?;
@@ -339,7 +339,7 @@ impl Layout {
     fn write_index(&self, index: &Index) -> Result<(), Reason> {
         let path = self.path.join("index.json");
         let text = serde_json::to_vec(index).map_err(|error| file_reason(&path, &error.into()))?;
-        write_whole(&path, &text).map_err(|error| file_reason(&path, &error))
+        whole_file::write(&path, &text).map_err(|error| file_reason(&path, &error))
     }
 }
 
@@ -368,13 +368,6 @@ fn check(path: &Path, descriptor: &Descriptor, size: u64, actual: Digest) -> Res
         return Err(Reason::Content { what, problem: format!("it has {size} bytes, not {}", descriptor.size) });
     }
     Ok(())
-}
-
-/// Writes beside the target and renames, so that the file is complete or missing.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut whole = WholeFile::beside(path)?;
-    io::Write::write_all(whole.file(), bytes)?;
-    whole.replace()
 }
 
 /// Copies a range of a file beside the target, and renames it after its digest was verified.

@@ -1,7 +1,7 @@
 //! Files that are written as a whole or not at all: beside their place, and renamed when they are whole.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -44,9 +44,18 @@ impl WholeFile {
     }
 }
 
+/// Writes a file that only its owner can read, as a whole or not at all; one that is there already is replaced.
+///
+/// # Errors
+/// The folder does not exist, or the file cannot be written or renamed.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut whole = WholeFile::beside(path)?;
+    whole.file().write_all(bytes)?;
+    whole.replace()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
 
     use super::*;
 
