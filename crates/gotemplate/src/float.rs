@@ -160,8 +160,8 @@ pub(crate) fn parse_float(text: &str, underscores: bool) -> Option<f64> {
         _ => {}
     }
     let cleaned = if lower.contains('_') {
-        // Without a base prefix `ParseFloat` refuses underscores, as its documentation says.
-        if !underscores || !lower.starts_with("0x") {
+        // Unlike its documentation says, `ParseFloat` accepts them also without a base prefix.
+        if !underscores || !has_underscores_between_digits(&lower) {
             return None;
         }
         lower.replace('_', "")
@@ -180,6 +180,21 @@ pub(crate) fn parse_float(text: &str, underscores: bool) -> Option<f64> {
     }
     let value: f64 = cleaned.parse().ok()?;
     value.is_finite().then(|| signed(value))
+}
+
+/// Whether every `_` is between two digits or behind the prefix, as Go's literals require.
+fn has_underscores_between_digits(lower: &str) -> bool {
+    let hexadecimal = lower.strip_prefix("0x");
+    let is_digit = |byte: u8| byte.is_ascii_digit() || hexadecimal.is_some() && byte.is_ascii_hexdigit();
+    // The prefix counts as a digit.
+    let mut last = if hexadecimal.is_some() { b'0' } else { b'.' };
+    for byte in hexadecimal.unwrap_or(lower).bytes() {
+        if byte == b'_' && !is_digit(last) || last == b'_' && !is_digit(byte) {
+            return false;
+        }
+        last = byte;
+    }
+    last != b'_'
 }
 
 fn parse_hexadecimal(text: &str) -> Option<f64> {

@@ -68,6 +68,14 @@ impl<'v> Fields<'v> {
         as_text(self.get(name)).ok_or_else(|| wrong(&self.path(name), "text", self.get(name)))
     }
 
+    /// Returns the text of a field that may not be a number or a boolean.
+    pub fn only_text(&self, name: &str) -> Result<String, WrongType> {
+        match self.get(name) {
+            value @ (Value::Bool(_) | Value::Number(_)) => Err(wrong(&self.path(name), "text", value)),
+            _ => self.text(name),
+        }
+    }
+
     pub fn boolean(&self, name: &str) -> Result<bool, WrongType> {
         match self.get(name) {
             Value::Null => Ok(false),

@@ -147,8 +147,9 @@ impl ResourceSet {
         }
         let set = ResourceSet {
             id: SourceId {
-                api_version: root.text("apiVersion")?,
-                kind: root.text("kind")?,
+                // sigs.k8s.io/yaml does not see through the embedded type of these two, so a number stays one.
+                api_version: root.only_text("apiVersion")?,
+                kind: root.only_text("kind")?,
                 namespace: metadata.text("namespace")?,
                 name: metadata.text("name")?,
             },

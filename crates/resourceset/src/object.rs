@@ -22,12 +22,22 @@ pub struct Unreadable {
 /// Key of an object, without its version.
 pub type ObjectKey = [String; 4];
 
-/// Splits a text into documents, each with the number of lines before it.
+/// The documents of a text.
+pub struct SplitText<'t> {
+    /// Each document with the number of lines before it.
+    pub documents: Vec<(usize, &'t str)>,
+    /// Why the document after those cannot be read: it contains a line that begins like a separator.
+    pub bad_separator: Option<Unreadable>,
+}
+
+/// Splits a text into documents.
 ///
 /// The separators are found before anything is parsed, as in the Kubernetes libraries, so text after `...` is ignored.
 /// JSON documents need no separators.
-pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
-    split_at_lines(text).into_iter().flat_map(|(lines, document)| split_json(lines, document)).collect()
+pub fn split_documents(text: &str) -> SplitText<'_> {
+    let SplitText { documents, bad_separator } = split_at_lines(text);
+    let documents = documents.into_iter().flat_map(|(lines, document)| split_json(lines, document)).collect();
+    SplitText { documents, bad_separator }
 }
 
 fn split_json(lines: usize, text: &str) -> Vec<(usize, &str)> {
@@ -47,7 +57,7 @@ fn split_json(lines: usize, text: &str) -> Vec<(usize, &str)> {
     if documents.is_empty() { vec![(lines, text)] } else { documents }
 }
 
-fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
+fn split_at_lines(text: &str) -> SplitText<'_> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut at) = (0, 0, 0);
     let mut push = |from: usize, to: usize, line: usize| {
@@ -57,19 +67,20 @@ fn split_at_lines(text: &str) -> Vec<(usize, &str)> {
     };
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let next = at + line.len();
-        // The Kubernetes libraries split at these forms only, not at `--- a: b`.
-        let is_separator = line.strip_prefix("---").is_some_and(|rest| {
-            let rest = rest.trim();
-            rest.is_empty() || rest.starts_with('#')
-        });
-        if is_separator {
+        if let Some(rest) = line.strip_prefix("---").map(str::trim) {
+            // The Kubernetes libraries split lines before they parse, so they refuse `--- a: b` and `----`.
+            if !rest.is_empty() && !rest.starts_with('#') {
+                let reason = format!("invalid Yaml document separator: {rest}");
+                let bad_separator = Some(Unreadable { reason, line: Some(number + 1) });
+                return SplitText { documents, bad_separator };
+            }
             push(start, at, first_line);
             (start, first_line) = (next, number + 1);
         }
         at = next;
     }
     push(start, at, first_line);
-    documents
+    SplitText { documents, bad_separator: None }
 }
 
 /// Reads one document; `None` when it is empty, null or only a comment.

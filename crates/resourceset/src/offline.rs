@@ -8,7 +8,7 @@ use crate::decode::WrongType;
 use crate::error::{BuildErrorKind, ResourceSetError};
 use crate::inputs::{InputSet, InputSource, adler32, combine, select};
 use crate::manifest::{ExportedInputs, InputProvider, ResourceSet, input_sets};
-use crate::object;
+use crate::object::{self, SplitText};
 use crate::render::{Built, BuiltObject};
 use crate::warning::{Warning, WarningKind};
 
@@ -235,7 +235,8 @@ fn providers_file(
     };
     let unreadable = |reason: String| refused(format!("error parsing inputs provider file: {reason}"));
     let mut sources = Vec::new();
-    for (lines, document) in object::split_documents(text) {
+    let SplitText { documents, bad_separator } = object::split_documents(text);
+    for (lines, document) in documents {
         let read = parse_first_as_go(document).map_err(|error| unreadable(yaml_text(&error)))?;
         if let Some(read) = &read {
             let mut notes = read.notes.clone();
@@ -252,13 +253,14 @@ fn providers_file(
             None => vec![Value::Object(fields)],
         };
         for item in &items {
-            let mut provider = InputProvider::decode(item).map_err(|WrongType(text)| unreadable(text))?;
-            if provider.id.name.is_empty() {
-                let text =
-                    format!("the file of providers has a {} without a name, which is left out", provider.id.kind);
+            // Before anything else of it is read, as in the reference.
+            if item.as_object().is_none_or(|fields| object::name(fields).is_empty()) {
+                let kind = item.as_object().map_or("", object::kind);
+                let text = format!("the file of providers has a {kind} without a name, which is left out");
                 warnings.push(Warning::new(WarningKind::DroppedDocument, text));
                 continue;
             }
+            let mut provider = InputProvider::decode(item).map_err(|WrongType(text)| unreadable(text))?;
             if provider.id.namespace.is_empty() {
                 provider.id.namespace = namespace.to_owned();
             }
@@ -274,5 +276,8 @@ fn providers_file(
             sources.push(provider.static_source(id));
         }
     }
-    Ok(sources)
+    match bad_separator {
+        Some(error) => Err(unreadable(error.reason)),
+        None => Ok(sources),
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetError};
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
-use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, Unreadable};
+use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, SplitText, Unreadable};
 use crate::retyped::{RetypedField, retyped_fields};
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
@@ -290,9 +290,13 @@ impl<'b> Builder<'b> {
 
     /// Reads the first document rendered by an entry of `resources`.
     fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, ResourceSetError> {
-        let documents = object::split_documents(text);
-        let (lines, first) = documents.first().copied().unwrap_or((0, ""));
         let prefix = format!("{wrapper}failed to read object: ");
+        let SplitText { documents, bad_separator } = object::split_documents(text);
+        let (lines, first) = match (documents.first(), bad_separator) {
+            (Some(first), _) => *first,
+            (None, Some(error)) => return Err(self.unreadable(origin, &prefix, error)),
+            (None, None) => (0, ""),
+        };
         let fields = match object::read_document(lines, first).map_err(|e| self.unreadable(origin, &prefix, e))? {
             Some(fields) => {
                 object::with_kind(lines, fields).map_err(|error| self.unreadable(origin, &prefix, error))?
@@ -317,7 +321,8 @@ impl<'b> Builder<'b> {
     fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, ResourceSetError> {
         let prefix = format!("{wrapper}failed to read objects from multi-doc YAML: ");
         let mut candidates = Vec::new();
-        for (index, (lines, document)) in object::split_documents(text).into_iter().enumerate() {
+        let SplitText { documents, bad_separator } = object::split_documents(text);
+        for (index, (lines, document)) in documents.into_iter().enumerate() {
             let fields = object::read_document(lines, document)
                 .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
                 .map_err(|error| self.unreadable(origin, &prefix, error))?;
@@ -350,7 +355,10 @@ impl<'b> Builder<'b> {
                 candidates.push(Candidate { fields, origin });
             }
         }
-        Ok(candidates)
+        match bad_separator {
+            Some(error) => Err(self.unreadable(origin, &prefix, error)),
+            None => Ok(candidates),
+        }
     }
 
     /// Adds an object unless it is excluded or a duplicate.

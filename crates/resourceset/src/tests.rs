@@ -236,6 +236,63 @@ fn a_document_end_without_a_document_is_refused() {
 }
 
 #[test]
+fn a_line_that_only_begins_like_a_separator_is_refused() {
+    let document = |name: &str| format!("  apiVersion: v1\n  kind: A\n  metadata: {{name: {name}}}\n");
+    for (line, is_refused) in [
+        ("---", false),
+        ("--- # c", false),
+        ("---\t", false),
+        ("--- x", true),
+        ("--- a: b", true),
+        ("----", true),
+        ("--- |", true),
+        (" ---", true),
+    ] {
+        let spec = format!("resourcesTemplate: |\n{}  {line}\n{}", document("a"), document("b"));
+        let built = built_of(&spec, None, None);
+        assert_eq!(built.is_err(), is_refused, "{line}: {built:?}");
+    }
+    let spec = format!("resourcesTemplate: |\n{}  --- x\n", document("a"));
+    let error = built_of(&spec, None, None).expect_err("refused");
+    assert!(error.to_string().ends_with("from multi-doc YAML: invalid Yaml document separator: x"), "{error}");
+    assert_eq!(error.place.expect("a place").line, Some(4));
+    // Of an entry of `resources` only the first document is read.
+    let first = "inputs: [{t: \"1\\n---\\n{}\\n--- x\\n\"}]\nresources: [{apiVersion: v1, kind: A, v: << inputs.t >>}]";
+    assert_eq!(objects(&built_of(first, None, None).expect("built"))[0]["v"], 1);
+    let first = first.replace("---\\n{}\\n", "");
+    let error = built_of(&first, None, None).expect_err("refused");
+    assert!(error.to_string().ends_with("failed to read object: invalid Yaml document separator: x"), "{error}");
+}
+
+#[test]
+fn a_provider_without_a_name_is_left_out_before_it_is_read() {
+    let spec = "
+inputsFrom: [{selector: {}}]
+resources: [{apiVersion: v1, kind: Namespace, metadata: {name: << inputs.provider.name >>}}]";
+    for unnamed in ["kind: Other\nmetadata: text", "kind: Other\nmetadata: {name: 5}", "kind: Other\nspec: [text]"] {
+        let built = built_of(spec, None, Some(&format!("{PROVIDERS}---\n{unnamed}\n"))).expect("built");
+        assert_eq!(objects(&built).len(), 2, "{unnamed}");
+        assert!(kinds(&built).contains(&WarningKind::DroppedDocument), "{unnamed}");
+    }
+}
+
+#[test]
+fn an_api_version_or_kind_that_is_not_text_is_refused() {
+    let manifest = manifest("resources: [{apiVersion: v1, kind: A, metadata: {name: a}}]");
+    let build_of = |manifest: &str| {
+        build(&ManifestFiles { manifest, namespace: "default", ..ManifestFiles::default() }, &Options::default())
+    };
+    for (written, other) in
+        [("kind: ResourceSet", "kind: 5"), ("apiVersion: fluxcd.controlplane.io/v1", "apiVersion: 1.0")]
+    {
+        let error = build_of(&manifest.replacen(written, other, 1)).expect_err("refused");
+        assert!(error.to_string().ends_with("is a number, not text"), "{error}");
+    }
+    // Any other text may be written as a number.
+    assert_eq!(build_of(&manifest.replace("name: app", "name: 5")).expect("built").set.id.name, "5");
+}
+
+#[test]
 fn json_needs_no_lines_between_documents() {
     let object = |name: &str| {
         format!("  {{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {{\"name\": \"{name}\"}}}}")

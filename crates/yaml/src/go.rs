@@ -14,6 +14,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 
 use super::mend::Mended;
+use super::strict;
 use super::{Location, MAX_DEPTH, MAX_INPUT_BYTES, MAX_NODES, YamlError, checked};
 
 /// A document, with the keys that were not taken literally.
@@ -48,13 +49,20 @@ pub enum KeyCause {
 /// [`parse_documents`](super::parse_documents).
 pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let text = checked(text)?;
-    // Most texts need no repair, so it is tried only after a failure.
-    parse_first(text).or_else(|error| match Mended::of(text) {
-        Some(mended) => {
-            parse_first(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
-        }
-        None => Err(error),
-    })
+    let parse_mended = |mended: Mended| {
+        parse_accepted(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
+    };
+    // The library would read `[a:, b]` as a mapping.
+    if let Some(mended) = Mended::with_quoted_colons(text) {
+        return parse_mended(mended).or_else(|error| Mended::of(text).map_or(Err(error), parse_mended));
+    }
+    // Most texts need no other repair, so it is tried only after a failure.
+    parse_accepted(text).or_else(|error| Mended::of(text).map_or(Err(error), parse_mended))
+}
+
+fn parse_accepted(text: &str) -> Result<Option<GoDocument>, YamlError> {
+    let document = parse_first(text)?;
+    strict::refusal(text).map_or(Ok(document), Err)
 }
 
 fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
@@ -83,6 +91,7 @@ fn parse_first(text: &str) -> Result<Option<GoDocument>, YamlError> {
 }
 
 /// A scalar that is not text by the rules of YAML 1.1 as `go-yaml` 2 applies them, before JSON merges all kinds of numbers.
+#[derive(Clone, Copy)]
 enum Scalar {
     Null,
     Bool(bool),
@@ -112,6 +121,8 @@ struct OpenNode {
 #[derive(Clone)]
 struct Anchored {
     value: Value,
+    /// The value before JSON, if it is a scalar other than text: a key is made of that.
+    scalar: Option<Scalar>,
     nodes: usize,
     bytes: usize,
 }
@@ -169,13 +180,17 @@ impl EventReader<'_> {
                         self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Boolean(text) });
                     }
                     if let Some(value) = anchored {
-                        self.anchors.insert(anchor, Anchored { value, nodes: 1, bytes: key.len() });
+                        self.anchors.insert(anchor, Anchored { value, scalar, nodes: 1, bytes: key.len() });
                     }
                     self.take_key(PendingKey::Field { key, location });
                     return Ok(());
                 }
                 let value = value_of(scalar.as_ref(), text, location)?;
-                self.finish(value, anchor, self.nodes - 1)
+                self.finish(value, anchor, self.nodes - 1)?;
+                if let Some(anchored) = self.anchors.get_mut(&anchor) {
+                    anchored.scalar = scalar;
+                }
+                Ok(())
             }
             Event::SequenceStart(_, anchor, _) => self.begin(OpenShape::Items(Vec::new()), anchor, location),
             Event::MappingStart(_, anchor, _) => {
@@ -201,7 +216,7 @@ impl EventReader<'_> {
                     return Err(refused("the document grows beyond what is read at most (aliases)", location));
                 }
                 if self.awaits_key() {
-                    let key = alias_key(&anchored.value, location)?;
+                    let key = alias_key(&anchored, location)?;
                     self.take_key(PendingKey::Field { key, location });
                     return Ok(());
                 }
@@ -258,7 +273,7 @@ impl EventReader<'_> {
     fn finish(&mut self, value: Value, anchor: usize, nodes_before: usize) -> Result<(), YamlError> {
         if anchor > 0 {
             let nodes = self.nodes.saturating_sub(nodes_before).max(1);
-            let anchored = Anchored { nodes, bytes: text_bytes(&value), value: value.clone() };
+            let anchored = Anchored { nodes, bytes: text_bytes(&value), value: value.clone(), scalar: None };
             self.anchors.insert(anchor, anchored);
         }
         let Some(open) = self.open.last_mut() else {
@@ -387,8 +402,9 @@ fn resolve(text: &str, is_plain: bool, tag: Option<&Tag>, location: Location) ->
     };
     let is_unspecific =
         tag.handle() == "!" && tag.suffix().is_empty() || tag.handle().is_empty() && tag.suffix() == "!";
+    // `!` alone means text, as every unknown tag.
     if is_unspecific {
-        return Ok(resolve_plain(text));
+        return Ok(None);
     }
     let wanted = short(tag);
     let resolved = match wanted.as_deref() {
@@ -482,19 +498,38 @@ fn key_text(scalar: &Scalar, location: Location) -> Result<String, YamlError> {
     Ok(match scalar {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
-        Scalar::Unsigned(value) => value.to_string(),
-        // Go formats float keys with the digits of a 32-bit float.
-        Scalar::Float(value) if value.is_nan() => ".nan".to_owned(),
-        Scalar::Float(value) if value.is_infinite() => (if *value < 0.0 { "-.inf" } else { ".inf" }).to_owned(),
-        Scalar::Float(value) => (*value as f32).to_string(),
+        Scalar::Unsigned(value) => {
+            let message = format!("unsupported map key of type uint64, key {value}: put it in quotes");
+            return Err(refused(&message, location));
+        }
+        Scalar::Float(value) => float_key(*value as f32),
         Scalar::Null => return Err(refused("unsupported map key of type null: a key must be text", location)),
     })
 }
 
-fn alias_key(value: &Value, location: Location) -> Result<String, YamlError> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
+/// Formats a key as Go's `strconv.FormatFloat(value, 'g', -1, 32)` does.
+fn float_key(value: f32) -> String {
+    if value.is_nan() {
+        return ".nan".to_owned();
+    }
+    if value.is_infinite() {
+        return (if value < 0.0 { "-.inf" } else { ".inf" }).to_owned();
+    }
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>() {
+        Ok(exponent) if !(-4..6).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn alias_key(anchored: &Anchored, location: Location) -> Result<String, YamlError> {
+    match (&anchored.scalar, &anchored.value) {
+        (Some(scalar), _) => key_text(scalar, location),
+        (None, Value::String(text)) => Ok(text.clone()),
         _ => Err(refused("a key must be text, not null, a mapping or a list", location)),
     }
 }
@@ -568,7 +603,7 @@ mod tests {
 
     #[test]
     fn tags_anchors_and_merge_keys_are_resolved() {
-        assert_eq!(value("[!!str 5, !x 5, !x , ! 5, !!float 5] "), json!(["5", "5", "", 5, 5]));
+        assert_eq!(value("[!!str 5, !x 5, !x , ! 5, !!float 5] "), json!(["5", "5", "", "5", 5]));
         assert_eq!(
             value("{a: !!binary aGk=, !!binary Yg==: '5', c: !!binary \"aG\\nk=\"}"),
             json!({"a": "hi", "b": "5", "c": "hi"})
@@ -581,6 +616,77 @@ mod tests {
         assert!(parse_first_as_go("a: &a [*a]").is_err() && parse_first_as_go("<<: 5").is_err());
         let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
         assert!(parse_first_as_go(&format!("a0: &a0 [x]\n{bomb}")).is_err());
+    }
+
+    #[test]
+    fn number_keys_are_formatted_as_in_go() {
+        let keys = "{1e-5: a, 0.0001: b, 123456.789: c, 1234567.8: d, 1e20: e, 1e100: f, -1e100: g, 1_000: h}";
+        let wanted = ["1e-05", "0.0001", "123456.79", "1.2345678e+06", "1e+20", ".inf", "-.inf", "1000"];
+        let read = value(keys);
+        assert_eq!(read.as_object().unwrap().keys().collect::<Vec<_>>(), wanted);
+        assert_eq!(value("a: &x 1e7\n*x : 2\n"), json!({"a": 10_000_000, "1e+07": 2}));
+        assert!(parse_first_as_go("9223372036854775808: a").is_err());
+        assert!(parse_first_as_go("a: &x 18446744073709551615\n*x : b").is_err());
+    }
+
+    #[test]
+    fn an_exclamation_mark_alone_makes_text() {
+        assert_eq!(value("[!, ! 5, ! ~, ! \"5\"]"), json!(["", "5", "~", "5"]));
+        assert_eq!(value("! ~: 1"), json!({"~": 1}));
+    }
+
+    #[test]
+    fn a_colon_or_dash_before_a_bracket_is_text() {
+        assert_eq!(value("{a: x:, b: y:}"), json!({"a": "x:", "b": "y:"}));
+        assert_eq!(value("[a:, it's:, 'q':, \"r\":]"), json!(["a:", "it's:", {"q": null}, {"r": null}]));
+        assert_eq!(value("[-, b]"), json!(["-", "b"]));
+        assert_eq!(value("{a: -, b: {c: -}}"), json!({"a": "-", "b": {"c": "-"}}));
+        // The position is that of the text as written.
+        let error = parse_first_as_go("a: {a: x:, b: *y}").unwrap_err();
+        assert_eq!(error.location().unwrap().column, 15, "{error}");
+    }
+
+    #[test]
+    fn tabs_where_a_node_may_begin_are_refused() {
+        for text in [
+            "-\ta",
+            "a:\n- \tb: c",
+            "- -\ta",
+            "? \ta\n: b",
+            "a: 1\n\t\nb: 2",
+            "a:\n  b: [1]\n  \t\nc: 1",
+            "a:\n  b: 1\n  \t\n  c: 2",
+            "a:\n  - 1\n  \t\n",
+            "a:\n  b: 1\n  # c\n   \t\n",
+        ] {
+            let error = parse_first_as_go(text).expect_err(text);
+            assert!(error.location().is_some(), "{error}");
+        }
+        for text in [
+            "a:\tb",
+            "a: b\t# c",
+            "a: {b:\t1,\n\tc: 2}",
+            "a: |\n  -\tb\n",
+            "a: 'x\n\t y'",
+            "a: x\n  -\ty",
+            "a:\n  b: 1\n   \t\n  c: 2",
+            "---\ta",
+        ] {
+            assert!(parse_first_as_go(text).is_ok(), "{text}");
+        }
+        assert!(parse_first_as_go("a: 1\n---\n-\tb").is_ok());
+    }
+
+    #[test]
+    fn names_of_anchors_are_letters_digits_and_dashes() {
+        assert_eq!(value("a: &a-b_1 x\nb: *a-b_1"), json!({"a": "x", "b": "x"}));
+        for text in ["a: &x: 1", "&x: 1", "a: &a.b 1", "a: &a 1\nb: &b.c *a"] {
+            assert!(parse_first_as_go(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            value("a: x&y\nb: 'a &b.c'\nc: 0 * * *\n# &a.b"),
+            json!({"a": "x&y", "b": "a &b.c", "c": "0 * * *"})
+        );
     }
 
     #[test]

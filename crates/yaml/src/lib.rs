@@ -17,6 +17,7 @@ mod go;
 mod mend;
 mod positions;
 mod simple;
+mod strict;
 
 pub use go::{GoDocument, KeyCause, KeyNote, parse_first_as_go};
 use mend::Mended;

@@ -2,9 +2,9 @@
 //!
 //! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), and allows any indentation for the lines
 //! of a quoted scalar. Added blanks repair both without changing a value: one before the colon, some in front of the
-//! line. Every other invalid text remains an error.
+//! line. In `[a:, -]` it reads the texts `a:` and `-`, which quotes repair. Every other invalid text remains an error.
 
-use serde_saphyr::granit_parser::{ErrorKind, Options, ScanError, Scanner, StrInput, TokenType};
+use serde_saphyr::granit_parser::{ErrorKind, Options, ScalarStyle, ScanError, Scanner, StrInput, TokenType};
 
 use super::Location;
 
@@ -12,13 +12,13 @@ use super::Location;
 /// at the beginning of a line one, which would be quadratic for a text with many of them.
 const MAX_WORK: usize = 16 << 20;
 
-/// A text with blanks added.
+/// A text with blanks or quotes added.
 pub(super) struct Mended {
     pub text: String,
     added: Vec<Blanks>,
 }
 
-/// Blanks that the original text does not have.
+/// Blanks or quotes that the original text does not have.
 struct Blanks {
     /// From 1.
     line: usize,
@@ -30,7 +30,8 @@ struct Blanks {
 impl Mended {
     /// Adds blanks wherever they help; `None` if they do not.
     pub(super) fn of(text: &str) -> Option<Mended> {
-        let mut mended = Mended { text: text.to_owned(), added: Vec::new() };
+        let mut mended =
+            Mended::with_quoted_colons(text).unwrap_or_else(|| Mended { text: text.to_owned(), added: Vec::new() });
         let mut work = MAX_WORK;
         loop {
             work = work.checked_sub(mended.text.len())?;
@@ -43,11 +44,68 @@ impl Mended {
             let Some(error) = error else { break };
             if *error.kind() == ErrorKind::SimpleKeyExpected {
                 mended.part_alias_keys(&[AliasEnd::at(&mended.text, &error)?]);
+            } else if *error.kind() == ErrorKind::PlainScalarStartsWithDashFlowIndicator {
+                let dash = error.marker().byte_offset()?;
+                mended.quote(dash, dash + 1)?;
             } else {
                 work = work.checked_sub(mended.indent_quoted_scalar(&error, work)?)?;
             }
         }
         (!mended.added.is_empty()).then_some(mended)
+    }
+
+    /// Puts quotes around every plain text in `[…]` or `{…}` that ends in a colon before `,`, `]` or `}`; `None` if
+    /// there is none.
+    pub(super) fn with_quoted_colons(text: &str) -> Option<Mended> {
+        if ![":,", ":]", ":}"].iter().any(|end| text.contains(end)) {
+            return None;
+        }
+        let mut options = Options::default();
+        options.set_emit_comments(false);
+        let (mut found, mut flow_depth, mut plain) = (Vec::new(), 0usize, None);
+        for token in Scanner::with_options(StrInput::new(text), options) {
+            // What comes before an error can be repaired all the same.
+            let Ok(token) = token else { break };
+            let (span, token) = token.into_parts();
+            let (Some(start), Some(end)) = (span.start.byte_offset(), span.end.byte_offset()) else { continue };
+            // The library's token of the colon is empty.
+            match token {
+                TokenType::FlowSequenceStart | TokenType::FlowMappingStart => flow_depth += 1,
+                TokenType::FlowSequenceEnd | TokenType::FlowMappingEnd => flow_depth = flow_depth.saturating_sub(1),
+                TokenType::Value
+                    if flow_depth > 0
+                        && [":,", ":]", ":}"]
+                            .iter()
+                            .any(|end| text.get(start..).is_some_and(|rest| rest.starts_with(end))) =>
+                {
+                    let scalar = plain.filter(|(_, end)| *end == start);
+                    found.extend(scalar.map(|(from, end)| (from, end + 1)));
+                }
+                _ => {}
+            }
+            plain = match token {
+                TokenType::Scalar(ScalarStyle::Plain, _) => Some((start, end)),
+                _ => None,
+            };
+        }
+        let mut mended = Mended { text: text.to_owned(), added: Vec::new() };
+        // From the end, so that the positions before stay valid.
+        for (start, end) in found.into_iter().rev() {
+            mended.quote(start, end)?;
+        }
+        (!mended.added.is_empty()).then_some(mended)
+    }
+
+    /// Puts single quotes around a part of the text.
+    fn quote(&mut self, start: usize, end: usize) -> Option<()> {
+        let part = self.text.get(start..end)?.replace('\'', "''");
+        let line_start = self.text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text.get(..start)?.matches('\n').count() + 1;
+        let column = self.text.get(line_start..start)?.chars().count();
+        self.added.push(Blanks { line, column, count: 1 });
+        self.added.push(Blanks { line, column: column + part.chars().count() + 1, count: 1 });
+        self.text.replace_range(start..end, &format!("'{part}'"));
+        Some(())
     }
 
     /// Maps a position in the repaired text to the original one.

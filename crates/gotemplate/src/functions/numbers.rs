@@ -60,11 +60,22 @@ pub(super) fn atoi(call: &mut Call<'_>) -> Result<Value, FunctionError> {
         [b'+', digits @ ..] => (false, digits),
         _ => (false, text),
     };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Ok(Value::Int(0));
-    }
     // Out of range, Go returns the limit together with the error that is dropped here.
     let limit = if negative { i64::MIN } else { i64::MAX };
+    let mut magnitude = 0u64;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return Ok(Value::Int(0));
+        }
+        // Go does not look at what stands behind the digits that are too many.
+        match magnitude.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0'))) {
+            Some(next) => magnitude = next,
+            None => return Ok(Value::Int(limit)),
+        }
+    }
+    if digits.is_empty() {
+        return Ok(Value::Int(0));
+    }
     Ok(Value::Int(parse_integer(text, 10).unwrap_or(limit)))
 }
 
