@@ -11,10 +11,13 @@ use flux_operator::k8s::ObjectId;
 use flux_operator::oci::download;
 use serde_json::Value;
 
+use crate::output::next_step::word as quoted;
 use crate::session::registries::RegistryArgs;
 use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
 
 const INSTANCE: &str = "the FluxInstance";
+/// Verbs that read a FluxInstance from a file, and do the same for a ResourceSet when the noun says so.
+const SET_VERBS: [&str; 3] = ["build", "plan", "apply"];
 
 /// Returns the error for the problems of a manifest, one by one below what was attempted.
 pub fn manifest_error(error: &ManifestError, attempted: &str) -> CliError {
@@ -99,16 +102,24 @@ fn instance_of(
     if let Some(own) = usual.or(context_namespace) {
         namespace.default = own.to_owned();
     }
-    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, what))?;
+    let manifest = manifest::read(text, &namespace).map_err(|error| refused(&error, what, shell.command()))?;
     for warning in &manifest.warnings {
         shell.warn(&format!("{what}: {warning}"));
     }
     Ok(manifest)
 }
 
-fn refused(error: &ManifestError, what: &str) -> CliError {
+fn refused(error: &ManifestError, what: &str, command: &str) -> CliError {
     let told = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
+    // The verb without its noun, which is the instance where none is typed.
+    let verb = command.split(' ').next().unwrap_or_default();
     match error {
+        ManifestError::NoInstance { found }
+            if SET_VERBS.contains(&verb) && found.iter().any(|one| one.starts_with("ResourceSet ")) =>
+        {
+            let file = if what == name_of_input(Path::new("-")) { "-" } else { what };
+            told.hint(format!("for a ResourceSet use `flux-operator {verb} resourceset -f {}`", quoted(file)))
+        }
         ManifestError::NoInstance { .. } => {
             told.hint("write one with `flux-operator create instance`, then pass it with -f")
         }

@@ -20,6 +20,7 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("tag artifact", &["flux-operator artifact tag {}"]),
     ("list artifacts", &["flux-operator artifact list {}"]),
     ("list artifact", &["flux-operator artifact list {}"]),
+    ("history", &["flux-operator get history {}"]),
     ("list", &["flux-operator get {}"]),
     ("ls", &["flux-operator get {}"]),
     ("show", &["flux-operator get {}"]),
@@ -41,9 +42,8 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("patch", &["kubectl patch {}"]),
     ("context", &["flux-operator status --context NAME", "kubectl config use-context NAME"]),
     ("contexts", &["kubectl config get-contexts"]),
-    ("distro mirror", &["flux-operator distribution mirror {}"]),
-    ("distro export", &["flux-operator distribution export {}"]),
-    ("distro", &["flux-operator distribution versions"]),
+    ("distro list", &["flux-operator distribution versions {}"]),
+    ("distro", &["flux-operator distribution {}"]),
     ("diff yaml", &["diff -u {}"]),
     ("create source", &["flux create source {}"]),
     ("create kustomization", &["flux create kustomization {}"]),
@@ -68,7 +68,19 @@ const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
     ("get", &["--status-selector"], "lists are filtered with `flux-operator get all --ready-status False`"),
     ("logs", &["-A", "--all-namespaces"], "`flux-operator logs` shows the controllers of every namespace already"),
     ("upgrade", &["--to", "--version"], "the version stands alone: `flux-operator upgrade 2.9.x`"),
+    (
+        "rollback",
+        &["--version", "--revision", "--to-revision"],
+        "a version or revision of `flux-operator get history` is named with --to: `flux-operator rollback --to v2.9.2`",
+    ),
 ];
+/// Flags whose value is typed without the flag, in the order in which they are meant: of a version, of a file or folder that
+/// exists, and of one that does not.
+const FLAGS_OF_VERSIONS: &[&str] = &["version", "to"];
+const FLAGS_OF_INPUTS: &[&str] = &["filename", "path", "output"];
+const FLAGS_OF_OUTPUTS: &[&str] = &["output"];
+/// Value names of flags that take a path. `--output` is a format on most commands.
+const PATH_VALUES: &[&str] = &["FILE", "PATH", "DIR", "FOLDER"];
 /// The beginning of flags of the instance in fo-cli, and not here.
 const OF_INSTANCE: &str = "--instance-";
 /// flux's flags for a deletion without confirmation, and ours. They get a hint instead of being accepted: `--silent`
@@ -108,6 +120,8 @@ pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Comma
     let line = TypedLine { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
     let hint = line
         .file(&refused, error.kind(), tree)
+        .or_else(|| line.several_contexts(&refused))
+        .or_else(|| line.missing_flag(&refused, error.kind(), tree))
         .or_else(|| line.log_flags(&refused))
         .or_else(|| line.flag_of_others(&refused, tree))
         .or_else(|| line.no_archive(&refused))
@@ -216,6 +230,55 @@ impl TypedLine {
         }
         let line: Vec<_> = words.iter().skip(1).map(|word| quoted(word)).collect();
         Some(format!("a file is given with -f: flux-operator {}", line.join(" ")))
+    }
+
+    /// `status --contexts a b`: words where `--contexts` takes one.
+    fn several_contexts(&self, word: &str) -> Option<String> {
+        let at = self.position(word).filter(|_| !word.starts_with('-'))?;
+        let before = self.words.get(..at)?;
+        let is_flag = |word: &String| word == "--contexts" || word.starts_with("--contexts=");
+        let flag = before.iter().rposition(is_flag)?;
+        // Only the words between the flag and this one may be further contexts.
+        before.get(flag + 1..)?.iter().all(|word| !word.starts_with('-')).then(|| {
+            "several contexts are one word with commas between, and patterns have quotes: --contexts 'prod-*,stage'"
+                .to_owned()
+        })
+    }
+
+    /// `bundle out.tar.gz`, `distribution images 2.9.4`: a value without its flag.
+    fn missing_flag(&self, word: &str, kind: ErrorKind, tree: &Command) -> Option<String> {
+        // In the place of a noun only a path is sure not to be a mistyped one.
+        let is_value =
+            kind == ErrorKind::UnknownArgument || (kind == ErrorKind::InvalidSubcommand && Path::new(word).exists());
+        let at = self.position(word).filter(|_| is_value && !word.starts_with('-'))?;
+        let before = self.words.get(self.verb..at)?;
+        let command = before.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
+        let is_version = word
+            .trim_start_matches('v')
+            .split('.')
+            .next()
+            .is_some_and(|major| !major.is_empty() && major.bytes().all(|digit| digit.is_ascii_digit()));
+        let flags = match (is_version, Path::new(word).exists()) {
+            (true, _) => FLAGS_OF_VERSIONS,
+            (false, true) => FLAGS_OF_INPUTS,
+            (false, false) => FLAGS_OF_OUTPUTS,
+        };
+        let takes_it = |argument: &&clap::Arg| {
+            let names = argument.get_value_names().unwrap_or_default();
+            is_version || names.iter().any(|names| names.split('|').any(|name| PATH_VALUES.contains(&name)))
+        };
+        let flag = flags
+            .iter()
+            .find_map(|flag| command.get_arguments().find(|one| one.get_long() == Some(flag)).filter(takes_it))?;
+        let long = format!("--{}", flag.get_long()?);
+        let typed = flag.get_short().map_or_else(|| long.clone(), |short| format!("-{short}"));
+        // The flag is there, so this word is something else.
+        if self.words.iter().any(|one| one.starts_with(&long) || (*one == typed)) {
+            return None;
+        }
+        let mut words = self.words.clone();
+        words.insert(at, typed);
+        Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
     /// `logs --kind=Kustomization --name=app`, as flux has it.

@@ -100,10 +100,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         _ => false,
     };
     if !fits {
-        let usage = CliError::usage(format!("{} has no such thing to show", kind.kind));
-        return Err(
-            usage.hint("--values is of a HelmRelease, --vars of a Kustomization, --inputs of a ResourceSet or its provider; --status and --history of all that have them")
-        );
+        let flags = [
+            (args.values, "--values"),
+            (args.vars, "--vars"),
+            (args.inputs, "--inputs"),
+            (args.status, "--status"),
+            (args.history, "--history"),
+        ];
+        let flag = flags.iter().find_map(|(is_given, flag)| is_given.then_some(*flag)).unwrap_or_default();
+        return Err(CliError::usage(format!("`debug` does not support {flag} for the kind {}", kind.kind)).hint(
+            "--values is for a HelmRelease, --vars for a Kustomization, --inputs for a ResourceSet or its provider; these \
+             kinds have --status as well, and all but the provider --history",
+        ));
     }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 use flux_operator::format::yaml;
 use flux_operator::k8s::ObjectId;
@@ -16,6 +17,7 @@ use crate::args::COMMANDS_WITHOUT_RIGHTS;
 use crate::cli::Cli;
 use crate::flows::rights::Rights;
 use crate::input::grammar;
+use crate::output::next_step::word as quoted;
 use crate::session::connect::context_namespace;
 use crate::terminal::usage::as_error;
 use crate::terminal::{CliError, Exit, Shell};
@@ -107,6 +109,9 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
     let ordered = grammar::in_order(&arguments, &tree);
     let read = tree.try_get_matches_from(&ordered).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = read.map_err(|error| {
+        if let Some(told) = own_flag_behind(&error, command) {
+            return told;
+        }
         let wrong = as_error(error, &ordered, Cli::command);
         let told = CliError::usage(format!("invalid command `{}`", command.join(" "))).cause(wrong.message());
         wrong.hints().iter().cloned().fold(told, CliError::hint)
@@ -122,6 +127,23 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
         return Err(CliError::usage(format!("`{}` has no role: it reads a dump", words.join(" "))));
     }
     Ok((cli.disentangled(), words))
+}
+
+/// Flags of `rbac` itself. Behind the command they would be flags of the command.
+const OWN_FLAGS: [&str; 4] = ["--user", "--group", "--service-account", "--name"];
+
+/// `rbac status --service-account ci:bot`: the error with the line in the right order.
+fn own_flag_behind(error: &clap::Error, command: &[String]) -> Option<CliError> {
+    let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidArg) else { return None };
+    let flag = OWN_FLAGS.into_iter().find(|flag| flag == refused)?;
+    let at = command.iter().position(|word| word.split('=').next() == Some(flag))?;
+    let length = if command.get(at).is_some_and(|word| word.contains('=')) { 1 } else { 2 };
+    let (before, rest) = command.split_at(at);
+    let (own, after) = rest.split_at(length.min(rest.len()));
+    let words: Vec<_> = own.iter().chain(before).chain(after).map(|word| quoted(word)).collect();
+    let told = CliError::usage(format!("invalid command `{}`", command.join(" ")))
+        .cause(format!("{flag} is a flag of `rbac` and stands behind the command"));
+    Some(told.hint(format!("put it first: `flux-operator rbac {}`", words.join(" "))))
 }
 
 /// Comments that name the rights a run uses only under a condition.

@@ -49,7 +49,10 @@ async fn values_and_variables_are_merged_with_their_origins_and_masked(cluster: 
     vars.stdout_has("password: \"[masked]\"  # Secret/db");
     what_was_released_and_applied_is_told(&cluster).await;
     from_a_dump_all_but_the_values_of_secrets_is_told(&cluster).await;
-    run(&cluster, &["debug", "ks", "app", "--values"]).await.exits(2).stderr_has("has no such thing");
+    run(&cluster, &["debug", "ks", "app", "--values"])
+        .await
+        .exits(2)
+        .stderr_has("does not support --values for the kind Kustomization");
     run(&cluster, &["debug", "ks", "app"]).await.exits(2);
     run(&cluster, &["debug", "hr", "nope", "--values"]).await.exits(3);
     let secrets = objects::api(&cluster.client(), "v1", "Secret", cluster.namespace()).await;

@@ -327,6 +327,20 @@ const MISTAKES: &[(&str, &str)] = &[
     ("create secret ssh x", "not provided: --private-key-file <FILE>"),
     ("create secret ssh x", "`flux-operator create secret ssh --help` shows how"),
     ("status --color blue", "possible values: auto, always, never"),
+    // A value without its flag, or with the flag of another program.
+    ("distro images --version 2.9", "`flux-operator distribution images --version 2.9`"),
+    ("distribution images 2.9.4", "did you mean `flux-operator distribution images --version 2.9.4`?"),
+    ("bundle out.tar.gz", "did you mean `flux-operator bundle -o out.tar.gz`?"),
+    ("artifact push oci://x/y:z tests", "`flux-operator artifact push oci://x/y:z -f tests`"),
+    ("artifact pull oci://x/y:z -o a b", "`flux-operator artifact pull --help` shows how"),
+    ("migrate tests --dry-run", "did you mean `flux-operator migrate -f tests --dry-run`?"),
+    ("check Cargo.toml", "did you mean `flux-operator check -f Cargo.toml`?"),
+    ("history flux", "did you mean `flux-operator get history flux`?"),
+    ("rollback --version v2.9.2", "`flux-operator rollback --to v2.9.2`"),
+    ("status --contexts a b", "several contexts are one word"),
+    ("rbac status --service-account ci:bot", "`flux-operator rbac --service-account ci:bot status`"),
+    ("rbac -n apps get ks --user=jane -A", "`flux-operator rbac --user=jane get ks -A`"),
+    ("debug instance flux --values", "does not support --values for the kind FluxInstance"),
     // Several kinds where one is meant.
     ("why podinfo", "write KIND/NAME"),
     ("why ks,hr", "why looks at one kind at a time"),
@@ -361,6 +375,20 @@ fn every_mistake_is_told_with_what_was_meant() {
         assert!(!run.stderr.contains("tip:") && !run.stderr.contains("\n\n"), "{line}: {}", run.stderr);
         assert!(!run.stderr.contains("uninstall") && run.stdout.is_empty(), "{line}: {}", run.stderr);
     }
+}
+
+#[test]
+fn a_file_with_a_resource_set_needs_the_noun() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("apps.yaml");
+    let set =
+        "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: apps}\nspec: {resources: []}\n";
+    std::fs::write(&file, set).unwrap();
+    let file = file.to_str().unwrap();
+    let hint = |verb: &str| format!("for a ResourceSet use `flux-operator {verb} resourceset -f {file}`");
+    run(&["build", "-f", file]).exits(2).stderr_has(&hint("build"));
+    run(&["build", "instance", "-f", file]).exits(2).stderr_has(&hint("build"));
+    run(&["apply", "-f", file, "--dry-run=client"]).exits(2).stderr_has(&hint("apply"));
 }
 
 #[test]
