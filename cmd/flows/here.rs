@@ -11,7 +11,7 @@ use flux_operator::request::{reconcile_patch, token};
 use tokio::time::Instant;
 
 use crate::flows::run_in_process::{
-    self, DistributionArgs, InProcessArgs, Listener, RunRequest, reconcile_here, uninstall_here,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, clean_up_here, reconcile_here,
 };
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -101,7 +101,7 @@ pub struct UninstallHere<'a> {
 /// Uninstalls Flux and deletes its instance.
 ///
 /// # Errors
-/// As [`uninstall_here`]; or what is still there.
+/// As [`clean_up_here`]; or what is still there.
 pub async fn uninstall_instance(
     session: &Session<'_>,
     target: &Target,
@@ -126,7 +126,7 @@ pub async fn uninstall_instance(
         };
         uninstall(cluster, instance, &options, listener).await
     };
-    let done = uninstall_here(&request, options, run).await?;
+    let done = clean_up_here(&request, options, run).await?;
     print_uninstalled(session, &target.reference(), &done, &again)
 }
 

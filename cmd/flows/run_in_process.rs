@@ -20,7 +20,7 @@ use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
     self, Consent, Distributions, Failure, NewSpec, Outcome, Plan, PlanOptions, ReconcileError, ResourceSetPlan,
-    RunOptions, Uninstalled, fold_errors,
+    RunOptions, fold_errors,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -508,15 +508,15 @@ fn without_agreement(
     }
 }
 
-/// Uninstalls with the core.
+/// Uninstalls an instance, or deletes the objects of a ResourceSet, with the core.
 ///
 /// # Errors
 /// As [`reconcile_here`].
-pub async fn uninstall_here(
+pub async fn clean_up_here<T>(
     request: &RunRequest<'_>,
     options: RunOptions,
-    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<Uninstalled, ReconcileError>,
-) -> Result<Uninstalled, CliError> {
+    work: impl AsyncFn(&Cluster, &RunOptions, &Listener) -> Result<T, ReconcileError>,
+) -> Result<T, CliError> {
     match run_with_deadline(request, options, work).await? {
         Ok(done) => Ok(done),
         Err(error) => Err(request.error(&error).await),

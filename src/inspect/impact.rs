@@ -110,6 +110,10 @@ fn stays(object: &Value) -> Option<String> {
     if kinds::is_suspended(object) {
         return Some("it is suspended".into());
     }
+    // A run from a terminal sets no finalizer, so the API server deletes such a set at once.
+    if id.kind == "ResourceSet" && !has_finalizer(object) {
+        return Some("it has no finalizer, so no operator deletes what it applied".into());
+    }
     if id.kind != "Kustomization" {
         return None;
     }
@@ -120,6 +124,11 @@ fn stays(object: &Value) -> Option<String> {
         _ if fields::at(object, "/spec/prune").and_then(Value::as_bool).unwrap_or(false) => None,
         _ => Some("its prune is off".into()),
     }
+}
+
+/// Whether an operator has to act before the object is gone.
+pub fn has_finalizer(object: &Value) -> bool {
+    fields::items(object, "/metadata/finalizers").iter().any(|finalizer| finalizer == well_known::FINALIZER)
 }
 
 struct DeletionWalk<'a> {
@@ -338,6 +347,22 @@ mod tests {
         assert_eq!(found.dependents.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Kustomization/fs/waits"]);
         assert_eq!(found.summary, "4 objects go with Kustomization/fs/root");
         assert_eq!(found.deleted[0].through.name, "inner");
+    }
+
+    #[test]
+    fn objects_of_a_set_without_a_finalizer_stay() {
+        let set = |finalizers: &[&str]| {
+            json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+                "metadata": {"name": "set", "namespace": "fs", "finalizers": finalizers},
+                "status": {"inventory": {"entries": [{"id": "fs_a__ConfigMap", "v": "v1"}]}}})
+        };
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "fs"}});
+        let snapshot = Snapshot::of_dump([map]);
+        let managed = impact(&snapshot, &set(&[well_known::FINALIZER]));
+        assert_eq!((managed.deleted.len(), managed.kept.len()), (1, 0));
+        let left = impact(&snapshot, &set(&[]));
+        assert_eq!((left.deleted.len(), left.kept.len()), (0, 1));
+        assert!(left.summary.contains("it has no finalizer"), "{}", left.summary);
     }
 
     #[test]

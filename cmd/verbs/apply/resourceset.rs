@@ -87,7 +87,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.in_process.in_process {
             return apply_in_process(&session, args, &target, &written).await;
         }
-        shell.interruptible(through_operator(&session, args, target, &written)).await
+        let here = format!("{} --in-process", command_without_in_process(&session, args, &target));
+        let applied = shell.interruptible(through_operator(&session, args, target, &written)).await;
+        // Without the API there is no operator.
+        applied.map_err(|error| match error.exit() {
+            Exit::ApiMissing => error.hint(format!("install the API and apply from here with `{here}`")),
+            _ => error,
+        })
     })?
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flux_operator::api::well_known::FINALIZER;
+use flux_operator::inspect::impact::has_finalizer;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{UninstallOptions, uninstall_plan};
 use flux_operator::request::Absent;
@@ -197,9 +197,7 @@ async fn delete(
 
 /// Whether something has to act on the deletion: to remove the finalizer, or to uninstall what the instance owns.
 fn needs_operator(object: &Value, keeps_flux: bool) -> bool {
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    let held = finalizers.into_iter().flatten().any(|f| f == FINALIZER);
-    held || (!keeps_flux && inventory_counts(object).iter().any(|(_, count)| *count > 0))
+    has_finalizer(object) || (!keeps_flux && inventory_counts(object).iter().any(|(_, count)| *count > 0))
 }
 
 /// Without an operator a finalizer would hold the object for ever, or what the instance owns would stay without an owner.

@@ -1,16 +1,28 @@
 //! `delete resource`: deletes Flux objects, after showing what is deleted with them.
 
-use flux_operator::inspect::impact::impact;
+use flux_operator::api::ResourceSet;
+use flux_operator::api::well_known::FINALIZER;
+use flux_operator::cluster::Cluster;
+use flux_operator::inspect::impact::{has_finalizer, impact};
 use flux_operator::inspect::read::from_cluster;
+use flux_operator::reconcile::{RunOptions, finalize_resource_set};
 use flux_operator::request::Absent;
+use serde_json::{Value, json};
 
 use crate::args::{DryRun, DryRunArgs, ResourceArgs, WaitArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::impact::impact_text;
+use crate::flows::inventory::inventory_counts;
+use crate::flows::operator::way_without;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
+use crate::flows::run_in_process::{
+    DistributionArgs, InProcessArgs, Listener, RunRequest, clean_up_here, options, refuse_beside_operator,
+};
+use crate::output::objects;
 use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
+use crate::session::target::{Target, resource_set_kind};
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
 use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
@@ -19,6 +31,9 @@ use crate::terminal::{CliError, Exit, Shell};
 ///
 /// A Kustomization prunes the objects it applied, a HelmRelease uninstalls its release. The command lists all of that
 /// first and asks; a script needs --yes.
+///
+/// A ResourceSet deletes the objects it applied, unless it is suspended. Without a running operator --in-process does
+/// that here.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
     # What would go, and nothing else\n  \
@@ -26,10 +41,14 @@ use crate::terminal::{CliError, Exit, Shell};
     # In any spelling of a kind\n  \
     flux-operator -n apps delete hr podinfo\n\n  \
     # In a script\n  \
-    flux-operator -n apps delete resource ks/podinfo gitrepo/podinfo --yes")]
+    flux-operator -n apps delete resource ks/podinfo gitrepo/podinfo --yes\n\n  \
+    # A ResourceSet with its objects, without an operator in the cluster\n  \
+    flux-operator -n apps delete rset/previews --in-process")]
 pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
@@ -48,6 +67,10 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         rights.everywhere(EXPLAINS_SILENCE);
     }
     rights.everywhere(FINDS_USERS);
+    if args.in_process.in_process {
+        rights.wanted(&wanted, &[when("an operator has added its finalizer", "patch", KIND)]);
+        rights.run_set_in_process();
+    }
     Ok(())
 }
 
@@ -61,7 +84,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         for target in &targets {
             objects.push(session.get(target).await?);
         }
-        for (target, object) in targets.iter().zip(&objects) {
+        for (target, object) in targets.iter().zip(&mut objects) {
+            refuse_to_leave_objects(&session, args, target, object).await?;
+            if args.in_process.in_process && !has_finalizer(object) {
+                // This process does what the finalizer makes an operator do.
+                object["metadata"]["finalizers"] = json!([FINALIZER]);
+            }
+            let object = &*object;
             let view = from_cluster::collect(&session.cluster, |snapshot| impact(snapshot, object));
             let attempted = format!("look at what goes with {}", session.place(&target.reference()));
             let found = session.bounded(&attempted, view).await?;
@@ -85,6 +114,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = session.with_new_deadline();
         let is_dry = args.dry_run.dry_run.is_some();
         for (target, object) in targets.iter().zip(&objects) {
+            if args.in_process.in_process && !is_dry {
+                delete_objects_here(&session, args, target, object).await?;
+            }
             request_deletion(&session, target, uid_of(object), is_dry).await?;
         }
         if is_dry {
@@ -100,4 +132,68 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         Ok(Exit::Done)
     })
+}
+
+/// Refuses where the objects of a ResourceSet would stay without an owner, and where another process deletes them.
+async fn refuse_to_leave_objects(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    object: &Value,
+) -> Result<(), CliError> {
+    let is_set = *target.kind == *resource_set_kind();
+    if args.in_process.in_process {
+        if !is_set {
+            return Err(CliError::usage(format!(
+                "--in-process does the work of the operator, not that on {}",
+                target.kind.plural
+            )));
+        }
+        let coverage = session.operator_coverage(target).await?;
+        let without = session.command(&format!("delete {}", target.words()), &target.namespace);
+        return refuse_beside_operator(session, &args.in_process, &target.reference(), &coverage, &without);
+    }
+    let owned: usize = inventory_counts(object).iter().map(|(_, count)| count).sum();
+    if !is_set || owned == 0 || has_finalizer(object) || target.is_suspended(object) {
+        return Ok(());
+    }
+    let coverage = session.operator_coverage(target).await?;
+    if !coverage.is_nobody() {
+        // It adds the finalizer when it looks at the set.
+        return Ok(());
+    }
+    let place = session.place(&target.reference());
+    let here = session.command(&format!("delete {} --in-process", target.words()), &target.namespace);
+    let suspend = session.command(&format!("suspend {}", target.words()), &target.namespace);
+    Err(CliError::failed(format!("cannot delete {place}: no running operator would delete its {}", objects(owned)))
+        .cause(coverage.to_string())
+        .object(target.reference())
+        .hint(way_without(session, &coverage, "delete it and its objects from here", &here))
+        .hint(format!("to keep its objects, suspend it first with `{suspend}`")))
+}
+
+/// Deletes what a ResourceSet has applied, as an operator does before the set is gone.
+async fn delete_objects_here(
+    session: &Session<'_>,
+    args: &Args,
+    target: &Target,
+    object: &Value,
+) -> Result<(), CliError> {
+    let attempted = || CliError::failed(format!("cannot delete {}", session.place(&target.reference())));
+    let set: ResourceSet = serde_json::from_value(object.clone()).map_err(|error| attempted().caused_by(&error))?;
+    let without = session.command(&format!("delete {}", target.words()), &target.namespace);
+    let again = session.command(&format!("delete {} --in-process --yes", target.words()), &target.namespace);
+    let mode = args.progress.progress;
+    let request = RunRequest { session, mode, target, verb: "delete", again: &again, without: &without };
+    let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
+        finalize_resource_set(cluster, &set, options, listener).await
+    };
+    let done = clean_up_here(&request, options(&args.in_process, &DistributionArgs::default()), work).await?;
+    if !done.is_complete() {
+        let error = attempted().object(target.reference());
+        let error = done.errors.iter().fold(error, |error, why| error.cause(why.clone()));
+        return Err(error.hint(format!("the next run completes it: `{again}`")));
+    }
+    session.shell.status(&format!("deleted {}, kept {}", objects(done.deleted.len()), objects(done.kept.len())));
+    Ok(())
 }

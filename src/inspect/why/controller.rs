@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
             .at("operator");
         Some(match deployment {
             Some(deployment) => cause.next(NextStep::Describe(ObjectId::of(deployment))),
-            None => cause.next(NextStep::advice("install the operator: nothing else reconciles this kind")),
+            None => cause.next(NextStep::Reconcile { object: ObjectId::of(object), in_process: true, force: false }),
         })
     }
 }

@@ -259,6 +259,18 @@ fn ranges_and_patches_are_build_failures() {
 }
 
 #[test]
+fn a_resource_set_without_an_operator_is_reconciled_from_here() {
+    let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",
+        "metadata": {"name": "apps", "namespace": "fs", "generation": 1}});
+    let other =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x", "namespace": "default"}});
+    let cause = cause(set.clone(), [other]);
+    assert_eq!(cause.reason, Reason::OperatorAbsent);
+    let step = NextStep::Reconcile { object: ObjectId::of(&set), in_process: true, force: false };
+    assert_eq!(cause.next, [step]);
+}
+
+#[test]
 fn an_instance_nobody_looks_at_lacks_an_operator() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["generation"] = 2.into();

@@ -423,6 +423,11 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     );
     assert!(run("why rset/web").await.exits(0).stdout.contains("ResourceSetInputProvider/apps/prs"));
     assert!(run("impact rsip/prs").await.exits(0).stdout.contains("ResourceSet/apps/web"));
+    // Only an operator adds the finalizer, and only with it anything deletes the objects of a deleted set.
+    assert!(run("impact rset/web").await.exits(0).stdout.contains("it has no finalizer"));
+    run("delete rset/web --yes").await.exits(1).stderr_has("no running operator would delete its 2 objects");
+    let finalizer = json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}});
+    sets.world.patch_as("test-operator", &id(API, SET, APPS, "web"), finalizer).await;
     assert!(run("impact rset/web").await.exits(0).stdout.contains("2 objects go with ResourceSet/apps/web"));
     assert!(run("export resource rset/web").await.exits(0).stdout.contains("<< inputs.tenant | quote >>"));
     let counted = run("export report -o json").await.exits(0).stdout;
@@ -459,6 +464,12 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run(&format!("bundle -o {}", bundle.display())).await.exits(0);
     let inputs = run(&format!("get inputs rset/web --from {}", bundle.display())).await.exits(0).stdout;
     assert!(inputs.contains("tenant=a"), "{inputs}");
+    // In this process what the set applied goes first.
+    run("delete rsip/prs --in-process --yes").await.exits(2).stderr_has("--in-process does the work of the operator");
+    run("delete rset/web --in-process --yes").await.exits(0).stdout_has("resourceset/apps/web: deleted");
+    for gone in ["cm-a", "cm-b"] {
+        assert!(sets.world.get("v1", "ConfigMap", APPS, gone).await.is_none(), "{gone} stays");
+    }
 }
 
 /// A ConfigMap as the reference operator applies it: with both owner labels.
