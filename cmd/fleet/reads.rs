@@ -64,7 +64,7 @@ impl FleetRead {
     /// Reads how a command runs for many clusters; `words` are those of the command, `given` the flags of its line.
     ///
     /// # Errors
-    /// Usage: the command writes, asks no cluster, or has a flag that is about one cluster.
+    /// Usage: the command writes, does not ask a cluster, or has a flag that is about one cluster.
     pub fn of(command: &mut Command, words: &str, given: &[String]) -> Result<Self, CliError> {
         let is_given = |id: &str| given.iter().any(|one| one == id);
         if let Some((_, flag)) = OF_ONE_SERVER.iter().find(|(id, _)| is_given(id)) {
@@ -258,7 +258,7 @@ fn refusal(command: &Command, words: &str) -> CliError {
         | Command::Distribution(_)
         | Command::Artifact(_)
         | Command::Completion(_)
-        | Command::Config(_) => ("asks no cluster", "leave --contexts out"),
+        | Command::Config(_) => ("does not ask a cluster", "leave --contexts out"),
         Command::Controller(_) => ("serves one cluster", "leave --contexts out"),
         _ => (
             "writes, and --contexts is for commands that read",

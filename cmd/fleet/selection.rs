@@ -78,6 +78,14 @@ pub fn select(
         };
         let matched: Vec<&String> = known.iter().filter(|context| is_in_group(context)).collect();
         if matched.is_empty() {
+            let names_group = |pattern: &String| groups.contains_key(negated(pattern).0);
+            if groups.get(name).is_some_and(|patterns| patterns.iter().any(names_group)) {
+                return Err(CliError::usage(format!("no context matches {name}"))
+                    .cause(format!(
+                        "a pattern in the group {name} is the name of another group, and groups hold contexts only"
+                    ))
+                    .hint("name both groups, with a comma between"));
+            }
             let is_plain = !groups.contains_key(name) && !name.contains(['*', '?']);
             if is_plain {
                 return Err(unknown_context(name, groups, known));
@@ -85,6 +93,10 @@ pub fn select(
             selection.unmatched.push(word.clone());
         }
         if is_exclusion { &mut excluded } else { &mut included }.extend(matched);
+    }
+    // An empty variable or file must not select every cluster.
+    if words.is_empty() {
+        return Err(CliError::usage("--contexts names no context").hint("--contexts '*' asks every cluster"));
     }
     let only_excludes = words.iter().all(|word| negated(word).1);
     let is_selected = |context: &&String| (only_excludes || included.contains(context)) && !excluded.contains(context);
@@ -145,6 +157,7 @@ mod tests {
         let groups = BTreeMap::from([
             ("live".to_owned(), texts(&["prod-*", "!prod-legacy"])),
             ("empty".to_owned(), texts(&["none-*"])),
+            ("team".to_owned(), texts(&["live"])),
         ]);
         let selection = select(&texts(words), &groups, &known);
         selection.map(|found| found.contexts).map_err(|error| error.text(false))
@@ -178,6 +191,8 @@ mod tests {
             (&["empty"], "no context matches empty"),
             (&["dev", "!dev"], "no context matches dev,!dev"),
             (&["prod-[a]"], "holds a ["),
+            (&[], "--contexts '*' asks every cluster"),
+            (&["team"], "a pattern in the group team is the name of another group"),
         ] {
             let error = chosen(words).unwrap_err();
             assert!(error.contains(told), "{words:?}: {error}");

@@ -52,7 +52,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         Err(error) => {
             // Print the known versions before the failure.
             print(&client, args, shell)?;
-            Err(error.hint("--client asks no cluster"))
+            Err(error.hint("--client does not ask the cluster"))
         }
     }
 }

@@ -269,7 +269,7 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
     }
     assert!(world.clusters[0].requests().is_empty(), "no cluster is asked: {:?}", world.clusters[0].requests());
     for (line, told) in [
-        ("explain ks --contexts *", "explain asks no cluster"),
+        ("explain ks --contexts *", "explain does not ask a cluster"),
         ("check -f flux.yaml --contexts *", "check reads files and no cluster"),
         ("upgrade 2.9 --contexts *", "upgrade writes"),
         ("get ks -A -w --contexts *", "--watch follows one cluster"),
