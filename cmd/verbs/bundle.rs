@@ -119,10 +119,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CliError {
-    let failed = CliError::failed(format!("cannot write {}", path.display())).caused_by(error);
+    let attempted = format!("cannot write {}", path.display());
     match error.kind() {
-        std::io::ErrorKind::AlreadyExists => failed.hint("choose another name with -o FILE"),
-        _ => failed,
+        std::io::ErrorKind::AlreadyExists if path.is_dir() => {
+            let file = path.join("bundle.tar.gz");
+            CliError::failed(format!("{attempted}: it is a directory"))
+                .hint(format!("name a file in it: -o {}", file.display()))
+        }
+        std::io::ErrorKind::AlreadyExists => {
+            CliError::failed(format!("{attempted}: the file exists")).hint("choose another name with -o FILE")
+        }
+        _ => CliError::failed(attempted).caused_by(error),
     }
 }
 

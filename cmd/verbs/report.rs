@@ -88,9 +88,15 @@ pub fn check_destination(args: &Args) -> Result<(), CliError> {
     if to_stdout && std::io::stdout().is_terminal() {
         return Err(CliError::usage("the page would be written to the terminal").hint("name a file"));
     }
-    if let Some(path) = path.filter(|path| !to_stdout && !args.overwrite && path.exists()) {
-        return Err(CliError::failed(format!("cannot write {}: the file exists", path.display()))
-            .hint("choose another name, or say --overwrite"));
+    let Some(path) = path.filter(|_| !to_stdout) else { return Ok(()) };
+    let refused = |why: &str| CliError::failed(format!("cannot write {}: {why}", path.display()));
+    if path.is_dir() {
+        return Err(
+            refused("it is a directory").hint(format!("name a file in it: {}", path.join("report.html").display()))
+        );
+    }
+    if !args.overwrite && path.exists() {
+        return Err(refused("the file exists").hint("choose another name, or say --overwrite"));
     }
     Ok(())
 }

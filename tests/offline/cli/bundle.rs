@@ -65,6 +65,31 @@ fn a_page_of_what_was_not_redacted_masks_what_looks_like_a_credential() {
     }
 }
 
+/// The commands that write one file.
+fn lines(name: &str) -> [[&str; 5]; 2] {
+    [["bundle", "--redact", "-", "-o", name], ["report", name, "--from", "-", "-nflux-system"]]
+}
+
+#[test]
+fn a_directory_and_a_missing_folder_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().to_str().expect("UTF-8");
+    let file = folder.path().join("there");
+    std::fs::write(&file, "").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let missing = format!("{here}/none/x");
+    for line in lines(here) {
+        run_with_input(&line, dump()).exits(1).stderr_has(&format!("cannot write {here}: it is a directory"));
+    }
+    for line in lines(file) {
+        run_with_input(&line, dump()).exits(1).stderr_has(&format!("cannot write {file}: the file exists"));
+    }
+    for line in lines(missing.as_str()) {
+        let run = run_with_input(&line, dump()).exits(1).stderr_has("cannot write");
+        assert!(!run.stderr.contains(".partial-") && !run.stderr.contains("at path"), "{}", run.stderr);
+    }
+}
+
 #[test]
 fn a_file_that_appears_meanwhile_stays_and_nothing_is_left_beside_it() {
     let folder = tempfile::tempdir().expect("a folder");

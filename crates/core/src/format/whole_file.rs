@@ -19,7 +19,7 @@ impl WholeFile {
     pub fn beside(path: &Path) -> io::Result<Self> {
         // The parent of a bare file name is empty, which is not a folder that can be opened.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder)?;
+        let partial = tempfile::Builder::new().prefix(".partial-").tempfile_in(folder).map_err(without_path)?;
         Ok(WholeFile { partial, path: path.to_owned() })
     }
 
@@ -41,6 +41,14 @@ impl WholeFile {
     /// There is one, or it cannot be renamed.
     pub fn put_if_absent(self) -> io::Result<()> {
         self.partial.persist_noclobber(&self.path).map(drop).map_err(|error| error.error)
+    }
+}
+
+/// The error of the system alone: tempfile adds the name of the temporary file, which means nothing to a reader.
+fn without_path(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((system, _)) => io::Error::new(error.kind(), system.to_owned()),
+        None => error,
     }
 }
 
@@ -75,6 +83,8 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one");
         written("three").replace().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "three");
-        assert!(WholeFile::beside(&folder.path().join("none/f")).is_err());
+        let missing = WholeFile::beside(&folder.path().join("none/f")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        assert!(!missing.to_string().contains(".partial-"), "{missing}");
     }
 }
