@@ -17,7 +17,12 @@ pub mod wrap;
 
 /// `1 object`, `2 objects`.
 pub fn objects(count: usize) -> String {
-    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+    counted(count, "object")
+}
+
+/// A count and a noun whose plural has an `s`: `1 file`, `2 files`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Names an object as `kubectl -o name` does: `kustomization.kustomize.toolkit.fluxcd.io/podinfo`.

@@ -7,6 +7,8 @@ use flux_operator::k8s::ObjectId;
 
 use flux_operator::format::harmless::on_one_line;
 
+use crate::output::objects;
+
 /// Number of names after a count.
 const NAMED: usize = 3;
 
@@ -23,7 +25,8 @@ pub fn impact_text(impact: &Impact, all: bool) -> String {
         lines.push(format!("  {}", counted(&objects)));
     }
     if !impact.kept.is_empty() && !impact.deleted.is_empty() {
-        lines.push(format!("{} stay:", impact.kept.len()));
+        let stays = if impact.kept.len() == 1 { "stays" } else { "stay" };
+        lines.push(format!("{} {stays}:", objects(impact.kept.len())));
         let shown = if all { impact.kept.len() } else { NAMED };
         lines.extend(impact.kept.iter().take(shown).map(line));
         if let Some(more) = impact.kept.len().checked_sub(shown).filter(|more| *more > 0) {
@@ -82,7 +85,7 @@ mod tests {
             dependents: vec![id("Kustomization", "next")],
         };
         let expected = "6 objects go\n  PersistentVolumeClaim/apps/data: its data is deleted\n  \
-            5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more\n1 stay:\n  \
+            5 ConfigMap: ConfigMap/apps/c0, ConfigMap/apps/c1, ConfigMap/apps/c2 and 2 more\n1 object stays:\n  \
             Secret/apps/s: prune is disabled\nwaiting for it, or taking content from it: 1 Kustomization: Kustomization/apps/next\n";
         assert_eq!(impact_text(&impact, false), expected);
         assert_eq!(impact_text(&impact, true).matches("ConfigMap/apps/c").count(), 5);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use flux_operator::fetch::Source;
 
 use super::{PullArgs, parse_source, write_files};
+use crate::output::counted;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Pull an OCI artifact and unpack it into a folder
@@ -33,7 +34,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let (digest, files) = shell.run(args.pull.pull(&args.reference, "pull", shell))?;
     write_files(&args.output, &files)
         .map_err(|error| CliError::failed(format!("cannot write to {}", args.output.display())).caused_by(&error))?;
-    shell.status(&format!("unpacked {} files into {}", files.len(), args.output.display()));
+    shell.status(&format!("unpacked {} into {}", counted(files.len(), "file"), args.output.display()));
     let told = match &args.reference {
         Source::Artifact(reference) => reference.at(digest).url(),
         _ => digest.to_string(),

@@ -6,6 +6,7 @@ use flux_operator::oci::{self, Reference, annotation};
 use jiff::Timestamp;
 
 use super::{ContentArgs, parse_reference};
+use crate::output::counted;
 use crate::session::registries::{RegistryArgs, answer_of, registry_error};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -67,7 +68,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.interruption().writes();
         oci::push_artifact(&registries, &args.reference, &files, &annotations).await.map_err(|e| registry_error(&e))
     }))?;
-    shell.status(&format!("pushed {} files", files.len()));
+    shell.status(&format!("pushed {}", counted(files.len(), "file")));
     shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()));
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use flux_operator::format::version_range::VersionRange;
 
 use super::newest;
+use crate::output::counted;
 use crate::session::registries::SourceArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -39,6 +40,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .map_err(|error| CliError::failed(format!("cannot export flux {version} to {directory}")).caused_by(&error))?;
     let paths: String = written.iter().map(|path| format!("{}\n", args.directory.join(path).display())).collect();
     shell.print(&paths);
-    shell.status(&format!("exported flux {version} to {directory}: {} files", written.len()));
+    shell.status(&format!("exported flux {version} to {directory}: {}", counted(written.len(), "file")));
     Ok(Exit::Done)
 }

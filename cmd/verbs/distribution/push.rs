@@ -4,6 +4,7 @@ use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{self, Reference};
 
 use super::{newest, unusable};
+use crate::output::counted;
 use crate::session::registries::{SourceArgs, answer_of, registry_error};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -44,7 +45,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let pushed = oci::push_artifact(&registries, &args.reference, &files, &annotations).await;
         pushed.map_err(|error| registry_error(&error))
     }))?;
-    shell.status(&format!("pushed flux {version}: {} files", files.len()));
+    shell.status(&format!("pushed flux {version}: {}", counted(files.len(), "file")));
     shell.print(&format!("{}\n", args.reference.at(pushed.digest).url()));
     Ok(Exit::Done)
 }

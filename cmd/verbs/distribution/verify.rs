@@ -6,6 +6,7 @@ use flux_operator::fetch::{self, FetchReason, Source};
 use flux_operator::oci::ReferenceError;
 
 use super::unusable;
+use crate::output::counted;
 use crate::session::registries::{RegistryArgs, SourceArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -46,10 +47,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     CliError::failed(format!("{} is not whole", path.display())).caused_by(&error)
                 })
             })?;
-            let (layout, images) = (content.layout, content.images.len());
+            let layout = content.layout;
+            let images = match content.images.len() {
+                1 => "1 image is".to_owned(),
+                count => format!("{count} images are"),
+            };
             shell.status(&format!(
-                "{} manifests and {} blobs, {} bytes, have their digests; {images} images are in it",
-                layout.manifests, layout.blobs, layout.bytes
+                "{} and {}, {} bytes, have their digests; {images} in it",
+                counted(layout.manifests, "manifest"),
+                counted(layout.blobs, "blob"),
+                layout.bytes
             ));
             for image in &content.missing_images {
                 shell.status(&format!("not in it: {image}"));

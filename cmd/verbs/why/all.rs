@@ -11,6 +11,7 @@ use super::Args;
 use crate::args::list::{no_namespace, place};
 use crate::output::affected::affected_kinds;
 use crate::output::as_started::as_started;
+use crate::output::counted;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{Source, within};
 use crate::terminal::lines::Lines;
@@ -59,13 +60,9 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
     })
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
     let total = found.counts.total;
-    let objects = plural(total, "Flux object", "Flux objects");
+    let objects = counted(total, "Flux object");
     if found.failing == 0 {
         let (HealthCounts { in_progress, not_started, .. }, style) = (found.counts, Some(AnsiColor::Green));
         let says = match (found.verdict, found.workloads) {
@@ -83,14 +80,14 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
             }
             (_, 0) => format!("Nothing is failing{place} (checked {objects})."),
             (_, workloads) => {
-                let workloads = plural(workloads, "workload", "workloads");
+                let workloads = counted(workloads, "workload");
                 format!("Nothing is failing{place} (checked {objects} and {workloads}).")
             }
         };
         return lines.hanging("", &says, style);
     }
-    let failing = plural(found.failing, "object", "objects");
-    let causes = plural(found.causes.len(), "root cause", "root causes");
+    let failing = counted(found.failing, "object");
+    let causes = counted(found.causes.len(), "root cause");
     let in_progress =
         if found.in_progress > 0 { format!(", {} in progress", found.in_progress) } else { String::new() };
     lines.hanging("", &format!("{failing} failing{place}, {causes}{in_progress}"), None);

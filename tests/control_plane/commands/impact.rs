@@ -59,7 +59,7 @@ async fn what_goes_along_is_shown_and_asked_about_before_a_delete(cluster: TestC
     let shown = eventually("the claim to be bound", SOON, bound).await.expect("bound");
     let shown = shown.stdout_has(&format!("2 objects go with Kustomization/{namespace}/app"));
     let shown = shown.stdout_has(&format!("PersistentVolumeClaim/{namespace}/data: the volume "));
-    let shown = shown.stdout_has("1 ConfigMap").stdout_has("1 stay:").stdout_has("/stays: ");
+    let shown = shown.stdout_has("1 ConfigMap").stdout_has("1 object stays:").stdout_has("/stays: ");
     shown.stdout_has(&format!(
         "waiting for it, or taking content from it: 1 Kustomization: Kustomization/{namespace}/next"
     ));
