@@ -22,13 +22,16 @@ pub struct PlanFile {
     /// UID of the cluster that it was made for; absent where that may not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// Server and context that it was made with, for messages: the UID means nothing to a reader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     #[serde(flatten)]
     pub saved: SavedPlan,
 }
 
 impl PlanFile {
-    pub fn new(saved: SavedPlan, cluster: Option<String>) -> Self {
-        PlanFile { format: FORMAT.to_owned(), cluster, saved }
+    pub fn new(saved: SavedPlan, cluster: Option<String>, endpoint: String) -> Self {
+        PlanFile { format: FORMAT.to_owned(), cluster, endpoint: Some(endpoint), saved }
     }
 
     /// Writes the file atomically, readable only by its owner: manifests may contain secrets.

@@ -25,7 +25,7 @@ pub struct PlannedArgs<'a> {
 }
 
 pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
-    let PlanFile { saved, cluster, .. } = shell.run(PlanFile::read(args.file, shell))?;
+    let PlanFile { saved, cluster, endpoint, .. } = shell.run(PlanFile::read(args.file, shell))?;
     let instance = &saved.plan.instance;
     let target = Target { kind: instance_kind(), namespace: instance.namespace.clone(), name: instance.name.clone() };
     if let Some(other) = shell.global().namespace.as_ref().filter(|n| **n != target.namespace) {
@@ -34,7 +34,7 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         if let Some(planned) = &cluster {
-            shell.interruptible(must_be(&session, planned)).await?;
+            shell.interruptible(must_be(&session, planned, endpoint.as_deref())).await?;
         }
         let again =
             session.command(&format!("plan {} --out {}", target.words(), args.file.display()), &target.namespace);
@@ -58,11 +58,14 @@ pub fn run(args: &PlannedArgs<'_>, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Refuses a plan that was made for another cluster: before its instance exists, nothing else tells the two apart.
-async fn must_be(session: &Session<'_>, planned: &str) -> Result<(), CliError> {
+async fn must_be(session: &Session<'_>, planned: &str, endpoint: Option<&str>) -> Result<(), CliError> {
     match session.cluster_uid().await.ok().flatten() {
-        Some(uid) if uid != planned => Err(CliError::failed("the plan was made for another cluster")
-            .cause(format!("its cluster has the UID {planned}, and {} has {uid}", session.cluster.endpoint))
-            .hint("choose the cluster of the plan with --context, or plan again for this one")),
+        Some(uid) if uid != planned => Err(CliError::failed(match endpoint {
+            Some(endpoint) => format!("the plan was made for another cluster: {endpoint}"),
+            None => "the plan was made for another cluster".to_owned(),
+        })
+        .cause(format!("its cluster has the UID {planned}, and {} has {uid}", session.cluster.endpoint))
+        .hint("choose the cluster of the plan with --context, or plan again for this one")),
         // A UID that cannot be read proves nothing.
         _ => Ok(()),
     }

@@ -92,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let Planned { saved, cluster, first_screen, whereto } = shell.block_on(plan(args, shell))??;
+    let Planned { saved, cluster, endpoint, first_screen, whereto } = shell.block_on(plan(args, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
@@ -100,7 +100,7 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let text = shown(args, &saved.plan, first_screen.as_deref(), shell)?;
     // Before printing: a reader that closes the pipe after a few lines wants the plan all the same.
     if let Some(file) = &args.out {
-        PlanFile::new(saved, cluster).write(file)?;
+        PlanFile::new(saved, cluster, endpoint).write(file)?;
         shell.status(&format!("the plan is saved in {}", file.display()));
     }
     shell.print_in_colour(&text);
@@ -122,6 +122,8 @@ struct Planned {
     saved: SavedPlan,
     /// The UID of the cluster, if the plan is saved.
     cluster: Option<String>,
+    /// Server and context.
+    endpoint: String,
     /// Of a plan that changes the version: what `upgrade` shows.
     first_screen: Option<Vec<String>>,
     whereto: Whereto,
@@ -130,6 +132,7 @@ struct Planned {
 /// Plans the instance of the cluster, or the one of a file.
 async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
+    let endpoint = session.cluster.endpoint.to_string();
     let cluster = match &args.out {
         // Without the right to read it, the plan names no cluster.
         Some(_) => shell.interruptible(async { Ok(session.cluster_uid().await.ok().flatten()) }).await?,
@@ -146,7 +149,7 @@ async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
         let plan = warned(plan?, missing.unwrap_or_default());
         let first_screen = first_screen(args, &session, &target, None, &plan).await?;
         let saved = SavedPlan { instance: None, plan };
-        return Ok(Planned { saved, cluster, first_screen, whereto: session.whereto() });
+        return Ok(Planned { saved, cluster, endpoint, first_screen, whereto: session.whereto() });
     };
     let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
     let manifest = shell.interruptible(read).await?;
@@ -156,7 +159,7 @@ async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     let plan = warned(plan?, missing);
     let first_screen = first_screen(args, &session, &target, Some(&manifest.instance.spec), &plan).await?;
     let saved = SavedPlan { instance: Some(manifest.written), plan };
-    Ok(Planned { saved, cluster, first_screen, whereto: session.whereto() })
+    Ok(Planned { saved, cluster, endpoint, first_screen, whereto: session.whereto() })
 }
 
 /// Returns what `upgrade` shows first, and warns as it does, if a person reads a plan that changes the version. `spec` is

@@ -70,7 +70,7 @@ async fn clusters_are_read_together_and_planned_each_for_itself(cluster: TestClu
         .collect();
     assert!(named.contains(&&json!("one.plan")) && named.contains(&&json!("two.plan")), "{summary:#}");
     let elsewhere = run(format!("apply --plan {plans}/one.plan --context two --in-process --yes")).await;
-    elsewhere.exits(1).stderr_has("the plan was made for another cluster");
+    elsewhere.exits(1).stderr_has("the plan was made for another cluster: https://");
     // It carries the plan out as far as the cluster lets it: nothing runs pods there.
     run(format!("apply --plan {plans}/two.plan --context two --in-process --yes")).await.exits(0);
     let after = run("get instance -A --contexts one,two -o name".to_owned()).await;
