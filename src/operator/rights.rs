@@ -33,7 +33,8 @@ struct Rule {
 /// Cluster-wide rights.
 const CLUSTER: &[Rule] = &[
     Rule {
-        why: "Finds instances of other namespaces before one is installed, and follows ResourceSets and their providers everywhere.",
+        why: "Finds instances in other namespaces before one is installed, and watches ResourceSets and their providers \
+              everywhere.",
         groups: &[well_known::GROUP],
         resources: OWN_KINDS,
         names: &[],
@@ -54,75 +55,76 @@ const CLUSTER: &[Rule] = &[
         verbs: &["patch"],
     },
     Rule {
-        why: "Applies what a ResourceSet stands for with the rights of the service account that it names, and looks whether that is \
-              still there. A ResourceSet without one is applied with the rights listed here, which take no part of an \
-              application: give it a service account, or bind the operator to what it shall apply. ExternalArtifacts are read \
-              in the same way, and registries are asked with the pull secrets of the service account of a provider.",
+        why: "Applies the objects of a ResourceSet with the rights of its service account, and checks that this account \
+              exists. A ResourceSet without one is applied with the rights listed here, which do not include those on \
+              applications: give it a service account, or bind the operator to the roles it needs. ExternalArtifacts are \
+              read in the same way, and registries are asked with the pull secrets of a provider's service account.",
         groups: &[""],
         resources: &["serviceaccounts"],
         names: &[],
         verbs: &["get", "impersonate"],
     },
     Rule {
-        why: "Asks services with the credentials and certificates that input providers name, which live in any namespace, and pulls \
-              the distribution with the secret that the instance names.",
+        why: "Calls services with the credentials and certificates that input providers name, in any namespace, and pulls \
+              the distribution with the Secret that the instance names.",
         groups: &[""],
         resources: &["secrets"],
         names: &[],
         verbs: &["get"],
     },
     Rule {
-        why: "Sees changes of the ConfigMaps and Secrets that ResourceSets use, where these are labelled so. Only their metadata is \
-              asked for, which no rule can say.",
+        why: "Watches the labelled ConfigMaps and Secrets that ResourceSets use. Only their metadata is read, but no rule \
+              can express that.",
         groups: &[""],
         resources: &["configmaps", "secrets"],
         names: &[],
         verbs: &["list", "watch"],
     },
     Rule {
-        why: "Reports what it does as events, in the namespaces of its objects.",
+        why: "Reports its work as events, in the namespaces of its objects.",
         groups: &[""],
         resources: &["events"],
         names: &[],
         verbs: &["create", "patch"],
     },
     Rule {
-        why: "Installs, upgrades and removes the definitions of Flux; which there are depends on the version of Flux.",
+        why: "Installs, upgrades and removes the definitions of Flux. Their names depend on the version of Flux.",
         groups: &["apiextensions.k8s.io"],
         resources: &["customresourcedefinitions"],
         names: &[],
         verbs: MANAGE,
     },
     Rule {
-        why: "Takes versions off the list of stored versions after objects were migrated, as Flux upgrades need it.",
+        why: "Removes old versions from the stored versions of a definition after its objects were migrated, as upgrades of \
+              Flux require.",
         groups: &["apiextensions.k8s.io"],
         resources: &["customresourcedefinitions/status"],
         names: &[],
         verbs: &["patch"],
     },
     Rule {
-        why: "Looks whether its namespace is there, and sees changes of it.",
+        why: "Reads and watches its namespace.",
         groups: &[""],
         resources: &["namespaces"],
         names: &[],
         verbs: READ,
     },
     Rule {
-        why: "Labels the namespace of Flux, which is the operator's own.",
+        why: "Labels the namespace of Flux, which is its own.",
         groups: &[""],
         resources: &["namespaces"],
         names: &["{namespace}"],
         verbs: &["create", "patch"],
     },
     Rule {
-        why: "Compares the roles of Flux with what they should be.",
+        why: "Compares the roles of Flux with the desired ones.",
         groups: &[RBAC_GROUP],
         resources: &["clusterroles", "clusterrolebindings"],
         names: &[],
         verbs: READ,
     },
     Rule {
-        why: "Makes the roles of Flux. They allow more than the operator itself may, which takes escalate.",
+        why: "Creates the roles of Flux. They allow more than the operator itself may do, which requires escalate.",
         groups: &[RBAC_GROUP],
         resources: &["clusterroles"],
         names: &["crd-controller-{namespace}", "flux-edit-{namespace}", "flux-view-{namespace}"],
@@ -136,15 +138,15 @@ const CLUSTER: &[Rule] = &[
         verbs: &["create", "patch", "delete"],
     },
     Rule {
-        why: "These are the roles it binds them to: kustomize-controller and helm-controller apply anything, as cluster-admin.",
+        why: "Binds them to these roles: kustomize-controller and helm-controller apply anything, as cluster-admin.",
         groups: &[RBAC_GROUP],
         resources: &["clusterroles"],
         names: &["cluster-admin", "crd-controller-{namespace}"],
         verbs: &["bind"],
     },
     Rule {
-        why: "Counts the objects of Flux for report and metrics, rewrites them after an upgrade, and takes the finalizers of \
-              Flux off them when it is uninstalled.",
+        why: "Counts the objects of Flux for the report and the metrics, rewrites them after an upgrade, and removes their \
+              finalizers when Flux is uninstalled.",
         groups: &[SOURCE_GROUP, SOURCE_EXTENSIONS_GROUP, KUSTOMIZE_GROUP, HELM_GROUP, NOTIFICATION_GROUP, IMAGE_GROUP],
         resources: &["*"],
         names: &[],
@@ -176,56 +178,56 @@ const OWN_NAMESPACE: &[Rule] = &[
         verbs: &["create", "patch"],
     },
     Rule {
-        why: "Says what became of both.",
+        why: "Writes the status of the instance and of the report.",
         groups: &[well_known::GROUP],
         resources: &["fluxinstances/status", "fluxreports/status"],
         names: &[],
         verbs: &["patch"],
     },
     Rule {
-        why: "Installs the controllers of Flux and what they need; these kinds are all that a build has.",
+        why: "Installs what the controllers of Flux need.",
         groups: &[""],
         resources: &["serviceaccounts", "services", "resourcequotas", "persistentvolumeclaims"],
         names: &[],
         verbs: MANAGE,
     },
     Rule {
-        why: "The controllers themselves.",
+        why: "Installs the controllers of Flux.",
         groups: &["apps"],
         resources: &["deployments"],
         names: &[],
         verbs: MANAGE,
     },
     Rule {
-        why: "Keeps what was installed and worked, so that it can be gone back to.",
+        why: "Stores each revision that became ready, for rollbacks.",
         groups: &["apps"],
         resources: &["controllerrevisions"],
         names: &[],
         verbs: &["get", "list", "create", "patch", "delete"],
     },
     Rule {
-        why: "Who may reach them.",
+        why: "Installs the network policies of the controllers.",
         groups: &["networking.k8s.io"],
         resources: &["networkpolicies"],
         names: &[],
         verbs: MANAGE,
     },
     Rule {
-        why: "The source and the Kustomization of spec.sync.",
+        why: "Creates and deletes the source and the Kustomization of spec.sync.",
         groups: &[SOURCE_GROUP, KUSTOMIZE_GROUP],
         resources: &["*"],
         names: &[],
         verbs: &["create", "delete"],
     },
     Rule {
-        why: "Says why a controller does not become ready.",
+        why: "Reads the pods of a controller, to report why it does not become ready.",
         groups: &[""],
         resources: &["pods"],
         names: &[],
         verbs: READ,
     },
     Rule {
-        why: "Holds the lease by which one of several works at a time.",
+        why: "Holds the lease that lets only one operator work at a time.",
         groups: &["coordination.k8s.io"],
         resources: &["leases"],
         names: &[],
@@ -242,7 +244,7 @@ const VIEWERS: &[Rule] = &[Rule {
     verbs: READ,
 }];
 const EDITORS: &[Rule] = &[Rule {
-    why: "Not FluxInstances: whoever may write one may do anything with the rights of Flux.",
+    why: "FluxInstances are left out: a user who may write one has all rights of Flux.",
     groups: &[well_known::GROUP],
     resources: &["resourcesets", "resourcesetinputproviders"],
     names: &[],
