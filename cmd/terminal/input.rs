@@ -33,7 +33,7 @@ impl Shell {
             Some(limit) => {
                 let left = limit.0.saturating_sub(self.elapsed());
                 tokio::time::timeout(left, reading).await.map_err(|_| {
-                    let message = format!("timed out after {:?}: {origin} has not ended", limit.0);
+                    let message = format!("timed out after {:?} while reading {origin}", limit.0);
                     CliError::new(Exit::Unhealthy, message).hint("--timeout sets the deadline of the whole command")
                 })?
             }
@@ -53,7 +53,7 @@ mod tests {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let error = shell.read_input("the pipe", move || receiver.recv()).await.unwrap_err();
         assert_eq!(error.exit(), Exit::Unhealthy);
-        assert!(error.message().contains("the pipe has not ended"), "{}", error.message());
+        assert!(error.message().contains("while reading the pipe"), "{}", error.message());
         drop(sender);
     }
 
