@@ -42,8 +42,7 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("patch", &["kubectl patch {}"]),
     ("context", &["flux-operator status --context NAME", "kubectl config use-context NAME"]),
     ("contexts", &["kubectl config get-contexts"]),
-    ("distro list", &["flux-operator distribution versions {}"]),
-    ("distro", &["flux-operator distribution {}"]),
+    ("distro list", &["flux-operator distribution versions"]),
     ("diff yaml", &["diff -u {}"]),
     ("create source", &["flux create source {}"]),
     ("create kustomization", &["flux create kustomization {}"]),
@@ -63,6 +62,8 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create secret docker-registry", &["flux-operator create secret registry {}"]),
     ("create secret generic", &["flux-operator create secret basic-auth", "kubectl create secret generic {}"]),
 ];
+/// Our verb for one of fo-cli that has the same nouns.
+const RENAMED_VERBS: &[(&str, &str)] = &[("distro", "distribution")];
 /// Flags of kubectl, flux and fo-cli below one verb, and what is meant.
 const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
     ("get", &["--status-selector"], "lists are filtered with `flux-operator get all --ready-status False`"),
@@ -126,6 +127,7 @@ pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Comma
         .or_else(|| line.flag_of_others(&refused, tree))
         .or_else(|| line.no_archive(&refused))
         .or_else(|| line.word_of_others(&refused))
+        .or_else(|| line.renamed_verb(&refused))
         .or_else(|| line.group(&refused))
         .or_else(|| line.other_kind(&refused))
         .or_else(|| line.asks_nobody(&refused, tree))
@@ -307,6 +309,14 @@ impl TypedLine {
             let said = self.words.get(self.verb..end).filter(|_| at < end)?;
             said.iter().eq(&words).then(|| self.filled(templates, end))
         })
+    }
+
+    /// `distro images --version 2.9`.
+    fn renamed_verb(&self, word: &str) -> Option<String> {
+        let (_, ours) = RENAMED_VERBS.iter().find(|(theirs, _)| *theirs == word && *theirs == self.verb())?;
+        let mut words = self.words.clone();
+        *words.get_mut(self.verb)? = (*ours).to_owned();
+        Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
 
     /// `get all --status-selector`, `install --instance-sync-url`.
