@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::flows::rights::Rights;
+use crate::terminal::usage::help_width;
 use crate::terminal::{CliError, GlobalArgs};
 use crate::verbs;
 
@@ -51,7 +52,8 @@ const AFTER_LONG_HELP: &str = after_help!(
     // Not the name of the file, which ends with `.exe` on Windows.
     bin_name = "flux-operator",
     version,
-    max_term_width = 80,
+    // clap would take 0 columns, which terminals without a size tell, by its word.
+    term_width = help_width(),
     subcommand_required = true,
     arg_required_else_help = true,
     infer_long_args = false,
@@ -66,7 +68,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Restores a global flag whose name one command uses for another purpose.
+    /// Restores a global flag whose name one command uses for another purpose, and drops an empty namespace.
     ///
     /// `--server` is the API server except in `create secret registry`, where it has always been the registry; there
     /// the API server is `--kube-server`.
@@ -74,6 +76,8 @@ impl Cli {
         if matches!(&self.command, Command::Create(command) if command.is_about_a_registry()) {
             self.global.server = None;
         }
+        // As for kubectl, an empty name is none: scripts write `-n "$NAMESPACE"`.
+        self.global.namespace = self.global.namespace.filter(|namespace| !namespace.is_empty());
         self
     }
 }

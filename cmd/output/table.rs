@@ -463,6 +463,11 @@ pub fn terminal_width() -> usize {
     columns_of(&Table::new()).max(20)
 }
 
+/// Returns the columns of stdout's terminal, if it tells any.
+pub fn known_width() -> Option<usize> {
+    Table::new().width().filter(|columns| *columns > 0).map(usize::from)
+}
+
 /// Returns the columns of a table's terminal; 80 if it does not tell, or tells 0.
 pub fn columns_of(table: &Table) -> usize {
     table.width().filter(|columns| *columns > 0).map_or(80, usize::from)

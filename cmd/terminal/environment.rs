@@ -27,6 +27,8 @@ const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The terminal type; `dumb` ones get lines instead of redrawn output.
 pub const TERM: &str = "TERM";
+/// The width of help texts where standard output is no terminal.
+pub const COLUMNS: &str = "COLUMNS";
 /// Terminals that show links say here what they are.
 pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
 pub const VTE_VERSION: &str = "VTE_VERSION";

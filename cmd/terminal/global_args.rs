@@ -6,17 +6,26 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use flux_operator::format::go_duration;
+use flux_operator::k8s::names::is_dns_label;
 
 use crate::terminal::environment;
 
 const CLUSTER: &str = "Cluster options";
 const GENERAL: &str = "General options";
 
+/// Reads the name of a namespace, which may be empty.
+fn namespace(word: &str) -> Result<String, String> {
+    match word.is_empty() || is_dns_label(word) {
+        true => Ok(word.to_owned()),
+        false => Err("a namespace has lower-case letters, digits and dashes only".to_owned()),
+    }
+}
+
 #[derive(clap::Args, Clone, Debug)]
 pub struct GlobalArgs {
     /// Namespace to work in [default: the context's, else all for lists and
     /// flux-system for everything else]
-    #[arg(short, long, global = true, value_name = "NAMESPACE", env = environment::NAMESPACE, hide_env = true, help_heading = CLUSTER)]
+    #[arg(short, long, global = true, value_name = "NAMESPACE", env = environment::NAMESPACE, hide_env = true, value_parser = namespace, help_heading = CLUSTER)]
     pub namespace: Option<String>,
     /// The namespace of the configuration file.
     #[arg(skip)]

@@ -15,11 +15,17 @@ use flux_operator::format::wrap::wrapped;
 use flux_operator::inspect::redact::shareable_line;
 
 use crate::output::as_started::as_started;
-use crate::output::table::terminal_width;
+use crate::output::table::{known_width, terminal_width};
 use crate::terminal::config::without_text;
 #[cfg(test)]
 pub use crate::terminal::topics::is_topic;
 use crate::terminal::{CliError, Color, Exit, environment, hyperlinks, mistakes, standard_output, topics};
+
+/// Returns the columns for help texts, which are written for 80: those of the terminal, else of `COLUMNS`.
+pub fn help_width() -> usize {
+    let variable = || environment::text(environment::COLUMNS)?.parse().ok().filter(|columns| *columns > 0);
+    known_width().or_else(variable).map_or(80, |columns: usize| columns.clamp(20, 80))
+}
 
 /// Prints clap's message, or runs the plugin `flux-operator-WORD` for an unknown first WORD.
 ///

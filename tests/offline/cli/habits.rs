@@ -44,6 +44,17 @@ fn help_fits_80_columns() {
 }
 
 #[test]
+fn a_terminal_without_a_size_gets_the_usual_help() {
+    let help = |columns: &str| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_flux-operator"));
+        program.args(["status", "--help"]).env("COLUMNS", columns);
+        String::from_utf8(program.output().expect("the program").stdout).expect("text")
+    };
+    assert_eq!(help("0"), help("80"));
+    assert_eq!(help("nonsense"), help("80"));
+}
+
+#[test]
 fn short_help_fits_every_terminal() {
     for (path, _) in commands() {
         for columns in [60, 80, 200] {

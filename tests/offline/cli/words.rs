@@ -378,6 +378,17 @@ fn every_mistake_is_told_with_what_was_meant() {
 }
 
 #[test]
+fn an_empty_namespace_is_none_and_a_wrong_one_is_refused_at_once() {
+    let written = |line: &[&str]| run(&[line, &["create", "instance", "--export"]].concat());
+    let usual = written(&[]).exits(0).stdout;
+    assert_eq!(written(&["-n", ""]).exits(0).stdout, usual);
+    assert_eq!(with_variable("FLUX_OPERATOR_NAMESPACE", "", "create instance --export").stdout, usual);
+    for wrong in ["team a", "Team", "a/b", "../x"] {
+        written(&["-n", wrong]).exits(2).stderr_has("lower-case letters, digits and dashes");
+    }
+}
+
+#[test]
 fn a_file_with_a_resource_set_needs_the_noun() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("apps.yaml");

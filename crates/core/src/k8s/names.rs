@@ -9,7 +9,7 @@ pub(crate) const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
 
 /// Whether a text is a DNS label: a namespace, a Service, a shard.
-pub(crate) fn is_dns_label(text: &str) -> bool {
+pub fn is_dns_label(text: &str) -> bool {
     text.len() <= MAX_LABEL && is_dns_part(text)
 }
 
