@@ -100,6 +100,16 @@ pub const EXPLAINS: &[Right] = &[
     when("the kind of an object is not served", "get list", "customresourcedefinitions"),
     when("an applied workload is not ready", "get list", "statefulsets daemonsets jobs services configmaps"),
 ];
+/// Rights to judge the rows of a list by the controllers of their kinds.
+pub const JUDGES_LISTS: &[Right] = &[
+    when("to tell whether the controllers are running", "list", "deployments fluxinstances"),
+    when("a controller or an object of the operator is not ready", "get list", FLUX),
+    when("a controller or an object of the operator is not ready", "get list", "deployments leases pods events"),
+    when("a controller or an object of the operator is not ready", "get list", "replicasets nodes namespaces"),
+    when("a controller or an object of the operator is not ready", "get list", "persistentvolumeclaims"),
+    when("a container has failed", "get", "pods/log"),
+    when("a pod has run out of memory", "list", "pods.metrics.k8s.io"),
+];
 /// A Secret that an object refers to is looked for in its namespace.
 pub const EXPLAINS_SECRETS: &[Right] = &[when("a Secret is missing or invalid", "get", "secrets")];
 /// Rights to find the objects of all namespaces that refer to other objects.

@@ -2,6 +2,7 @@
 
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::resources::{Chart, FluxObject, ResourceRow, SourceReference};
+use flux_operator::inspect::why::RowVerdict;
 
 use crate::output::listing::{Cell, Column, Row};
 use crate::output::table::short_revision;
@@ -174,11 +175,15 @@ fn revision_first(kind: &FluxKind) -> Vec<Column> {
     columns
 }
 
-fn row_revision_first(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+fn row_revision_first(
+    kind: &'static FluxKind,
+    object: FluxObject,
+    verdict: Option<RowVerdict>,
+) -> (ResourceRow, Vec<Cell>) {
     let own: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
     let own = |wide: bool| own.iter().filter(|(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone()).collect();
     let (narrow, wide): (Vec<Cell>, Vec<Cell>) = (own(false), own(true));
-    let row = ResourceRow::new(kind, object);
+    let row = ResourceRow::new(kind, object).judged(verdict);
     // Short at every width: `FULL REVISION` is a column of `-o wide`.
     let revision = Cell::text(row.revision.as_deref().map(short_revision).unwrap_or_default());
     let common = row.cells();
@@ -193,12 +198,16 @@ fn row_revision_first(kind: &'static FluxKind, object: FluxObject) -> (ResourceR
 }
 
 /// Returns a row of a list of one kind, with the cells of [`of_kind`].
-pub fn row_of_kind(kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+pub fn row_of_kind(
+    kind: &'static FluxKind,
+    object: FluxObject,
+    verdict: Option<RowVerdict>,
+) -> (ResourceRow, Vec<Cell>) {
     if REVISION_FIRST.contains(&kind.kind) {
-        return row_revision_first(kind, object);
+        return row_revision_first(kind, object, verdict);
     }
     let details: Vec<(bool, Cell)> = of(kind).iter().map(|one| (one.column.wide, (one.cell)(&object))).collect();
-    let row = ResourceRow::new(kind, object);
+    let row = ResourceRow::new(kind, object).judged(verdict);
     let own = |wide: bool| details.iter().filter(move |(is_wide, _)| *is_wide == wide).map(|(_, cell)| cell.clone());
     let mut cells = vec![];
     for (column, cell) in ResourceRow::COLUMNS.iter().zip(row.cells()) {
@@ -287,7 +296,7 @@ mod tests {
     fn shown(kind: &str, spec: Value, status: Value) -> Vec<String> {
         let kind = kinds::find(kind).unwrap();
         let object = json!({"metadata": {"name": "a", "namespace": "n"}, "spec": spec, "status": status});
-        let (columns, (_, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object)));
+        let (columns, (_, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object), None));
         assert_eq!(columns.len(), cells.len(), "{}", kind.kind);
         let common: Vec<&str> = ResourceRow::COLUMNS.iter().map(|c| c.name).collect();
         let own =
@@ -417,7 +426,7 @@ mod tests {
         let object = json!({"metadata": {"name": "app", "namespace": "n"}, "spec": {"suspend": true, "path": "./deploy"},
             "status": {"lastAppliedRevision": "main@sha1:0123456789abcdef0123456789abcdef01234567",
                 "conditions": [{"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "no"}]}});
-        let (columns, (row, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object)));
+        let (columns, (row, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object), None));
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         assert_eq!(names[..5], ["NAMESPACE", "NAME", "READY", "REVISION", "MESSAGE"]);
         assert!(columns[1..4].iter().all(|column| column.rank == 0), "at every width");

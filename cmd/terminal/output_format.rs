@@ -174,6 +174,14 @@ impl OutputArgs {
         matches!(self.output, Format::Name) && self.filter.is_empty() && self.ready_status.is_empty()
     }
 
+    /// Whether the readiness of rows is printed or decides which rows are.
+    pub fn shows_readiness(&self) -> bool {
+        matches!(self.output, Format::Table | Format::Wide)
+            || !self.filter.is_empty()
+            || !self.ready_status.is_empty()
+            || self.sort_by.as_deref().is_some_and(|_| self.sort_by_path().is_none())
+    }
+
     /// Whether everything must be loaded before the first line is printed.
     pub fn wants_all(&self) -> bool {
         self.sort_by.is_some() || self.wants_values()

@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::inventory;
 use super::read::snapshot::Snapshot;
 use crate::api::kinds::{DEPLOYMENT, POD};
+use crate::api::operator::desired_replicas;
 use crate::api::own_container;
 use crate::format::image::{ImageParts, split_image};
 use crate::k8s::fields;
 use crate::k8s::kstatus;
-use crate::k8s::kstatus::Status;
+use crate::k8s::kstatus::{Health, Status};
 use crate::k8s::pod_trouble::trouble;
 
 /// Label selector of all objects installed by Flux.
@@ -158,7 +159,9 @@ pub fn rows(
 fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[String]>) -> ComponentRow {
     let container = own_container(deployment);
     let ImageParts { repository, tag, digest } = split_image(fields::text(container, "/image"));
-    let health = kstatus::compute(deployment);
+    // A Deployment without pods is as it should be; a controller without pods is not.
+    let is_stopped = desired_replicas(deployment) == 0;
+    let health = if is_stopped { stopped() } else { kstatus::compute(deployment) };
     let restarts = pods(snapshot, deployment)
         .into_iter()
         .flat_map(|pod| fields::items(pod, "/status/containerStatuses"))
@@ -180,7 +183,7 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         desired_pods: fields::number(deployment, "/spec/replicas").unwrap_or(1),
         status: health.status,
         // Only its pods explain a stuck rollout.
-        status_message: match health.is_current() {
+        status_message: match health.is_current() || is_stopped {
             true => health.message,
             false => trouble(deployment, pods(snapshot, deployment)).unwrap_or(health.message),
         },
@@ -192,6 +195,11 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
         created: fields::created(deployment),
         labels: labels(deployment),
     }
+}
+
+/// The health of a controller that is scaled to zero.
+fn stopped() -> Health {
+    Health { status: Status::Failed, message: "scaled to 0: changes are not reconciled".into() }
 }
 
 pub fn labels(object: &Value) -> BTreeMap<String, String> {

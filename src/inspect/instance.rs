@@ -5,6 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::health::HealthVerdict;
+use super::resources::judged_ready;
+use super::why::RowVerdict;
 use crate::api::kinds;
 use crate::api::well_known::condition::READY;
 use crate::format::age::short_age;
@@ -65,6 +67,18 @@ impl InstanceRow {
                 None => HealthVerdict::NotStarted.as_str().into(),
             },
         }
+    }
+
+    /// The same row as `why` judges the instance, where the report of the instance says something else.
+    #[must_use]
+    pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
+        let Some(RowVerdict { verdict, reason, summary, is_deletion }) = verdict else { return self };
+        let ready = judged_ready(verdict, &self.ready);
+        if ready != self.ready && ready == "False" && !is_deletion {
+            (self.reason, self.message) = (reason, summary);
+        }
+        self.ready = ready.to_owned();
+        self
     }
 
     /// Describes the instance in a sentence. For a suspended instance the age is that of its last run, not of the

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::health::HealthVerdict;
 use super::read::snapshot::Snapshot;
+use super::why::{RowJudge, RowVerdict};
 use crate::api::kinds::FluxKind;
 use crate::api::well_known;
 use crate::k8s::fields;
@@ -46,6 +47,8 @@ pub struct Switches {
     pub interval: Option<String>,
     #[serde(rename = "source.extensions.fluxcd.io/reconcile")]
     pub generator: Option<String>,
+    #[serde(rename = "reconcile.fluxcd.io/requestedAt")]
+    pub requested_at: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -158,6 +161,8 @@ pub struct Status {
     pub last_applied_revision: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub last_attempted_revision: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub last_handled_reconcile_at: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub history: Option<Vec<Release>>,
     #[serde(deserialize_with = "lenient")]
@@ -301,6 +306,17 @@ impl FluxObject {
         kind.suspension.is_set_by(annotation, Some(self.spec.suspend))
     }
 
+    /// Judges the object of a cluster by the part of it that was read; `None` where its own report says all.
+    pub fn judge(&self, kind: &'static FluxKind, judge: &mut RowJudge<'_>) -> Option<RowVerdict> {
+        let is_plain = self.metadata.deletion_timestamp.is_none()
+            && self.condition(well_known::condition::STALLED).is_none_or(|stalled| stalled.status != "True");
+        // Most lists end here, which costs nothing for each of thousands of rows.
+        if self.is_suspended(kind) || (is_plain && judge.is_served(kind)) {
+            return None;
+        }
+        judge.object(kind, &as_value(kind, self))
+    }
+
     /// Whether a controller reports a status. A Provider, an Alert and a HelmRepository of type `oci` have no status at
     /// all, because they only configure others
     /// (<https://fluxcd.io/flux/components/source/helmrepositories/#helm-oci-repository>).
@@ -366,6 +382,33 @@ impl FluxObject {
             None => format!("{}/{}", reference.kind, reference.name),
         })
     }
+}
+
+/// The fields of an object that decide whether its report is up to date.
+fn as_value(kind: &FluxKind, object: &FluxObject) -> Value {
+    let (ready, stalled) = (well_known::condition::READY, well_known::condition::STALLED);
+    let condition = |name: &str| {
+        let condition = object.condition(name)?;
+        let mut value = json!({"type": name, "status": condition.status, "reason": condition.reason,
+            "message": condition.message});
+        if let Some(observed) = condition.observed_generation {
+            value["observedGeneration"] = observed.into();
+        }
+        Some(value)
+    };
+    let conditions: Vec<Value> = [ready, stalled].into_iter().filter_map(condition).collect();
+    let FluxObject { metadata, status, .. } = object;
+    let requested = metadata.annotations.as_ref().and_then(|all| all.requested_at.as_deref());
+    let mut value = json!({"apiVersion": format!("{}/v1", kind.group), "kind": kind.kind,
+        "metadata": {"name": metadata.name, "namespace": metadata.namespace, "labels": metadata.labels,
+            "generation": metadata.generation, "annotations": {well_known::REQUESTED_AT_ANNOTATION: requested}},
+        "status": {"observedGeneration": status.observed_generation, "conditions": conditions,
+            "lastHandledReconcileAt": status.last_handled_reconcile_at}});
+    // An object is being deleted when it has the field at all.
+    if let Some(requested) = metadata.deletion_timestamp {
+        value["metadata"]["deletionTimestamp"] = requested.to_string().into();
+    }
+    value
 }
 
 /// A Flux object as a row of a list.
@@ -441,6 +484,27 @@ impl ResourceRow {
             plural: kind.plural,
         }
     }
+
+    /// The same row as `why` judges its object, where the report of the object says something else.
+    #[must_use]
+    pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
+        let Some(RowVerdict { verdict, reason, summary, is_deletion }) = verdict else { return self };
+        let ready = judged_ready(verdict, &self.ready);
+        if ready != self.ready && ready == "False" && !is_deletion {
+            (self.reason, self.message) = (reason, summary);
+        }
+        self.ready = ready.to_owned();
+        self
+    }
+}
+
+/// READY of a row by the verdict of `why`, which knows more than the condition.
+pub(super) fn judged_ready(verdict: HealthVerdict, ready: &str) -> &str {
+    match verdict {
+        HealthVerdict::Failing => "False",
+        HealthVerdict::InProgress | HealthVerdict::NotStarted => "Unknown",
+        _ => ready,
+    }
 }
 
 /// Returns the rows of a kind, by namespace and name.
@@ -502,5 +566,76 @@ mod tests {
                 "status": {"conditions": "none", "history": {"a": 1}, "artifact": []}}),
         );
         assert_eq!((row.name.as_str(), row.ready.as_str()), ("p", "Unknown"));
+    }
+
+    fn controller(name: &str, replicas: i64, args: Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "fs",
+                "labels": {"app.kubernetes.io/part-of": "flux"}},
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [{"args": args}]}}},
+            "status": {"readyReplicas": replicas, "replicas": replicas, "updatedReplicas": replicas,
+                "availableReplicas": replicas}})
+    }
+
+    fn ready_ks(labels: Value) -> Value {
+        json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+            "metadata": {"name": "app", "namespace": "apps", "generation": 1, "labels": labels}, "spec": {},
+            "status": {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True", "reason": "X",
+                "message": "Applied"}]}})
+    }
+
+    /// READY and MESSAGE of a row whose object is not loaded, as of a cluster.
+    fn shown(controllers: Vec<Value>, object: &Value) -> (String, String) {
+        // Something that is not the listed kind, so that the objects themselves are unknown.
+        let snapshot = Snapshot::of_dump(controllers);
+        let kind = kinds::find("ks").unwrap();
+        let mut judge = RowJudge::new(&snapshot, &[kind], None, "2026-01-01T00:00:00Z".parse().unwrap());
+        let object = FluxObject::of(object);
+        let verdict = object.judge(kind, &mut judge);
+        let row = ResourceRow::new(kind, object).judged(verdict);
+        (row.ready, row.message)
+    }
+
+    #[test]
+    fn a_row_whose_controller_is_gone_fails_and_says_so() {
+        let told = |controllers| shown(controllers, &ready_ks(json!({})));
+        let is = |ready: &str, message: &str| (ready.to_owned(), message.to_owned());
+        assert_eq!(told(vec![controller("kustomize-controller", 1, json!([]))]), is("True", "Applied"));
+        assert_eq!(told(vec![]), is("True", "Applied"), "controllers are unknown");
+        assert_eq!(
+            told(vec![controller("kustomize-controller", 0, json!([]))]),
+            is("False", "kustomize-controller is scaled to zero")
+        );
+        assert_eq!(
+            told(vec![controller("source-controller", 1, json!([]))]),
+            is("False", "kustomize-controller is not installed")
+        );
+    }
+
+    #[test]
+    fn a_row_of_a_shard_is_judged_by_the_controller_of_the_shard() {
+        let main = controller("kustomize-controller", 1, json!(["--watch-label-selector=!sharding.fluxcd.io/key"]));
+        let shard = |replicas| {
+            let args = json!(["--watch-label-selector=sharding.fluxcd.io/key in (a)"]);
+            controller("kustomize-controller-a", replicas, args)
+        };
+        let object = ready_ks(json!({"sharding.fluxcd.io/key": "a"}));
+        assert_eq!(shown(vec![main.clone(), shard(1)], &object).0, "True");
+        assert_eq!(shown(vec![main.clone(), shard(0)], &object).0, "False");
+        assert_eq!(shown(vec![main, shard(0)], &ready_ks(json!({}))).0, "True");
+    }
+
+    #[test]
+    fn a_row_that_is_suspended_deleted_or_stalled_is_judged_by_itself() {
+        let well = || vec![controller("kustomize-controller", 1, json!([]))];
+        let mut object = ready_ks(json!({}));
+        object["spec"]["suspend"] = true.into();
+        assert_eq!(shown(vec![controller("kustomize-controller", 0, json!([]))], &object).0, "Suspended");
+        let mut object = ready_ks(json!({}));
+        object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        assert_eq!(shown(well(), &object), ("False".to_owned(), fields::BEING_DELETED.to_owned()));
+        let mut object = ready_ks(json!({}));
+        let stalled = json!({"type": "Stalled", "status": "True", "reason": "Gone", "message": "gave up"});
+        object["status"]["conditions"].as_array_mut().unwrap().push(stalled);
+        assert_eq!(shown(well(), &object), ("False".to_owned(), "gave up".to_owned()));
     }
 }

@@ -14,6 +14,7 @@ mod cause;
 mod controller;
 mod definition;
 mod flux;
+mod listed;
 mod message;
 mod overview;
 mod source;
@@ -28,6 +29,7 @@ use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
 pub use definition::is_installed;
+pub use listed::{RowJudge, RowVerdict};
 pub use overview::{AffectedKind, CauseGroup, Overview, overview, overview_of};
 
 use super::health::HealthVerdict;

@@ -496,3 +496,25 @@ pub fn situations() -> Vec<Situation> {
         ),
     ]
 }
+
+/// The rows of a table of `get all -A` by READY, as the counts of a verdict: ready, failing, in progress or not started, suspended.
+pub fn counts_of_rows(table: &str) -> [u64; 4] {
+    let mut counts = [0; 4];
+    for row in table.lines().skip(1).filter(|row| !row.trim().is_empty()) {
+        let ready = row.split_whitespace().nth(3).unwrap_or_default();
+        let place = match ready {
+            _ if row.contains(" (suspended)") => 3,
+            "True" => 0,
+            "False" => 1,
+            _ => 2,
+        };
+        counts[place] += 1;
+    }
+    counts
+}
+
+/// The counts of `why` in the order of [`counts_of_rows`].
+pub fn counts_of_why(why: &Value) -> [u64; 4] {
+    let count = |field: &str| why["counts"][field].as_u64().unwrap_or_default();
+    [count("ready"), count("failing"), count("inProgress") + count("notStarted"), count("suspended")]
+}

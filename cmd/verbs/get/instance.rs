@@ -4,13 +4,16 @@ use std::cell::Cell as Flag;
 
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
+use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::why::{RowJudge, RowVerdict};
 use flux_operator::k8s::fields;
 use serde_json::Value;
 
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
-use crate::flows::rights::Rights;
+use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::listing::{Item, Listing, Row, item};
 use crate::session::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
+use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
@@ -44,6 +47,9 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     let names: Vec<&str> =
         args.names.iter().map(|name| name.split_once('/').map_or(name.as_str(), |(_, name)| name)).collect();
     rights.list(&instance_type(), namespace.as_deref(), &names, args.watch);
+    if args.output.shows_readiness() {
+        rights.everywhere(JUDGES_LISTS);
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -98,10 +104,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 }
             }
             objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches_object(o)));
+            let verdicts = match args.output.shows_readiness() && !objects.is_empty() {
+                true => verdicts(shell, &source, namespace.as_deref(), &objects).await,
+                false => vec![None; objects.len()],
+            };
             Ok(Listing {
                 kind: "List",
                 columns: InstanceRow::COLUMNS.to_vec(),
-                items: objects.into_iter().map(row).collect(),
+                items: objects.into_iter().zip(verdicts).map(|(object, verdict)| row(object, verdict)).collect(),
             })
         })
         .await?;
@@ -123,8 +133,23 @@ fn named(objects: &[&Value], name: &str) -> Vec<Value> {
     objects.iter().filter(|o| fields::name(o) == name).map(|o| (*o).clone()).collect()
 }
 
-fn row(object: Value) -> Item {
-    let mut item = item(&InstanceRow::of(&object));
+/// Judges instances as `why` does. Where that cannot be read, the rows are worth more.
+async fn verdicts(
+    shell: &Shell,
+    source: &Source<'_>,
+    namespace: Option<&str>,
+    instances: &[Value],
+) -> Vec<Option<RowVerdict>> {
+    let (now, kind) = (source.now(), instance_kind());
+    let judge = |snapshot: &Snapshot| -> Vec<Option<RowVerdict>> {
+        let mut judge = RowJudge::new(snapshot, &[kind], namespace, now);
+        instances.iter().map(|instance| judge.object(kind, instance)).collect()
+    };
+    source.view(shell, judge).await.map_or_else(|_| vec![None; instances.len()], |viewed| viewed.value)
+}
+
+fn row(object: Value, verdict: Option<RowVerdict>) -> Item {
+    let mut item = item(&InstanceRow::of(&object).judged(verdict));
     item.labels = labels(&object);
     item.value = without_managed_fields(object);
     item

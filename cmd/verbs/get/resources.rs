@@ -1,24 +1,27 @@
 //! `get resources`: Flux objects of every kind, page by page.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
-use flux_operator::cluster::ClusterError;
+use flux_operator::cluster::{Cluster, ClusterError};
 use flux_operator::inspect::components::labels;
+use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
+use flux_operator::inspect::why::{RowJudge, RowVerdict};
 use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::instance::api_missing;
 use crate::args::kind;
 use crate::args::list::{ListRequest, labelled, nothing_found, place, selector, show_list, without_managed_fields};
-use crate::flows::rights::Rights;
+use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
@@ -89,6 +92,9 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     for (kind, name) in &wanted.names {
         rights.list(&kind.resource_type(), namespace.as_deref(), &[name], args.watch);
     }
+    if args.output.shows_readiness() {
+        rights.everywhere(JUDGES_LISTS);
+    }
     Ok(())
 }
 
@@ -136,13 +142,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let items = if wanted.names.is_empty() {
                 all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
-                let (mut items, mut now) = (vec![], Lacking::of(wanted.names.len()));
+                let (mut found, mut now) = (vec![], Lacking::of(wanted.names.len()));
                 for (kind, name) in &wanted.names {
                     let objects = now.found(named(shell, &source, kind, namespace.as_deref(), name).await)?;
-                    items.extend(objects.into_iter().flatten().map(|object| row(kind, object, view)));
+                    found.extend(objects.into_iter().flatten().map(|object| (*kind, object)));
                 }
                 lacking.replace(now);
-                items
+                let verdicts = verdicts(shell, &source, &kinds, namespace.as_deref(), args, &found).await;
+                let judged = found.into_iter().zip(verdicts);
+                judged.map(|((kind, object), verdict)| row(kind, object, view, verdict)).collect()
             };
             Ok(Listing { kind: "List", columns: view.columns(), items })
         })
@@ -185,18 +193,46 @@ impl View {
         self.0.map_or_else(|| ResourceRow::COLUMNS.to_vec(), of_kind)
     }
 
-    fn row(self, kind: &'static FluxKind, object: FluxObject) -> (ResourceRow, Vec<Cell>) {
+    fn row(self, kind: &'static FluxKind, object: FluxObject, verdict: Option<RowVerdict>) -> (ResourceRow, Vec<Cell>) {
         if self.0.is_some() {
-            return row_of_kind(kind, object);
+            return row_of_kind(kind, object, verdict);
         }
-        let row = ResourceRow::new(kind, object);
+        let row = ResourceRow::new(kind, object).judged(verdict);
         let cells = row.cells();
         (row, cells)
     }
 }
 
-fn row(kind: &'static FluxKind, object: Value, view: View) -> Item {
-    let (row, cells) = view.row(kind, FluxObject::of(&object));
+/// Reads beside a list what judges its rows; `None` where that cannot be read, because the rows themselves are worth more.
+async fn reconcilers(cluster: &Cluster, kinds: &[&'static FluxKind], namespace: Option<&str>) -> Option<Snapshot> {
+    let now = Timestamp::now();
+    let read = from_cluster::collect(cluster, |snapshot| drop(RowJudge::new(snapshot, kinds, namespace, now)));
+    read.await.ok().map(|read| read.snapshot)
+}
+
+/// Judges objects that were read, in their order.
+async fn verdicts(
+    shell: &Shell,
+    source: &Source<'_>,
+    kinds: &[&'static FluxKind],
+    namespace: Option<&str>,
+    args: &Args,
+    objects: &[(&'static FluxKind, Value)],
+) -> Vec<Option<RowVerdict>> {
+    let nothing = || vec![None; objects.len()];
+    if !args.output.shows_readiness() {
+        return nothing();
+    }
+    let now = source.now();
+    let judge = |snapshot: &Snapshot| -> Vec<Option<RowVerdict>> {
+        let mut judge = RowJudge::new(snapshot, kinds, namespace, now);
+        objects.iter().map(|(kind, object)| judge.object(kind, object)).collect()
+    };
+    source.view(shell, judge).await.map_or_else(|_| nothing(), |viewed| viewed.value)
+}
+
+fn row(kind: &'static FluxKind, object: Value, view: View, verdict: Option<RowVerdict>) -> Item {
+    let (row, cells) = view.row(kind, FluxObject::of(&object), verdict);
     let mut item = item(&row);
     item.cells = cells;
     item.labels = labels(&object);
@@ -214,35 +250,52 @@ async fn all(
     args: &Args,
     view: View,
 ) -> Result<Vec<Item>, CliError> {
+    let judges = args.output.shows_readiness();
     if let Source::Cluster(session) = source
         && !args.watch
     {
-        let mut items = Vec::new();
+        let mut objects = Vec::new();
         let scope =
             Scope { namespace: namespace.map(Into::into), selector: args.scope.selector.clone(), metadata_only: false };
-        let listed = pages::read(&session.cluster, kinds, &scope, |kind, objects: Vec<Value>| {
-            items.extend(objects.into_iter().map(|object| row(kind, object, view)));
+        let listed = pages::read(&session.cluster, kinds, &scope, |kind, page: Vec<Value>| {
+            objects.extend(page.into_iter().map(|object| (kind, object)));
             Ok::<_, Box<ClusterError>>(())
         });
-        let listed = listed.await.map_err(|error| cli_error(&error))?;
-        tell_gaps(shell, source, listed, items.is_empty()).await?;
-        return Ok(items);
+        let beside = async { if judges { reconcilers(&session.cluster, kinds, namespace).await } else { None } };
+        let (listed, beside) = futures::join!(listed, beside);
+        let mut judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
+        tell_gaps(shell, source, listed.map_err(|error| cli_error(&error))?, objects.is_empty(), judge.as_ref())
+            .await?;
+        let judged = objects.into_iter().map(|(kind, object)| {
+            let verdict = judge.as_mut().and_then(|judge| judge.object(kind, &object));
+            row(kind, object, view, verdict)
+        });
+        return Ok(judged.collect());
     }
+    let now = source.now();
     let viewed = source
         .view(shell, |snapshot| {
+            let mut judge = judges.then(|| RowJudge::new(snapshot, kinds, namespace, now));
             let mut objects = Vec::new();
             for kind in kinds {
                 for object in snapshot.list(&kind.resource_type(), namespace) {
                     if selector.is_none_or(|s| s.matches_object(object)) {
-                        objects.push((*kind, object.clone()));
+                        let verdict = judge.as_mut().and_then(|judge| judge.object(kind, object));
+                        objects.push((*kind, object.clone(), verdict));
                     }
                 }
             }
-            objects
+            let is_absent = |kind: &&'static FluxKind| !objects.iter().any(|(one, ..)| one == kind);
+            let absent: Vec<_> = kinds.iter().copied().filter(is_absent).collect();
+            // Of a cluster a watch does not tell whether a kind is served.
+            let lost = judge.filter(|_| snapshot.is_dump()).map(|judge| judge.missing_definitions(&absent));
+            (objects, lost.unwrap_or_default())
         })
         .await?;
-    let objects = viewed.or_refusal(Vec::is_empty)?;
-    Ok(objects.into_iter().map(|(kind, object)| row(kind, object, view)).collect())
+    // A list whose controllers may not be read is a list all the same.
+    let (objects, lost) = viewed.or_refusal(|(objects, _)| objects.is_empty())?;
+    lost.iter().for_each(|text| shell.warn(text));
+    Ok(objects.into_iter().map(|(kind, object, verdict)| row(kind, object, view, verdict)).collect())
 }
 
 /// The end of a paged output: an error of the cluster, or a closed reader.
@@ -261,7 +314,7 @@ impl From<ClusterError> for PrintEnd {
 async fn stream(
     shell: &Shell,
     source: &Source<'_>,
-    cluster: &flux_operator::cluster::Cluster,
+    cluster: &Cluster,
     kinds: &[&'static FluxKind],
     scope: &Scope,
     options: &ListRequest<'_>,
@@ -272,21 +325,44 @@ async fn stream(
     // Report an unknown column before any request.
     options.output.select(&mut empty(), printer.now())?;
     let mut found = 0;
-    let result = pages::read(cluster, kinds, scope, |kind, objects| {
-        let mut listing = empty();
-        found += objects.len();
-        listing.items = objects.into_iter().map(|object| light(view.row(kind, object))).collect();
-        options.output.select(&mut listing, printer.now()).map_err(PrintEnd::Printing)?;
-        printer.page(&listing).map_err(PrintEnd::Printing)
-    })
-    .await;
+    // Pages wait for the controllers that judge them, which are read at the same time and take less long.
+    let beside: OnceCell<Option<Snapshot>> = OnceCell::new();
+    let (mut waiting, mut judge) = (vec![], None);
+    let namespace = scope.namespace.as_deref();
+    let mut print = |page: Option<(&'static FluxKind, Vec<FluxObject>)>| {
+        waiting.extend(page);
+        let Some(snapshot) = beside.get() else { return Ok(()) };
+        if judge.is_none() {
+            judge = snapshot.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
+        }
+        for (kind, objects) in waiting.drain(..) {
+            let mut listing = empty();
+            found += objects.len();
+            let rows = objects.into_iter().map(|object| {
+                let verdict = judge.as_mut().and_then(|judge| object.judge(kind, judge));
+                light(view.row(kind, object, verdict))
+            });
+            listing.items = rows.collect();
+            options.output.select(&mut listing, printer.now()).map_err(PrintEnd::Printing)?;
+            printer.page(&listing).map_err(PrintEnd::Printing)?;
+        }
+        Ok(())
+    };
+    let read = pages::read(cluster, kinds, scope, |kind, objects| print(Some((kind, objects))));
+    let reads_beside = async {
+        let judges = options.output.shows_readiness();
+        let read = if judges { reconcilers(cluster, kinds, namespace).await } else { None };
+        let _ = beside.set(read);
+    };
+    let (result, ()) = futures::join!(read, reads_beside);
+    let result = print(None).and(result);
     // Rows before an error are shown too.
     printer.flush();
     let listed = result.map_err(|ended| match ended {
         PrintEnd::Cluster(error) => cli_error(&error),
         PrintEnd::Printing(error) => error,
     })?;
-    tell_gaps(shell, source, listed, printer.rows() == 0).await?;
+    tell_gaps(shell, source, listed, printer.rows() == 0, judge.as_ref()).await?;
     let exit = match printer.rows() {
         0 => nothing_found(shell, source, options, found).await?,
         _ => Exit::Done,
@@ -301,6 +377,7 @@ async fn tell_gaps(
     source: &Source<'_>,
     listed: Vec<(&'static FluxKind, Listed)>,
     nothing: bool,
+    judge: Option<&RowJudge<'_>>,
 ) -> Result<(), CliError> {
     let plurals = |kinds: &[&FluxKind]| kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
     let all = listed.len();
@@ -315,6 +392,11 @@ async fn tell_gaps(
             }
         }
     }
+    // A kind that the installation has and the API server does not serve took its objects along: no row can say so.
+    let lost = judge.map(|judge| judge.missing_definitions(&missing)).unwrap_or_default();
+    if !lost.is_empty() && missing.len() < all {
+        lost.iter().for_each(|text| shell.warn(text));
+    }
     match first {
         Some(error) if nothing => Err(cli_error(&error)),
         Some(_) => {
@@ -322,7 +404,13 @@ async fn tell_gaps(
             Ok(())
         }
         // The list itself reports that nothing of Flux is there.
-        None if missing.len() == all && source.is_not_installed(shell).await => Ok(()),
+        None if missing.len() == all && lost.is_empty() && source.is_not_installed(shell).await => Ok(()),
+        None if missing.len() == all && !lost.is_empty() => {
+            let kinds = plurals(&missing);
+            let error = CliError::new(Exit::ApiMissing, format!("cannot list {kinds} in {}", source.place()));
+            let error = lost.into_iter().fold(error, CliError::cause);
+            Err(error.hint("`flux-operator why` names the command that brings the definition back"))
+        }
         None if missing.len() == all => {
             let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
             let only = missing.first().filter(|_| all == 1);

@@ -74,7 +74,7 @@ pub(super) fn controller_of(kind: &FluxKind) -> Option<&'static str> {
 
 impl<'a> Walk<'a> {
     /// The cause why nobody reconciles an object; `None` when somebody does, or when it cannot be told.
-    pub(super) fn controller(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+    pub(super) fn controller(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         let Some(name) = controller_of(kind) else { return self.operator_of(kind, object) };
         let all = self.controllers();
         if !self.snapshot.knows(&DEPLOYMENT) || self.snapshot.is_loading() {
@@ -111,6 +111,25 @@ impl<'a> Walk<'a> {
     /// Whether Flux works in this cluster, as far as a missing controller can tell: others do, or an instance has it.
     pub(super) fn is_at_work(&mut self, name: &str) -> bool {
         !self.controllers().is_empty() || self.is_component(name)
+    }
+
+    /// Judges every controller, also those of shards, so that what explains each is read.
+    pub(super) fn judge_controllers(&mut self) {
+        for controller in self.controllers().iter() {
+            let _ = self.serving(controller);
+        }
+    }
+
+    /// Whether every object of a kind has a working controller, whatever its labels and namespace.
+    pub(super) fn is_served(&mut self, kind: &FluxKind) -> bool {
+        let Some(name) = controller_of(kind) else { return kind.group != well_known::GROUP };
+        if !self.snapshot.knows(&DEPLOYMENT) {
+            return true;
+        }
+        let all = self.controllers();
+        let mut own = all.iter().filter(|controller| controller.component == name).peekable();
+        own.peek().is_some()
+            && own.all(|one| one.selector.is_none() && !one.is_namespaced && self.serving(one).is_none())
     }
 
     /// Read once, however many objects are asked about.
@@ -218,7 +237,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the operator looks after an object of its own kinds.
-    fn operator_of(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+    fn operator_of(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         if kind.group != well_known::GROUP || is_attended(object) {
             return None;
         }

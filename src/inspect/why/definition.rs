@@ -20,11 +20,24 @@ pub(super) fn missing_kinds(snapshot: &Snapshot, objects: &[(&'static FluxKind, 
         false => snapshot.is_not_installed(&kind.resource_type()),
         true => {
             // Without its definitions a dump does not say which kinds were served.
-            let has_objects = objects.iter().any(|(one, _)| one == kind);
-            snapshot.knows(&CRD) && !has_objects && snapshot.get(&CRD, None, &name_of(kind)).is_none()
+            !objects.iter().any(|(one, _)| one == kind) && is_undefined(snapshot, kind)
         }
     };
-    let absent: Vec<&'static FluxKind> = FLUX_KINDS.iter().filter(is_absent).collect();
+    expected(snapshot, FLUX_KINDS.iter().filter(is_absent).collect(), objects)
+}
+
+/// Whether a dump has definitions, and not the one of a kind.
+pub(super) fn is_undefined(snapshot: &Snapshot, kind: &FluxKind) -> bool {
+    snapshot.knows(&CRD) && snapshot.get(&CRD, None, &name_of(kind)).is_none()
+}
+
+/// Those of some kinds without a definition that the installation has. `objects` are Flux objects whose inventory may name a
+/// definition.
+pub(super) fn expected(
+    snapshot: &Snapshot,
+    absent: Vec<&'static FluxKind>,
+    objects: &[(&'static FluxKind, &Value)],
+) -> Vec<&'static FluxKind> {
     if absent.is_empty() {
         return absent;
     }
@@ -48,7 +61,7 @@ pub(super) fn missing_kinds(snapshot: &Snapshot, objects: &[(&'static FluxKind, 
     absent.into_iter().filter(is_expected).collect()
 }
 
-fn instance_kind() -> &'static FluxKind {
+pub(super) fn instance_kind() -> &'static FluxKind {
     kinds::of(&INSTANCE.group, &INSTANCE.kind).unwrap_or(&FLUX_KINDS[0])
 }
 
@@ -62,10 +75,14 @@ pub(super) fn defined_by(definition: &ObjectId) -> Option<&'static FluxKind> {
     FLUX_KINDS.iter().find(|kind| is_definition && definition.name == name_of(kind))
 }
 
+pub(super) fn missing_text(kind: &FluxKind) -> String {
+    format!("the definition of {0} is missing, and every {0} with it", kind.kind)
+}
+
 /// The cause that a kind has no definition any more; `next` brings it back.
 pub(super) fn missing(kind: &FluxKind, next: NextStep) -> Cause {
     let id = ObjectId::new(&CRD.group, &CRD.kind, None, &name_of(kind));
-    let summary = format!("the definition of {0} is missing, and every {0} with it", kind.kind);
+    let summary = missing_text(kind);
     let evidence = format!("{} is part of this installation and not in the cluster", id.name);
     Cause::of(Reason::DefinitionMissing, id, summary).evidence("status", evidence, None).next(next)
 }

@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An object that is being deleted, and who does not let it go.
-    fn deleted(&mut self, kind: &'static FluxKind, object: &'a Value) -> Option<Cause> {
+    pub(super) fn deleted(&mut self, kind: &'static FluxKind, object: &Value) -> Option<Cause> {
         let requested = fields::time(object, "/metadata/deletionTimestamp")?;
         if let Some(cause) = self.controller(kind, object) {
             return Some(cause);

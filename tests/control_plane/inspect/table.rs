@@ -14,7 +14,7 @@ use crate::inspect::world::{Run, SOON};
 use crate::support::causes::{Row, complete, rows};
 use crate::support::installation::installation;
 use crate::support::runner::{ClusterTest, command};
-use crate::support::situations::{Situation, situations};
+use crate::support::situations::{Situation, counts_of_rows, counts_of_why, situations};
 use crate::support::{Options, TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -199,6 +199,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         let lines: [Vec<String>; 4] =
             [json(&["status"]), json(&["why", "-A"]), json(&["check"]), json(&["stats", "-A"])];
         let mut counts = vec![];
+        let mut rows_of_why = [0; 4];
         for ((words, field), code) in lines.iter().zip(["verdict", "verdict", "health", ""]).zip(codes(verdict)) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let run = ask(&words).await;
@@ -212,7 +213,12 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
             }
             if ["status", "why"].contains(&words[0]) {
                 counts.push(said["counts"].clone());
+                rows_of_why = counts_of_why(&said);
             }
+        }
+        let listed = ask(&[&["get", "all", "-A"], flags].concat()).await;
+        if listed.code == 0 && counts_of_rows(&listed.stdout) != rows_of_why {
+            wrong.push(format!("{name}: get all says not {rows_of_why:?}: {} {}", listed.stdout, listed.stderr));
         }
         if counts[0] != counts[1] {
             wrong.push(format!("{name}: {counts:?}"));
@@ -282,5 +288,12 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         "metadata": {"name": "helmreleases.helm.toolkit.fluxcd.io"}});
     remove(&client, &releases).await;
     wrong.extend(compare("a definition that is gone", "failing", &[]).await);
+    let text = "the definition of HelmRelease is missing, and every HelmRelease with it";
+    for (words, code) in [(["get", "all", "-A"], 0), (["get", "hr", "-A"], 4)] {
+        let said = ask(&words).await;
+        if said.code != code || !said.stderr.contains(text) {
+            wrong.push(format!("{words:?} without the definition: {} {}{}", said.code, said.stdout, said.stderr));
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

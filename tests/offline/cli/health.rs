@@ -1,7 +1,7 @@
 //! Every command that says how Flux stands says the same of the same situation, and ends as its verdict demands.
 
 use serde_json::{Value, json};
-use test_support::situations::{Situation, situations};
+use test_support::situations::{Situation, counts_of_rows, counts_of_why, situations};
 
 use super::support::run;
 
@@ -87,6 +87,33 @@ fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
             let page = read(&report);
             wrong.expect(name, "the verdict of the page", &page["causes"]["verdict"], &verdict.into());
             wrong.expect(name, "the counts of the page", &page["status"]["counts"], &why["counts"]);
+        }
+        let rows = run(&["get", "all", "-A", "--from", path]);
+        wrong.expect(
+            name,
+            &format!("the rows of get all by READY:\n{}", rows.stdout),
+            &json!(counts_of_rows(&rows.stdout)),
+            &json!(counts_of_why(&why)),
+        );
+        for (kind, short) in [("Kustomization", "ks"), ("HelmRelease", "hr"), ("FluxInstance", "instance")] {
+            let of_kind = why["kinds"].as_array().into_iter().flatten().find(|one| one["kind"] == kind);
+            let failing = of_kind.map_or(0, |one| one["failing"].as_u64().unwrap_or_default());
+            let listed = run(&["get", short, "-A", "--ready-status", "False", "-o", "name", "--from", path]);
+            wrong.expect(
+                name,
+                &format!("the failing objects of get {short}"),
+                &listed.stdout.lines().count().into(),
+                &failing.into(),
+            );
+        }
+        let dead = run(&["get", "components", "-A", "--filter", "status!=Current", "-o", "name", "--from", path]);
+        if !dead.stdout.is_empty() {
+            wrong.expect(
+                name,
+                &format!("the verdict where components fail: {}", dead.stdout),
+                &verdict.into(),
+                &"failing".into(),
+            );
         }
         let line = status["next"].as_str().unwrap_or_default();
         if !line.contains(next) || (next.is_empty() && !line.is_empty()) {
@@ -180,4 +207,29 @@ fn the_way_out_of_a_second_instance_is_its_deletion() {
 fn a_request_without_an_answer_does_not_hide_a_controller_that_is_gone() {
     let name = "a request that no operator answers and a controller that is gone";
     ask(name, &["why", "instance"]).exits(7).stdout_has("Deployment notification-controller is missing");
+}
+
+#[test]
+fn a_list_names_the_definition_that_is_gone_with_its_objects() {
+    let name = "a definition that is gone with its objects";
+    let text = "the definition of HelmRelease is missing, and every HelmRelease with it";
+    for words in [&["get", "all", "-A"][..], &["get", "hr"]] {
+        ask(name, words).exits(0).stderr_has(text);
+    }
+    let other = ask(name, &["get", "ks", "-A"]).exits(0);
+    assert!(!other.stderr.contains("missing"), "{}", other.stderr);
+}
+
+#[test]
+fn a_list_shows_the_controller_that_is_gone_and_json_the_object_as_it_is() {
+    let name = "a controller that is scaled to zero";
+    let table = ask(name, &["get", "hr", "-A"]).exits(0).stdout;
+    assert!(table.contains("helm-controller is scaled to zero"), "{table}");
+    let json: Value =
+        serde_json::from_str(&ask(name, &["get", "hr", "-A", "-o", "json"]).exits(0).stdout).expect("JSON");
+    assert_eq!(json["items"][0]["status"]["conditions"][0]["status"], "True", "{json}");
+    ask(name, &["get", "components"])
+        .exits(0)
+        .stdout_has("Failed")
+        .stderr_has("scaled to 0: changes are not reconciled");
 }
