@@ -1,12 +1,13 @@
 //! `get instance`: FluxInstances with their version and readiness.
 
 use std::cell::Cell as Flag;
+use std::collections::HashMap;
 
 use flux_operator::inspect::components::labels;
 use flux_operator::inspect::instance::InstanceRow;
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::why::{RowJudge, RowVerdict};
-use flux_operator::k8s::fields;
+use flux_operator::k8s::{ObjectId, fields};
 use serde_json::Value;
 
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
@@ -72,47 +73,54 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         let is_elsewhere = Flag::new(false);
         let exit = show_list(shell, &source, options, async || {
-            let mut objects = Vec::new();
-            if args.names.is_empty() {
-                let viewed = source
-                    .view(shell, |snapshot| {
-                        let found = snapshot.list(&kind, namespace.as_deref()).into_iter().cloned().collect::<Vec<_>>();
-                        (found, snapshot.is_not_installed(&kind))
-                    })
-                    .await?;
-                let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
-                // Without anything of Flux the list reports that instead.
-                if not_installed && !source.is_not_installed(shell).await {
-                    return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
-                }
-                objects = found;
-                is_elsewhere.set(objects.is_empty() && namespace.is_some());
-            } else {
-                for name in &args.names {
-                    // KIND/NAME is accepted as well, which `-o name` prints.
-                    let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
-                    if args.scope.all_namespaces {
-                        let all = source.view(shell, |s| named(&s.list(&kind, None), name)).await?;
-                        let found = all.or_refusal(Vec::is_empty)?;
-                        if found.is_empty() {
-                            return Err(source.not_found(shell, &kind, None, name).await);
+            let read = async {
+                let mut objects = Vec::new();
+                if args.names.is_empty() {
+                    let viewed = source
+                        .view(shell, |snapshot| {
+                            let found =
+                                snapshot.list(&kind, namespace.as_deref()).into_iter().cloned().collect::<Vec<_>>();
+                            (found, snapshot.is_not_installed(&kind))
+                        })
+                        .await?;
+                    let (found, not_installed) = viewed.or_refusal(|(found, _)| found.is_empty())?;
+                    // Without anything of Flux the list reports that instead.
+                    if not_installed && !source.is_not_installed(shell).await {
+                        return Err(api_missing(&source, &kind.resource_name(), INSTALL_HINT));
+                    }
+                    objects = found;
+                    is_elsewhere.set(objects.is_empty() && namespace.is_some());
+                } else {
+                    for name in &args.names {
+                        // KIND/NAME is accepted as well, which `-o name` prints.
+                        let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
+                        if args.scope.all_namespaces {
+                            let all = source.view(shell, |s| named(&s.list(&kind, None), name)).await?;
+                            let found = all.or_refusal(Vec::is_empty)?;
+                            if found.is_empty() {
+                                return Err(source.not_found(shell, &kind, None, name).await);
+                            }
+                            objects.extend(found);
+                        } else {
+                            objects.push(source.object(shell, &kind, namespace.as_deref(), name).await?);
                         }
-                        objects.extend(found);
-                    } else {
-                        objects.push(source.object(shell, &kind, namespace.as_deref(), name).await?);
                     }
                 }
-            }
-            objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches_object(o)));
-            let verdicts = match args.output.shows_readiness() && !objects.is_empty() {
-                true => verdicts(shell, &source, namespace.as_deref(), &objects).await,
-                false => vec![None; objects.len()],
+                Ok::<_, CliError>(objects)
             };
-            Ok(Listing {
-                kind: "List",
-                columns: InstanceRow::COLUMNS.to_vec(),
-                items: objects.into_iter().zip(verdicts).map(|(object, verdict)| row(object, verdict)).collect(),
-            })
+            // Side by side, because neither needs the other.
+            let judges = args.output.shows_readiness();
+            let judged =
+                async { if judges { verdicts(shell, &source, namespace.as_deref()).await } else { HashMap::new() } };
+            let (objects, mut verdicts) = futures::join!(read, judged);
+            let mut objects = objects?;
+            objects.retain(|o| selector.as_ref().is_none_or(|s| s.matches_object(o)));
+            let items = objects.into_iter().map(|object| {
+                let verdict = verdicts.remove(&ObjectId::of(&object));
+                row(object, verdict)
+            });
+            let items = items.collect();
+            Ok(Listing { kind: "List", columns: InstanceRow::COLUMNS.to_vec(), items })
         })
         .await?;
         // After the rows that exist.
@@ -133,19 +141,15 @@ fn named(objects: &[&Value], name: &str) -> Vec<Value> {
     objects.iter().filter(|o| fields::name(o) == name).map(|o| (*o).clone()).collect()
 }
 
-/// Judges instances as `why` does. Where that cannot be read, the rows are worth more.
-async fn verdicts(
-    shell: &Shell,
-    source: &Source<'_>,
-    namespace: Option<&str>,
-    instances: &[Value],
-) -> Vec<Option<RowVerdict>> {
+/// Judges the instances of a namespace (or all) as `why` does. Where that cannot be read, the rows are worth more.
+async fn verdicts(shell: &Shell, source: &Source<'_>, namespace: Option<&str>) -> HashMap<ObjectId, RowVerdict> {
     let (now, kind) = (source.now(), instance_kind());
-    let judge = |snapshot: &Snapshot| -> Vec<Option<RowVerdict>> {
+    let judge = |snapshot: &Snapshot| -> HashMap<ObjectId, RowVerdict> {
         let mut judge = RowJudge::new(snapshot, &[kind], namespace, now);
-        instances.iter().map(|instance| judge.object(kind, instance)).collect()
+        let instances = snapshot.list(&kind.resource_type(), namespace).into_iter();
+        instances.filter_map(|instance| Some((ObjectId::of(instance), judge.object(kind, instance)?))).collect()
     };
-    source.view(shell, judge).await.map_or_else(|_| vec![None; instances.len()], |viewed| viewed.value)
+    source.view(shell, judge).await.map(|viewed| viewed.value).unwrap_or_default()
 }
 
 fn row(object: Value, verdict: Option<RowVerdict>) -> Item {

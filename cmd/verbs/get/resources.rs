@@ -474,6 +474,7 @@ mod tests {
             flux_operator::api::kinds::find("ks").unwrap(),
             serde_json::json!({"metadata": {"name": "a", "labels": {"x": "y"}, "managedFields": []}}),
             View(None),
+            None,
         );
         assert_eq!(item.labels.get("x").map(String::as_str), Some("y"));
         assert!(item.value.pointer("/metadata/managedFields").is_none());
