@@ -122,7 +122,7 @@ pub async fn request_and_follow(
     let (sent, mut failed) = send(session, targets, act, dry_run).await?;
     if let (Some(first), true) = (sent.first(), wait) {
         session.shell.interruption().set(
-            "the request is stored, and its controller goes on with it",
+            "the request is stored, and its controller continues to handle it",
             Some(session.command(&format!("wait {}", words(targets)), &first.target.namespace)),
         );
     }

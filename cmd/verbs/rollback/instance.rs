@@ -146,7 +146,7 @@ fn choose(builds: &[KeptBuild], instance: &FluxInstance, to: Option<&str>) -> Re
     };
     found.cloned().ok_or_else(|| match to {
         Some(to) => format!("no revision {to} that was ready is kept"),
-        None => "there is no earlier ready revision to roll back to".to_owned(),
+        None => "the cluster keeps no earlier revision that was ready".to_owned(),
     })
 }
 

@@ -400,7 +400,7 @@ async fn an_interrupt_says_what_goes_on_and_exits_130(cluster: TestCluster) {
     signalled(&cluster, &["reconcile", "instance"], "-INT")
         .await
         .exits(130)
-        .stderr_has("interrupted: the request is stored, and its controller goes on with it")
+        .stderr_has("interrupted: the request is stored, and its controller continues to handle it")
         .stderr_has(&format!("hint: follow it with `flux-operator wait instance flux -n {namespace}`"));
 }
 
