@@ -103,14 +103,13 @@ pub fn contexts(flags: &GlobalArgs) -> Vec<String> {
 /// Returns the contexts with the addresses of their servers. Later connections of the process use the kubeconfig as it was read here.
 ///
 /// # Errors
-/// Failed, when the kubeconfig cannot be used.
+/// Unreachable, when the kubeconfig cannot be used.
 pub async fn contexts_with_servers(shell: &Shell) -> Result<Vec<(String, String)>, CliError> {
     let source = kubeconfig(shell.global());
     let read = move || flux_operator::cluster::kubeconfig::read(&source);
-    let config = shell
-        .read_input("the kubeconfig", read)
-        .await?
-        .map_err(|reason| CliError::failed("cannot read the contexts of the kubeconfig").caused_by(&reason))?;
+    let config = shell.read_input("the kubeconfig", read).await?.map_err(|reason| {
+        CliError::new(Exit::Unreachable, "cannot read the contexts of the kubeconfig").caused_by(&reason)
+    })?;
     let contexts = flux_operator::cluster::contexts_with_servers(&config);
     let _ = SHARED_KUBECONFIG.set(KubeconfigSource::Loaded(config));
     Ok(contexts)

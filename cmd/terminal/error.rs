@@ -32,7 +32,7 @@ pub enum Exit {
     ApiMissing,
     /// 401, 403, expired credentials.
     Denied,
-    /// The API server cannot be reached, or TLS failed.
+    /// The API server cannot be reached, TLS failed, or no kubeconfig and context name a cluster.
     Unreachable,
     /// Timed out, or the object reports a failure.
     Unhealthy,

@@ -20,7 +20,7 @@ Exit codes
   3    the object does not exist
   4    the API or its definition is not installed: Flux is not in this cluster
   5    denied: wrong credentials, or a right is missing
-  6    the API server cannot be reached
+  6    the API server cannot be reached, or the kubeconfig names none
   7    the object reports a failure, or the time ran out
   8    some of several clusters cannot be reached, and the others are well
   130  interrupted

@@ -1045,8 +1045,9 @@ texts! { REFUSALS, Exit, [Done],
     }
     Unreachable {
         title: "The server cannot be reached (exit code 6)",
-        meaning: "No connection to the API server or registry was made, or TLS failed.",
-        origin: "A wrong address, DNS, a proxy, a VPN that is down, or an authority that is not trusted.",
+        meaning: "No connection to the API server or registry was made, TLS failed, or the kubeconfig names no cluster.",
+        origin: "A kubeconfig or context that is missing, a wrong address, DNS, a proxy, a VPN that is down, or an \
+                 authority that is not trusted.",
         neighbours: "A server that answers and refuses is Denied. One that is too slow for `--timeout` is Unhealthy.",
         commands: ["kubectl cluster-info", "flux-operator version"],
     }

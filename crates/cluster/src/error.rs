@@ -184,13 +184,16 @@ impl Reason {
             | Reason::ExpiredCertificate { .. }
             | Reason::ExpiredToken { .. }
             | Reason::Forbidden { .. } => Category::Denied,
-            Reason::Unreachable { .. } | Reason::TlsNameMismatch { .. } | Reason::Tls { .. } => Category::Unreachable,
-            Reason::TimedOut { .. } => Category::TimedOut,
+            // A kubeconfig that leads to no cluster ends as a cluster that does not answer: `1` of a check or a plan is an answer.
             Reason::Config(_)
             | Reason::NoCluster { .. }
             | Reason::NoCurrentContext { .. }
             | Reason::ContextNotFound { .. }
-            | Reason::FieldConflict { .. }
+            | Reason::Unreachable { .. }
+            | Reason::TlsNameMismatch { .. }
+            | Reason::Tls { .. } => Category::Unreachable,
+            Reason::TimedOut { .. } => Category::TimedOut,
+            Reason::FieldConflict { .. }
             | Reason::Stale
             | Reason::AlreadyExists { .. }
             | Reason::Invalid(_)

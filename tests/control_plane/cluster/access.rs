@@ -284,16 +284,16 @@ async fn kubeconfigs_in_several_files_are_merged_and_missing_ones_skipped(cluste
 }
 
 async fn a_named_kubeconfig_must_exist(cluster: TestCluster) {
-    let outcome = run(cluster.command(), &with(&["--kubeconfig=/nowhere/config"])).await.exits(1);
+    let outcome = run(cluster.command(), &with(&["--kubeconfig=/nowhere/config"])).await.exits(6);
     outcome.stderr_has("kubeconfig /nowhere/config: No such file");
     let mut none = cluster.command();
     none.env("KUBECONFIG", "/nowhere/config");
-    run(none, &CREATE).await.exits(1).stderr_has("looked in /nowhere/config").stderr_has("hint:");
+    run(none, &CREATE).await.exits(6).stderr_has("looked in /nowhere/config").stderr_has("hint:");
 }
 
 async fn an_unknown_context_lists_the_known_ones(cluster: TestCluster) {
     for flag in ["--context=nope", "--kube-context=nope"] {
-        let outcome = run(cluster.command(), &with(&[flag])).await.exits(1);
+        let outcome = run(cluster.command(), &with(&[flag])).await.exits(6);
         outcome.stderr_has("context nope is not in the kubeconfig").stderr_has("known contexts: test");
     }
     run(cluster.command(), &with(&["--kube-context=test"])).await.exits(0);

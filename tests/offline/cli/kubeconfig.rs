@@ -25,7 +25,7 @@ fn a_token_with_a_line_end_is_an_error_that_does_not_show_it() {
         ("token: t", &["--token", "can\nary"], "the token cannot be sent: it holds a line end"),
         ("tokenFile: none", &[], "token file"),
     ] {
-        let run = with_user(folder.path(), user, arguments).exits(1).stderr_has(told);
+        let run = with_user(folder.path(), user, arguments).exits(6).stderr_has(told);
         for unwanted in ["ary", "panicked", "trying again"] {
             assert!(!run.stderr.contains(unwanted), "{}", run.stderr);
         }
@@ -60,7 +60,8 @@ mod on_unix {
             std::fs::write(folder.path().join("x"), "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {distribution: {version: 2.x, registry: ghcr.io/fluxcd}}\n").expect("written");
             let run =
                 Run::from(command.current_dir(folder.path()).stdin(Stdio::null()).output().expect("the binary runs"));
-            assert!(run.code == 1 && run.stderr.contains(told), "{arguments:?}: {} {}", run.code, run.stderr);
+            let code = if arguments.starts_with(&["get"]) { 6 } else { 1 };
+            assert!(run.code == code && run.stderr.contains(told), "{arguments:?}: {} {}", run.code, run.stderr);
         }
     }
 
@@ -79,6 +80,53 @@ mod on_unix {
                 run.exits(1).stderr_has("cannot start the async runtime").stderr_has("ulimit -n");
             } else {
                 assert!([1, 6, 127].contains(&run.code), "{limit}: {} {}", run.code, run.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_verb_ends_with_6_where_the_kubeconfig_names_no_cluster() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let missing = folder.path().join("missing").to_str().expect("UTF-8").to_owned();
+    let context = "contexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {server: 'https://127.0.0.1:1'}}]\n";
+    let instance = file(
+        "flux.yaml",
+        "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\n\
+         spec: {distribution: {version: 2.x, registry: ghcr.io/fluxcd}}\n",
+    );
+    let broken = file("broken", "contexts: [");
+    let without_current = file("without-current", context);
+    for (flags, told) in [
+        (vec!["--kubeconfig", &missing], "No such file"),
+        (vec!["--kubeconfig", &broken], "it is not a kubeconfig in YAML"),
+        (vec!["--kubeconfig", &without_current], "no current context"),
+        (vec!["--kubeconfig", &without_current, "--context", "x"], "context x is not in the kubeconfig"),
+    ] {
+        for words in [
+            &["get", "ks"][..],
+            &["status"],
+            &["why"],
+            &["check"],
+            &["stats"],
+            &["wait", "instance"],
+            &["report", "-o", "json"],
+            &["logs"],
+            &["reconcile", "instance"],
+            &["suspend", "ks", "a"],
+            &["plan", "-f", &instance],
+            &["apply", "-f", &instance],
+        ] {
+            let output = command(&[words, &flags].concat()).stdin(Stdio::null()).output().expect("the binary runs");
+            let ended = Run::from(output);
+            assert_eq!(ended.code, 6, "{words:?} {flags:?}: {}", ended.stderr);
+            if !cfg!(windows) {
+                assert!(ended.stderr.contains(told), "{words:?} {flags:?}: {}", ended.stderr);
             }
         }
     }

@@ -20,7 +20,7 @@ fn kinds_that_never_answer_are_refused() {
     run(&["wait", "resource", "Provider/a"]).exits(2).stderr_has("has no status");
     run(&["suspend", "resource", "ea/a"]).exits(2).stderr_has("nothing to suspend");
     // A wait for its end needs no status; here it only lacks a cluster.
-    run(&["wait", "resource", "provider/a", "--for=delete"]).exits(1).stderr_has("no kubeconfig");
+    run(&["wait", "resource", "provider/a", "--for=delete"]).exits(6).stderr_has("no kubeconfig");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn flags_of_runs_in_this_process_need_one() {
     run(&["apply", "instance", "-f", "a.yaml", "--strict"]).exits(2).stderr_has("add --in-process");
     run(&["reconcile", "instance", "--distribution", "x"]).exits(2).stderr_has("add --in-process");
     // This one says so itself: it only lacks a cluster.
-    run(&["reconcile", "instance", "--force-in-process", "--strict"]).exits(1).stderr_has("no kubeconfig");
+    run(&["reconcile", "instance", "--force-in-process", "--strict"]).exits(6).stderr_has("no kubeconfig");
     run(&["uninstall", "instance", "--keep-crds"]).exits(2).stderr_has("--in-process");
 }
 

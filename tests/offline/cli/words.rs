@@ -179,7 +179,7 @@ fn every_verb_takes_every_spelling_in_every_order() {
     for line in
         ["get instance", "tree instance", "why instance", "wait instance", "suspend instance", "export instance"]
     {
-        run(&words(line)).exits(1).stderr_has("no kubeconfig names a cluster");
+        run(&words(line)).exits(6).stderr_has("no kubeconfig names a cluster");
     }
 }
 
@@ -208,7 +208,7 @@ const FLAGS_OF_FLUX: &[&str] = &[
 #[test]
 fn flags_of_flux_are_understood() {
     for line in FLAGS_OF_FLUX {
-        run(&words(line)).exits(1).stderr_has("no kubeconfig names a cluster");
+        run(&words(line)).exits(6).stderr_has("no kubeconfig names a cluster");
     }
 }
 
@@ -464,12 +464,12 @@ fn errors_are_json_wherever_json_is_asked_for() {
         ("X", "", "wait ks app --progress json"),
         ("X", "", "wait ks app --progress=json"),
     ] {
-        let run = with_variable(name, value, line).exits(1);
+        let run = with_variable(name, value, line).exits(6);
         let error: serde_json::Value =
             serde_json::from_str(&run.stderr).unwrap_or_else(|e| panic!("{line}: {e}: {}", run.stderr));
-        assert_eq!(error["code"], 1, "{line}");
+        assert_eq!(error["code"], 6, "{line}");
     }
-    let plain = with_variable("FLUX_OPERATOR_OUTPUT", "json", "get ks -o table").exits(1);
+    let plain = with_variable("FLUX_OPERATOR_OUTPUT", "json", "get ks -o table").exits(6);
     assert!(plain.stderr.starts_with("error: "), "{}", plain.stderr);
 }
 
