@@ -128,6 +128,17 @@ fn exported_sources(
     let sources: Vec<InputSource> = here.iter().map(|one| one.source.clone()).collect();
     // Without exported inputs the file of providers has answered the references already.
     let references = if files.exported.is_some() { set.inputs_from.as_slice() } else { &[] };
+    // The controller waits for a provider that is named and missing, unlike one that a selector does not find.
+    let is_missing = |name: &str| !name.is_empty() && sources.iter().all(|source| source.id.name != name);
+    if files.providers.is_none()
+        && let Some(reference) = references.iter().find(|reference| is_missing(&reference.name))
+    {
+        let text = format!(
+            "ResourceSetInputProvider/{}/{} does not exist, and spec.inputsFrom names it",
+            set.id.namespace, reference.name
+        );
+        return Err(ResourceSetError::new(BuildErrorKind::Combination, text));
+    }
     let selected = select(&sources, references, warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
     // The controller waits for such a provider. Without its sets the result would look as if objects were to go.

@@ -343,6 +343,8 @@ fn exported_inputs_of_selected_providers_are_used_and_one_that_has_not_exported_
     assert_eq!(names(&built), ["cm-1", "cm-2", "cm-3"]);
     let error = build_with(&all, "{selector: {}}").unwrap_err();
     assert_eq!(error.to_string(), "ResourceSetInputProvider/apps/c has not exported inputs yet");
+    let error = build_with(&all, "{name: a}, {name: d}").unwrap_err();
+    assert_eq!(error.to_string(), "ResourceSetInputProvider/apps/d does not exist, and spec.inputsFrom names it");
     let built = build_with(&[provider("a", "apps", exported(&[]))], "{name: a}").unwrap_err();
     assert!(built.to_string().contains("id"), "nothing to render with: {built}");
 }

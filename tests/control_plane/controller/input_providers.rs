@@ -182,6 +182,25 @@ async fn a_command_exports_inputs_and_builds_with_them_without_an_operator(clust
         .stderr_has("does not contain an 'inputs' field")
         .stderr_has("the 2 inputs of the last export stay as they are");
     assert_eq!(run(&build).await.exits(0).stdout, "namespace/tenant-a\nnamespace/tenant-b\n");
+
+    // A dump of the cluster has what the cluster has. A selector also finds a provider that has not exported.
+    let dump = folder.path().join("dump.json");
+    let dumped = world.get(API, KIND, "default", "service").await.unwrap();
+    std::fs::write(&dump, json!({"apiVersion": "v1", "kind": "List", "items": [dumped]}).to_string()).unwrap();
+    let from_dump = ["build", "resourceset", "-f", file, "--from", dump.to_str().unwrap()];
+    let built = run(&[&from_dump[..], &["-o", "name"]].concat()).await.exits(0);
+    assert_eq!(built.stdout, "namespace/tenant-a\nnamespace/tenant-b\n");
+    let explained = run(&[&from_dump[..], &["--explain"]].concat()).await.exits(0).stdout;
+    assert!(explained.contains("1 of ResourceSetInputProvider/default/service, id b"), "{explained}");
+    world.apply_as("test-author", provider("fresh", json!({}), json!({"type": "Static"}))).await;
+    let text = std::fs::read_to_string(file).unwrap();
+    std::fs::write(file, text.replace("{name: service}", "{selector: {}}")).unwrap();
+    run(&build).await.exits(1).stderr_has("ResourceSetInputProvider/default/fresh has not exported inputs yet");
+    run(&["-n", "default", "reconcile", "rsip", "fresh", "--in-process"]).await.exits(0);
+    let names = run(&build).await.exits(0).stdout;
+    assert_eq!(names.lines().count(), 3, "{names}");
+    std::fs::write(file, text.replace("{name: service}", "{name: other}")).unwrap();
+    run(&build).await.exits(1).stderr_has("ResourceSetInputProvider/default/other does not exist");
 }
 
 /// A definition of ExternalArtifacts as far as providers read them.

@@ -1,8 +1,10 @@
 //! ResourceSets against a real API server: what they apply, and above all what they do not take away.
 
+use std::time::Duration;
+
 use flux_operator::api::ResourceSet;
 use flux_operator::api::crd;
-use flux_operator::cluster::{DeleteOptions, ListOptions};
+use flux_operator::cluster::{ConnectOptions, DeleteOptions, KubeconfigSource, ListOptions, connect};
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::Silent;
@@ -18,12 +20,13 @@ use crate::cluster_tests;
 use crate::commands::cluster_objects::finish;
 use crate::inspect::world::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, TestCluster};
+use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_set_is_applied_and_what_it_no_longer_stands_for_goes,
         providers_that_have_not_exported_or_failed_prune_nothing,
+        passing_errors_while_providers_are_read_are_retried_and_prune_nothing,
         objects_are_made_anew_only_where_a_field_cannot_be_changed,
         a_set_is_applied_with_the_rights_of_its_service_account,
         steps_wait_and_data_is_copied,
@@ -236,6 +239,46 @@ async fn providers_that_have_not_exported_or_failed_prune_nothing(cluster: TestC
         events.iter().any(|(_, text)| text.contains("2 objects pruned: the providers export no inputs")),
         "{events:?}"
     );
+}
+
+async fn passing_errors_while_providers_are_read_are_retried_and_prune_nothing(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let spec = |from: Value| json!({"inputsFrom": [from], "resources": config_maps("cm-<< inputs.tenant >>")});
+    sets.provider("prs", Some(json!([{"tenant": "a"}])), "True").await;
+    sets.set("prs", json!({}), spec(json!({"name": "prs"}))).await;
+    sets.ready("prs").await;
+    let first = uid(&sets.config_map("cm-a").await);
+    let proxy = FaultProxy::start(&sets.world.kubeconfig, sets.world.plane.folder()).await.unwrap();
+    let mut options = ConnectOptions::new(KubeconfigSource::File(proxy.kubeconfig().path().to_owned()));
+    options.request_timeout = Duration::from_secs(1);
+    let through = connect(options).await.unwrap();
+    let id = id(API, SET, APPS, "prs");
+    let run = async || Box::pin(reconcile_resource_set(&through, &id, &sets.options, &Silent)).await.unwrap();
+    let is_read = |uri: &str| uri.contains("/resourcesetinputproviders");
+    for (from, fault, told) in [
+        (json!({"name": "prs"}), Fault::unavailable(), "failed to get provider apps/prs"),
+        (json!({"selector": {}}), Fault::CutBefore, "failed to list providers"),
+    ] {
+        sets.set("prs", json!({}), spec(from)).await;
+        // One error is nothing that anybody has to know.
+        proxy.add_rule(FaultRule::first(1, fault.clone()).uri(is_read));
+        let outcome = run().await;
+        assert!(outcome.is_ready(), "{fault:?}: {}", outcome.message);
+        proxy.clear_rules();
+        // Errors that last end the run, and the next one is planned.
+        proxy.add_rule(FaultRule::every(fault.clone()).uri(is_read));
+        let failed = run().await;
+        let message = format!("failed to compute inputs: {told}");
+        assert!(failed.message.contains(&message), "{fault:?}: {}", failed.message);
+        assert!(failed.next.is_some_and(|next| next <= Duration::from_secs(900)), "{:?}", failed.next);
+        let conditions = sets.read("prs").await.status.unwrap().conditions;
+        assert!(conditions.iter().all(|one| one.type_ != "Stalled"), "{conditions:?}");
+        assert_eq!(uid(&sets.config_map("cm-a").await), first, "{fault:?}");
+        proxy.clear_rules();
+        let outcome = run().await;
+        assert!(outcome.is_ready(), "{}", outcome.message);
+    }
+    assert_eq!(uid(&sets.config_map("cm-a").await), first, "the object is the one of before");
 }
 
 async fn objects_are_made_anew_only_where_a_field_cannot_be_changed(cluster: TestCluster) {
