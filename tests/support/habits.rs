@@ -712,7 +712,7 @@ pub fn on_a_cluster() -> Vec<Row> {
             .hides("among 0 Flux objects"),
         row(25, "F why ks/extra -n flux-system --context test; [ $? = 0 ]")
             .matches(r"(?m)^  (flux-operator .* --context test|kubectl --context test .*)$"),
-        row(25, "F get ks --context ghost").code(1).says("ghost"),
+        row(25, "F get ks --context ghost").code(6).says("ghost"),
         row(26, "F get ks nope -n flux-system -o json").code(3).errors_are_json(),
         row(26, "F get ks -o json --context nobody").code(5).errors_are_json(),
         row(26, "F get ks -o json --context gone --timeout 5s").code(6).errors_are_json(),
@@ -725,7 +725,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(27, "F get instance --context nobody").code(5),
         row(27, "F get instance --context gone --timeout 5s").code(6),
         row(27, "F wait ks app -n flux-system --for=delete --timeout 1s").code(7),
-        row(27, "F get instance --context nope").code(1).says("nope"),
+        row(27, "F get instance --context nope").code(6).says("nope"),
         row(28, "F export report --context nobody").code(5),
         row(28, "F export report -n nope").code(3),
         row(28, "F suspend ks nope -n flux-system").code(3),
