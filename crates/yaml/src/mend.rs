@@ -64,7 +64,7 @@ impl Mended {
         options.set_emit_comments(false);
         let (mut found, mut flow_depth, mut plain) = (Vec::new(), 0usize, None);
         for token in Scanner::with_options(StrInput::new(text), options) {
-            // What comes before an error can be repaired all the same.
+            // Text before an error can be repaired all the same.
             let Ok(token) = token else { break };
             let (span, token) = token.into_parts();
             let (Some(start), Some(end)) = (span.start.byte_offset(), span.end.byte_offset()) else { continue };

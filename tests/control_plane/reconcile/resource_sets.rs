@@ -260,7 +260,7 @@ async fn passing_errors_while_providers_are_read_are_retried_and_prune_nothing(c
         (json!({"selector": {}}), Fault::CutBefore, "failed to list providers"),
     ] {
         sets.set("prs", json!({}), spec(from)).await;
-        // One error is nothing that anybody has to know.
+        // A single error is retried within the run.
         proxy.add_rule(FaultRule::first(1, fault.clone()).uri(is_read));
         let outcome = run().await;
         assert!(outcome.is_ready(), "{fault:?}: {}", outcome.message);
