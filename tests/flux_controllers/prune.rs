@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use crate::cluster_tests;
 use crate::support::flux::{Controller, FluxControllers, GitServer, NAMESPACE};
 use crate::support::runner::command;
-use crate::support::{ClusterTest, ControlPlane, Options, TestCluster, eventually, objects};
+use crate::support::{ClusterTest, LentControlPlane, Options, TestCluster, eventually, objects};
 use crate::world::{Run, SOON, config_map};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -61,10 +61,11 @@ const PODS: [(&str, Controller); 3] = [
 
 /// A control plane with an instance of three controllers that really run.
 struct World {
-    plane: ControlPlane,
     flux: std::sync::Arc<FluxControllers>,
     git: GitServer,
     kubelet: AbortHandle,
+    /// Last, so that another test gets it when nothing acts on it any more.
+    plane: LentControlPlane,
 }
 
 impl Drop for World {

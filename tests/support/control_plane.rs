@@ -1,10 +1,12 @@
 //! A Kubernetes control plane on loopback: real servers, free ports, and its own temporary folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use serde_json::json;
 
 use super::audit::AuditLog;
 use super::certificates::{Authority, TokenKey, Validity};
+use super::etcd::{Contents, Etcd};
 use super::kubeconfig::{Credentials, Kubeconfig};
 use super::kubelet::Kubelet;
 use super::programs::{self, Component};
@@ -34,7 +37,7 @@ const START_TRIES: usize = 4;
 const ENDED_EARLY: &str = "ended before it answered";
 
 /// Parts of a control plane to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The controller manager and the scheduler.
     pub controllers: bool,
@@ -69,7 +72,21 @@ pub struct ControlPlane {
     token_key: TokenKey,
     url: String,
     folder: OwnedFolder,
-    _ports: FreePorts<5>,
+    ports: Ports,
+    _free: FreePorts<5>,
+    /// [`ControlPlane::empty`] puts this back.
+    at_start: Option<AtStart>,
+    /// A test has killed or frozen a server.
+    servers_were_touched: AtomicBool,
+}
+
+/// A control plane as it was when everything had started.
+struct AtStart {
+    stored: Contents,
+    /// Names in its folder.
+    files: BTreeSet<OsString>,
+    /// The answer of the API server for `/apis`.
+    groups: String,
 }
 
 /// The running servers, and how to restart each.
@@ -174,7 +191,84 @@ impl ControlPlane {
             servers.answers(Component::Scheduler, ports.scheduler).await?;
             wait_for_service_account(&client, "default").await?;
         }
-        Ok(ControlPlane { kubelet, audit, client, servers, options, authority, token_key, url, folder, _ports: free })
+        Ok(ControlPlane {
+            kubelet,
+            audit,
+            client,
+            servers,
+            options,
+            authority,
+            token_key,
+            url,
+            folder,
+            ports,
+            _free: free,
+            at_start: None,
+            servers_were_touched: AtomicBool::new(false),
+        })
+    }
+
+    /// As [`ControlPlane::start`] with `options`, and waits until the servers have stored what they store by themselves:
+    /// only then can it be emptied.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_to_be_emptied(options: Options) -> Fallible<ControlPlane> {
+        let mut plane = ControlPlane::start_with(options, |_| ()).await?;
+        let stored = plane.etcd().settled_contents().await?;
+        plane.at_start = Some(AtStart { stored, files: plane.files()?, groups: plane.groups().await? });
+        Ok(plane)
+    }
+
+    /// Removes everything that was stored, and every file that was written, since the start.
+    ///
+    /// # Errors
+    /// It was not started to be emptied, or a server does not answer.
+    pub async fn empty(&mut self) -> Fallible<()> {
+        // It would go on with what it knows for up to half a minute.
+        self.servers.running().remove(&Component::ControllerManager);
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.forget_all_rules();
+        }
+        let etcd = self.etcd();
+        let present = self.files()?;
+        let at_start = self.at_start.as_mut().ok_or("this control plane was not started to be emptied")?;
+        for name in present.difference(&at_start.files) {
+            let path = self.folder.path().join(name);
+            if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
+        }
+        etcd.restore(&mut at_start.stored).await?;
+        let groups = at_start.groups.clone();
+        eventually("the API server to forget the kinds that are gone", Duration::from_secs(20), || async {
+            self.groups().await.ok().filter(|now| *now == groups)
+        })
+        .await?;
+        if self.options.controllers {
+            self.servers.start(Component::ControllerManager)?;
+            self.servers.answers(Component::ControllerManager, self.ports.controller_manager).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`ControlPlane::empty`] makes it as good as a new one.
+    pub fn can_be_emptied(&self) -> bool {
+        self.at_start.is_some() && !self.servers_were_touched.load(Ordering::Relaxed)
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn etcd(&self) -> Etcd {
+        Etcd { port: self.ports.etcd }
+    }
+
+    fn files(&self) -> Fallible<BTreeSet<OsString>> {
+        fs::read_dir(self.folder.path())?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    async fn groups(&self) -> Fallible<String> {
+        Ok(self.client.request_text(http::Request::get("/apis").body(Vec::new())?).await?)
     }
 
     /// Address of the API server: `https://127.0.0.1:PORT`.
@@ -278,6 +372,7 @@ impl ControlPlane {
 
     /// Kills one server; the others keep running.
     pub fn kill(&self, component: Component) {
+        self.servers_were_touched.store(true, Ordering::Relaxed);
         self.servers.running().remove(&component);
     }
 
@@ -292,6 +387,7 @@ impl ControlPlane {
 
     /// Freezes one server: connections stay open, but it does not answer.
     pub fn freeze(&self, component: Component) {
+        self.servers_were_touched.store(true, Ordering::Relaxed);
         if let Some(server) = self.servers.running().get(&component) {
             server.freeze();
         }

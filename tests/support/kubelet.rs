@@ -81,6 +81,11 @@ impl Kubelet {
         self.rules.send_modify(|rules| rules.forget(namespace));
     }
 
+    /// Removes every rule, and continues if it was frozen.
+    pub fn forget_all_rules(&self) {
+        self.rules.send_modify(|rules| *rules = RuleSet::default());
+    }
+
     /// Ignores all pods and claims of all namespaces. For one namespace use a rule with [`Behaviour::Frozen`].
     pub fn freeze(&self) {
         self.rules.send_modify(|rules| rules.frozen = true);

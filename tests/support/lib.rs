@@ -5,6 +5,8 @@
 //! programs, go_program   which files to run: CONTROL_PLANE_BIN, KUBEBUILDER_ASSETS, or built from Go modules
 //! server_process         a server that ends with the process that started it
 //! control_plane          starts the four, hands out kubeconfigs and namespaces
+//! etcd                   what is stored for an API server, put back
+//! lending                control planes that tests have to themselves, one after the other
 //! kubelet                makes pods run, or fail as a test asks
 //! proxy                  sits between a client and the API server and breaks things
 //! connect_proxy          an ordinary HTTP proxy, for `proxy-url`
@@ -30,8 +32,8 @@
 //! 2. `cluster.client()` talks to the API server as the test's own admin, `cluster.namespace()` is empty and belongs to
 //!    this test, `cluster.command()` is the built binary against both. `cluster.apply(&[json!(…)])` creates the objects
 //!    that the test needs first; these requests are not counted.
-//! 3. For anything cluster-scoped: `cluster.fresh(Options::default()).await`, a control plane of the test's own (under
-//!    3 s; `Options::api_server_only()` under 2 s).
+//! 3. For anything cluster-scoped: `cluster.fresh(Options::default()).await`, a control plane of the test's own, as
+//!    it was after its start. It goes to another test when yours drops it, so whatever acts on it has to end before.
 //! 4. Another binary: a folder with its own `main.rs`, which uses this crate as `test_support`, and a `[[test]]` entry
 //!    with `harness = false` in `Cargo.toml`.
 //! 5. A test that takes more than ten seconds gets a line in `tests/slow_tests.txt`: then it runs with `cargo test --
@@ -54,6 +56,7 @@ pub mod causes;
 pub mod certificates;
 pub mod connect_proxy;
 pub mod control_plane;
+pub mod etcd;
 pub mod fake_cluster;
 pub mod flux;
 pub mod go_program;
@@ -66,6 +69,7 @@ pub mod installation;
 pub mod instance_specs;
 pub mod kubeconfig;
 pub mod kubelet;
+pub mod lending;
 // It ends with a signal.
 #[cfg(unix)]
 pub mod local_cluster;
@@ -88,6 +92,7 @@ pub use connect_proxy::ConnectProxy;
 pub use control_plane::{ControlPlane, Options, allow};
 pub use kubeconfig::Kubeconfig;
 pub use kubelet::{Behaviour, ClaimBehaviour, PodRule};
+pub use lending::LentControlPlane;
 pub use programs::Component;
 pub use proxy::{Fault, FaultProxy, FaultRule};
 pub use runner::{ClusterTest, TestCluster, run_flux_tests, run_tests};

@@ -26,6 +26,7 @@ use super::audit::{Mark, Requests};
 use super::control_plane::{ControlPlane, Options};
 use super::flux::{self, Controller, FluxControllers};
 use super::kubeconfig::Kubeconfig;
+use super::lending::{LentControlPlane, SpareControlPlanes};
 use super::objects;
 use super::programs;
 use super::proxy::FaultProxy;
@@ -110,6 +111,7 @@ macro_rules! cluster_tests {
 struct Environment {
     flux: Option<FluxControllers>,
     control_plane: ControlPlane,
+    spare: Arc<SpareControlPlanes>,
 }
 
 impl Environment {
@@ -190,9 +192,9 @@ impl TestCluster {
         self.audit().since(mark).await.expect("the audit log can be read").by_user(&self.admin_name())
     }
 
-    /// Starts a control plane for this test alone.
-    pub async fn fresh(&self, options: Options) -> ControlPlane {
-        ControlPlane::start_with(options, |_| ()).await.expect("a fresh control plane starts")
+    /// A control plane for this test alone, with nothing in it but what the servers store by themselves.
+    pub async fn fresh(&self, options: Options) -> LentControlPlane {
+        self.shared.spare.lend(&options).await.expect("a fresh control plane starts")
     }
 
     /// Starts a proxy in front of the API server, for the test's own admin.
@@ -285,6 +287,7 @@ pub fn run(
         everyone: OnceCell::new(),
         installers: Semaphore::new(INSTALLERS),
         idle: Mutex::new(vec![]),
+        spare: Arc::default(),
     });
 
     let slow = SlowTests::of(tests.first().map_or("", ClusterTest::binary));
@@ -331,6 +334,7 @@ struct Shared {
     installers: Semaphore,
     /// Environments of tests that installed an instance and are done.
     idle: Mutex<Vec<Arc<Environment>>>,
+    spare: Arc<SpareControlPlanes>,
 }
 
 impl Shared {
@@ -357,7 +361,7 @@ impl Shared {
             [] => None,
             some => Some(FluxControllers::start(&control_plane, some).await?),
         };
-        Ok(Environment { flux, control_plane })
+        Ok(Environment { flux, control_plane, spare: self.spare.clone() })
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, PersistentVolumeClaim, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, PersistentVolumeClaim, Pod, ResourceQuota};
 use kube::api::{Api, DeleteParams, ListParams, LogParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cluster_tests;
 use crate::support::{
     Behaviour, ClaimBehaviour, ClusterTest, Component, ConnectProxy, ControlPlane, Fault, FaultProxy, FaultRule,
-    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, local_cluster, programs, runner,
+    Options, PodRule, TestCluster, allow, eventually, kubelet::PullFailure, local_cluster, objects, programs, runner,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -47,6 +47,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_http_proxy_tunnels_to_the_server,
         logs_of_simulated_containers_can_be_read,
         the_server_of_a_fresh_control_plane_can_be_killed_and_frozen,
+        a_control_plane_that_another_test_had_is_as_after_its_start,
         servers_end_when_their_owner_is_killed,
         without_programs_tests_are_ignored_and_fail_in_ci,
         a_failing_test_prints_the_last_log_lines,
@@ -416,6 +417,64 @@ async fn the_server_of_a_fresh_control_plane_can_be_killed_and_frozen(cluster: T
     assert!(silent.is_err(), "{silent:?}");
     fresh.thaw(Component::ApiServer);
     configmaps.get("kept").await.unwrap();
+}
+
+async fn a_control_plane_that_another_test_had_is_as_after_its_start(cluster: TestCluster) {
+    // No other test has one like it.
+    let options = Options { context: "used-twice".to_owned(), ..Options::default() };
+    let first = cluster.fresh(options.clone()).await;
+    let url = first.url().to_owned();
+    first.kubelet().add_rule(PodRule::new("team", Behaviour::MountFails("no volume".to_owned())));
+    let kind = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.used.example"},
+        "spec": {
+            "group": "used.example", "scope": "Cluster", "names": {"kind": "Thing", "plural": "things"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    let labels =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b"}}});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "team"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+            },
+        },
+    });
+    objects::apply(first.client(), "default", &[kind, namespace.clone(), labels, deployment.clone()]).await.unwrap();
+    eventually("the definition to be served", SOON, || async {
+        groups(first.client()).await.contains("used.example").then_some(())
+    })
+    .await
+    .unwrap();
+    std::fs::write(first.folder().join("left"), "behind").unwrap();
+    drop(first);
+
+    let second = cluster.fresh(options).await;
+    assert_eq!(second.url(), url, "it is the same one");
+    assert!(!groups(second.client()).await.contains("used.example"));
+    assert!(!second.folder().join("left").exists());
+    let namespaces = Api::<Namespace>::all(second.client().clone());
+    let left = namespaces.list(&ListParams::default()).await.unwrap();
+    let names: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(names, ["default", "kube-node-lease", "kube-public", "kube-system"]);
+    assert!(!namespaces.get("default").await.unwrap().labels().contains_key("a"));
+    // Its controllers work, and the rule for the kubelet is gone.
+    objects::apply(second.client(), "default", &[namespace, deployment]).await.unwrap();
+    let deployments = Api::<Deployment>::namespaced(second.client().clone(), "team");
+    eventually("the deployment to be available", SOON, || async {
+        deployments.get("web").await.ok()?.status?.available_replicas
+    })
+    .await
+    .unwrap();
+}
+
+async fn groups(client: &Client) -> String {
+    client.request_text(http::Request::get("/apis").body(Vec::new()).unwrap()).await.unwrap()
 }
 
 /// The action of this binary when one of the tests below starts it.

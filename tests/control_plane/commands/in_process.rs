@@ -18,7 +18,7 @@ use crate::support::audit::Mark;
 use crate::support::kubelet::PullFailure;
 use crate::support::runner::command;
 use crate::support::{
-    Behaviour, ClusterTest, ControlPlane, Fault, FaultProxy, FaultRule, IN_TIME, Kubeconfig, Options, PodRule,
+    Behaviour, ClusterTest, Fault, FaultProxy, FaultRule, IN_TIME, Kubeconfig, LentControlPlane, Options, PodRule,
     TestCluster, eventually, objects,
 };
 
@@ -61,7 +61,7 @@ const NAMESPACE: &str = "flux-system";
 
 /// A cluster of the test's own, with a file that holds an instance.
 struct Own {
-    plane: ControlPlane,
+    plane: LentControlPlane,
     kubeconfig: Kubeconfig,
     client: Client,
     folder: tempfile::TempDir,
@@ -482,7 +482,7 @@ async fn a_foreign_finalizer_is_named_and_left(cluster: TestCluster) {
 async fn each_controller_has_a_live_line_that_fits_a_narrow_window(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     // Slow enough to be seen on the way.
-    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::SlowStart(Duration::from_secs(2))));
+    own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::SlowStart(Duration::from_secs(4))));
     let arguments = format!("apply instance -f {} --in-process", own.file().display());
     let mut session = terminal_of(&own.start(""), 60, &arguments);
     let (code, shown) = on_terminal(move || end(&mut session)).await;

@@ -15,13 +15,13 @@ use flux_operator::reconcile::progress::{Silent, Update};
 use flux_operator::reconcile::{self, Consent, Outcome, Plan, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 
-use crate::support::{self, ControlPlane, Kubeconfig, TestCluster, eventually};
+use crate::support::{self, Kubeconfig, LentControlPlane, TestCluster, eventually};
 
 pub const NAMESPACE: &str = "flux-system";
 
 /// A control plane of the test's own, and a client of the operator's own name.
 pub struct World {
-    pub plane: ControlPlane,
+    pub plane: LentControlPlane,
     pub kubeconfig: Kubeconfig,
     pub cluster: Cluster,
     pub options: RunOptions,
