@@ -3563,6 +3563,8 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
