@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Cause, Reason, Walk, definition};
+use super::{Cause, Walk, definition};
 use crate::api::kinds::{self, FluxKind, INSTANCE};
 use crate::api::well_known::GROUP;
 use crate::api::well_known::condition::STALLED;
@@ -114,7 +114,7 @@ fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
         verdict: HealthVerdict::of(object, Some(cause)),
         reason: format!("{:?}", cause.reason),
         summary: cause.summary.clone(),
-        is_deletion: cause.reason == Reason::StuckFinalizer,
+        is_deletion: fields::is_being_deleted(object),
     }
 }
 
