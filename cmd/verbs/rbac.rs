@@ -249,7 +249,7 @@ mod tests {
         let patch = |name: &str| format!("patch kustomizations.kustomize.toolkit.fluxcd.io/{name} in namespace apps");
         assert_eq!(suspend, [(patch("a"), None), (patch("b"), None)].into());
         assert_eq!(
-            collected("get gitrepo -A").into_keys().collect::<Vec<_>>(),
+            collected("get gitrepo -A -o name").into_keys().collect::<Vec<_>>(),
             ["list gitrepositories.source.toolkit.fluxcd.io"]
         );
         let created = "create secrets/git in namespace apps";

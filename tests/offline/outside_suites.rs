@@ -22,6 +22,9 @@ fn in_module_cache(path: &str) -> Option<PathBuf> {
 const YAML_DEVIATIONS: &[&str] = &[
     // JSON has no bytes.
     "construct-binary",
+    // A dash alone in a flow sequence is a text, as in kubectl.
+    "dash-in-flow-sequence",
+    "plain-dashes-in-flow-sequence",
     // `...x` at the beginning of a line of a quoted text.
     "scalar-doc-with-in-content/01",
     // Tabs in the indentation are read and refused as in kubectl.

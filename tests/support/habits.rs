@@ -390,7 +390,7 @@ pub fn on_files() -> Vec<Row> {
     }
     rows.extend([
         row(10, "F get ks -A --ready-status false -o name --from $DUMP").shows("/web"),
-        row(10, "F get ks -A --filter ready!=True -o name --from $DUMP").shows("/web").hides("/flux-system"),
+        row(10, "F get ks -A --filter ready!=False -o name --from $DUMP").shows("/データ").hides("/web"),
         row(11, "F -n apps get ks -o name --from $DUMP").shows("/web").hides("/flux-system"),
         row(11, "F get ks -A -o name --from $DUMP").shows("/web").shows("/flux-system"),
         row(12, "F get instance -L team --from $DUMP").shows("TEAM").shows("platform"),
@@ -474,11 +474,11 @@ pub fn on_files() -> Vec<Row> {
         row(22, "F get ks web -n flux-system --from $DUMP").code(3).says("web is in namespace apps"),
         row(23, "F get ks wep -n apps --from $DUMP 2>/dev/null").code(3).without_data(),
         row(23, "F get nope 2>/dev/null").code(2).without_data(),
-        row(23, "F get ks 2>/dev/null").code(1).without_data(),
+        row(23, "F get ks 2>/dev/null").code(6).without_data(),
         row(26, "F get ks wep -n apps -o json --from $DUMP").code(3).errors_are_json(),
         row(26, "F gett -o json").code(2).errors_are_json(),
-        row(26, "FLUX_OPERATOR_OUTPUT=json F get ks").code(1).errors_are_json(),
-        row(26, "F wait ks app --progress json").code(1).errors_are_json(),
+        row(26, "FLUX_OPERATOR_OUTPUT=json F get ks").code(6).errors_are_json(),
+        row(26, "F wait ks app --progress json").code(6).errors_are_json(),
         row(27, "F nope").code(2),
         row(27, "F --help | tr '\\n' ' '").shows("2 wrong usage").shows("130 interrupted"),
         row(27, "F get ks").code(6).says("no kubeconfig names a cluster"),
