@@ -11,7 +11,8 @@ use crate::support::flux::{GitRepository, GitServer, SshKey};
 pub use crate::support::run::Run;
 use crate::support::{TestCluster, eventually};
 
-pub const SOON: Duration = Duration::from_secs(60);
+/// Limit of a wait; beside the many objects of another test, controllers see a change a minute later.
+pub const SOON: Duration = Duration::from_secs(120);
 /// An address without a listener; the system does not hand out loopback ports below 1024.
 pub const NOBODY: &str = "http://127.0.0.1:1/app.git";
 

@@ -40,7 +40,7 @@ fn the_program_for_windows_works_as_on_linux() {
     windows.write(&configuration, "output: json\r\n");
     assert!(windows.run(&["version", "--client"]).exits(0).json()["client"].is_string());
     std::fs::remove_file(configuration).expect("removed");
-    windows.run(&["get", "instance"]).exits(1).stderr_has("\\.kube\\config");
+    windows.run(&["get", "instance"]).exits(6).stderr_has("\\.kube\\config");
     let kubeconfig = "apiVersion: v1\r\nkind: Config\r\ncurrent-context: c\r\ncontexts:\r\n- name: c\r\n  context: {cluster: c}\r\n\
                       clusters:\r\n- name: c\r\n  cluster: {server: 'http://127.0.0.1:1'}\r\n";
     windows.write(&windows.of_user(".kube/config"), kubeconfig);
