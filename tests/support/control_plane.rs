@@ -267,7 +267,8 @@ impl ControlPlane {
         fs::read_dir(self.folder.path())?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    async fn groups(&self) -> Fallible<String> {
+    /// The API groups that are served, as the API server lists them.
+    pub async fn groups(&self) -> Fallible<String> {
         Ok(self.client.request_text(http::Request::get("/apis").body(Vec::new())?).await?)
     }
 

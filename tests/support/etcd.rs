@@ -101,26 +101,23 @@ impl Etcd {
     async fn restore_once(&self, contents: &mut Contents) -> Fallible<bool> {
         let now = self.contents(true).await?;
         let added = now.0.keys().filter(|key| !contents.0.contains_key(*key));
-        let mut operations: Vec<(&String, Value)> =
-            added.map(|key| (key, json!({"request_delete_range": {"key": key}}))).collect();
-        let changed: Vec<String> =
-            contents.0.values().filter(|entry| !now.holds(entry)).map(|e| e.key.clone()).collect();
-        operations.extend(
-            changed.iter().map(|key| (key, json!({"request_put": {"key": key, "value": contents.0[key].value}}))),
-        );
-        let mut revisions = Vec::new();
-        for some in operations.chunks(PER_TRANSACTION) {
-            let operations: Vec<&Value> = some.iter().map(|(_, operation)| operation).collect();
-            let written: Written = self.post("/v3/kv/txn", &json!({"success": operations})).await?;
-            revisions.extend(some.iter().map(|(key, _)| ((*key).clone(), written.header.revision.clone())));
+        let deletions: Vec<Value> = added.map(|key| json!({"request_delete_range": {"key": key}})).collect();
+        let mut changed: Vec<&mut Entry> = contents.0.values_mut().filter(|entry| !now.holds(entry)).collect();
+        for some in deletions.chunks(PER_TRANSACTION) {
+            self.transaction(some).await?;
         }
-        let any = !revisions.is_empty();
-        for (key, revision) in revisions {
-            if let Some(entry) = contents.0.get_mut(&key) {
-                entry.mod_revision = revision;
-            }
+        for some in changed.chunks_mut(PER_TRANSACTION) {
+            let put = |entry: &&mut Entry| json!({"request_put": {"key": entry.key, "value": entry.value}});
+            let revision = self.transaction(&some.iter().map(put).collect::<Vec<_>>()).await?;
+            some.iter_mut().for_each(|entry| entry.mod_revision.clone_from(&revision));
         }
-        Ok(any)
+        Ok(!deletions.is_empty() || !changed.is_empty())
+    }
+
+    /// Returns the revision that holds the changes.
+    async fn transaction(&self, operations: &[Value]) -> Fallible<String> {
+        let written: Written = self.post("/v3/kv/txn", &json!({"success": operations})).await?;
+        Ok(written.header.revision)
     }
 
     async fn contents(&self, keys_only: bool) -> Fallible<Contents> {

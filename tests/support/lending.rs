@@ -17,18 +17,17 @@ impl SpareControlPlanes {
     /// # Errors
     /// As [`ControlPlane::start`].
     pub async fn lend(self: &Arc<Self>, options: &Options) -> Fallible<LentControlPlane> {
-        let spare = self.take(options);
-        let plane = match spare {
-            Some(mut plane) => match plane.empty().await {
-                Ok(()) => plane,
-                Err(error) => {
-                    eprintln!("a control plane could not be emptied, and another is started: {error}");
-                    ControlPlane::start_to_be_emptied(options.clone()).await?
-                }
-            },
-            None => ControlPlane::start_to_be_emptied(options.clone()).await?,
-        };
-        Ok(LentControlPlane { plane: Some(plane), spare: self.clone() })
+        if let Some(mut plane) = self.take(options) {
+            match plane.empty().await {
+                Ok(()) => return Ok(self.lent(plane)),
+                Err(error) => eprintln!("a control plane could not be emptied, and another is started: {error}"),
+            }
+        }
+        Ok(self.lent(ControlPlane::start_to_be_emptied(options.clone()).await?))
+    }
+
+    fn lent(self: &Arc<Self>, plane: ControlPlane) -> LentControlPlane {
+        LentControlPlane { plane: Some(plane), spare: self.clone() }
     }
 
     fn take(&self, options: &Options) -> Option<ControlPlane> {
