@@ -482,7 +482,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
     match operator::state(snapshot, options.namespace, options.now) {
         OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => group.fail(
             &name(deployment),
-            "scaled to 0: changes are not reconciled",
+            components::SCALED_TO_ZERO,
             NextStep::Scale { object: ObjectId::of(deployment), replicas: 1 },
         ),
         OperatorState::Stopped(deployment) => {

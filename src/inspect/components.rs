@@ -197,9 +197,11 @@ fn row(snapshot: &Snapshot, deployment: &Value, distribution_args: Option<&[Stri
     }
 }
 
+pub(super) const SCALED_TO_ZERO: &str = "scaled to 0: changes are not reconciled";
+
 /// The health of a controller that is scaled to zero.
 fn stopped() -> Health {
-    Health { status: Status::Failed, message: "scaled to 0: changes are not reconciled".into() }
+    Health { status: Status::Failed, message: SCALED_TO_ZERO.into() }
 }
 
 pub fn labels(object: &Value) -> BTreeMap<String, String> {

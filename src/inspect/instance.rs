@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::health::HealthVerdict;
-use super::resources::judged_ready;
 use super::why::RowVerdict;
 use crate::api::kinds;
 use crate::api::well_known::condition::READY;
@@ -72,12 +71,9 @@ impl InstanceRow {
     /// The same row as `why` judges the instance, where the report of the instance says something else.
     #[must_use]
     pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
-        let Some(RowVerdict { verdict, reason, summary, is_deletion }) = verdict else { return self };
-        let ready = judged_ready(verdict, &self.ready);
-        if ready != self.ready && ready == "False" && !is_deletion {
-            (self.reason, self.message) = (reason, summary);
+        if let Some(verdict) = verdict {
+            verdict.correct(&mut self.ready, &mut self.reason, &mut self.message);
         }
-        self.ready = ready.to_owned();
         self
     }
 

@@ -488,22 +488,10 @@ impl ResourceRow {
     /// The same row as `why` judges its object, where the report of the object says something else.
     #[must_use]
     pub fn judged(mut self, verdict: Option<RowVerdict>) -> Self {
-        let Some(RowVerdict { verdict, reason, summary, is_deletion }) = verdict else { return self };
-        let ready = judged_ready(verdict, &self.ready);
-        if ready != self.ready && ready == "False" && !is_deletion {
-            (self.reason, self.message) = (reason, summary);
+        if let Some(verdict) = verdict {
+            verdict.correct(&mut self.ready, &mut self.reason, &mut self.message);
         }
-        self.ready = ready.to_owned();
         self
-    }
-}
-
-/// READY of a row by the verdict of `why`, which knows more than the condition.
-pub(super) fn judged_ready(verdict: HealthVerdict, ready: &str) -> &str {
-    match verdict {
-        HealthVerdict::Failing => "False",
-        HealthVerdict::InProgress | HealthVerdict::NotStarted => "Unknown",
-        _ => ready,
     }
 }
 

@@ -28,6 +28,21 @@ pub struct RowVerdict {
     pub is_deletion: bool,
 }
 
+impl RowVerdict {
+    /// Corrects a row where the report of its object says something else.
+    pub(in crate::inspect) fn correct(self, ready: &mut String, reason: &mut String, message: &mut String) {
+        let judged = match self.verdict {
+            HealthVerdict::Failing => "False",
+            HealthVerdict::InProgress | HealthVerdict::NotStarted => "Unknown",
+            _ => return,
+        };
+        if judged == "False" && ready != "False" && !self.is_deletion {
+            (*reason, *message) = (self.reason, self.summary);
+        }
+        judged.clone_into(ready);
+    }
+}
+
 /// Judges the rows of a list.
 pub struct RowJudge<'a> {
     walk: Walk<'a>,
