@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use flux_operator::k8s::fields;
 use serde_json::{Value, json};
 
+use crate::output::counted;
 use crate::session::connect::contexts_with_servers;
 use crate::terminal::output_format::Format;
 use crate::terminal::progress::{Progress, ProgressMode};
@@ -224,8 +225,7 @@ impl<'a> Presenter<'a> {
             return;
         }
         self.clear_progress();
-        let count = fleet.clusters.len();
-        self.shell.status(&format!("asking {count} {}:", if count == 1 { "cluster" } else { "clusters" }));
+        self.shell.status(&format!("asking {}:", counted(fleet.clusters.len(), "cluster")));
         let width = |text: fn(&FleetCluster) -> &str| {
             fleet.clusters.iter().map(|cluster| text(cluster).chars().count()).max().unwrap_or_default()
         };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::schedule::{ClusterStage, FleetCluster, FleetRun};
+use crate::output::counted;
 use crate::output::listing::Cell;
 use crate::output::table::{Heading, TableStyle, TableWriter, terminal_width};
 use crate::terminal::collected::Printed;
@@ -327,8 +328,7 @@ pub fn closing_line(fleet: &FleetRun) -> String {
     let skipped = names(&|cluster| matches!(cluster.stage, ClusterStage::Skipped(_)));
     let all = fleet.clusters.len() - skipped.len();
     let answered = all - unreached.len();
-    let clusters = if all == 1 { "cluster" } else { "clusters" };
-    let mut line = format!("{answered} of {all} {clusters} answered");
+    let mut line = format!("{answered} of {} answered", counted(all, "cluster"));
     let bare = names(&is_without_flux);
     for (names, what) in [(unreached, "could not be reached"), (failed, "failed"), (bare, "without Flux")] {
         if !names.is_empty() {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::join::{API_VERSION, JoinedOutput, Piece, failure, failure_line, first_names, read_json};
 use super::reads::{FleetRead, file_name};
 use super::schedule::{ClusterStage, FleetCluster, FleetRun};
+use crate::output::counted;
 use crate::terminal::{CliError, Shell};
 use flux_operator::format::harmless::on_one_line;
 
@@ -151,9 +152,12 @@ impl FoldedPlan<'_> {
                 (from, to) => format!("{} → {to}", from.unwrap_or("nothing")),
             };
         let says = if counts.is_empty() { "nothing to change".to_owned() } else { counts.join(", ") };
-        let clusters = if of == 1 { "cluster" } else { "clusters" };
-        let mut text =
-            format!("{} of {of} {clusters}: {says} ({}): {names}\n", self.clusters.len(), on_one_line(&revision));
+        let mut text = format!(
+            "{} of {}: {says} ({}): {names}\n",
+            self.clusters.len(),
+            counted(of, "cluster"),
+            on_one_line(&revision)
+        );
         let shown = if is_wide { usize::MAX } else { NAMED };
         for one in objects.iter().take(shown) {
             let (mark, step) = match fields::text(one, "/step") {

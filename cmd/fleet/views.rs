@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::join::{Piece, WITHOUT_FLUX, failure, failure_line, first_names, printed_json};
 use super::schedule::{ClusterStage, FleetCluster};
+use crate::output::counted;
 use crate::output::listing::{Cell, Column};
 use crate::output::table::Heading;
 
@@ -268,7 +269,7 @@ fn comparable(summary: &str, context: &str) -> String {
 }
 
 fn share(count: usize, of: usize) -> String {
-    format!("{count} of {of} {}", if of == 1 { "cluster" } else { "clusters" })
+    format!("{count} of {}", counted(of, "cluster"))
 }
 
 impl FoldedCause {

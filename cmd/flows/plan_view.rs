@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::flows::run_in_process::plan_counts;
-use crate::output::objects;
 use crate::output::unified_diff::unified_diff;
 use crate::output::wrap::cut;
 use crate::output::wrap::wrapped;
+use crate::output::{counted, objects};
 use crate::terminal::CliError;
 use flux_operator::format::harmless::on_one_line;
 
@@ -186,11 +186,10 @@ fn fields(changes: &[FieldChange], secret: bool, style: &Style) -> String {
     if meant.len() > shown {
         text.push_str(&style.line(4, &format!("… and {} more", meant.len() - shown)));
     }
-    let texts = |count: usize| format!("{count} {}", if count == 1 { "text" } else { "texts" });
     match (wording.len(), meant.len()) {
         (0, _) => {}
-        (count, 0) => text.push_str(&style.line(4, &format!("documentation only ({})", texts(count)))),
-        (count, _) => text.push_str(&style.line(4, &format!("… and the documentation ({})", texts(count)))),
+        (count, 0) => text.push_str(&style.line(4, &format!("documentation only ({})", counted(count, "text")))),
+        (count, _) => text.push_str(&style.line(4, &format!("… and the documentation ({})", counted(count, "text")))),
     }
     text
 }

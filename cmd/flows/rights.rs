@@ -104,9 +104,11 @@ pub const EXPLAINS: &[Right] = &[
 pub const JUDGES_LISTS: &[Right] = &[
     when("to tell whether the controllers are running", "list", "deployments fluxinstances"),
     when("a controller or an object of the operator is not ready", "get list", FLUX),
-    when("a controller or an object of the operator is not ready", "get list", "deployments leases pods events"),
-    when("a controller or an object of the operator is not ready", "get list", "replicasets nodes namespaces"),
-    when("a controller or an object of the operator is not ready", "get list", "persistentvolumeclaims"),
+    when(
+        "a controller or an object of the operator is not ready",
+        "get list",
+        "deployments leases pods events replicasets nodes namespaces persistentvolumeclaims",
+    ),
     when("a container has failed", "get", "pods/log"),
     when("a pod has run out of memory", "list", "pods.metrics.k8s.io"),
 ];

@@ -19,6 +19,7 @@ use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
 
 use crate::output::affected::affected_kinds;
+use crate::output::counted;
 use crate::output::listing::Row;
 use flux_operator::format::harmless::on_one_line;
 
@@ -158,7 +159,7 @@ pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
 fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
     let is_well = |cluster: &&ClusterPage| cluster.page.as_ref().is_ok_and(|page| page.status.well);
     let well = clusters.iter().filter(is_well).count();
-    let title = format!("Flux on {} {}", clusters.len(), if clusters.len() == 1 { "cluster" } else { "clusters" });
+    let title = format!("Flux on {}", counted(clusters.len(), "cluster"));
     head(out, &title)?;
     let tone = if well == clusters.len() { Tone::Good } else { Tone::Bad };
     writeln!(out, "<h1>{}: <span class=\"{}\">{well} well</span></h1>", Text(&title), tone.class())?;
@@ -309,7 +310,7 @@ fn summary(out: &mut String, page: &Page<String>) -> fmt::Result {
             found.counts.in_words()
         );
     }
-    let causes = if found.causes.len() == 1 { "1 root cause" } else { &format!("{} root causes", found.causes.len()) };
+    let causes = counted(found.causes.len(), "root cause");
     let since = page.failing_since.map(|at| format!(", since {}", clock(at, page.at))).unwrap_or_default();
     writeln!(
         out,

@@ -465,12 +465,16 @@ pub fn terminal_width() -> usize {
 
 /// Returns the columns of stdout's terminal, if it tells any.
 pub fn known_width() -> Option<usize> {
-    Table::new().width().filter(|columns| *columns > 0).map(usize::from)
+    told_width(&Table::new())
 }
 
 /// Returns the columns of a table's terminal; 80 if it does not tell, or tells 0.
 pub fn columns_of(table: &Table) -> usize {
-    table.width().filter(|columns| *columns > 0).map_or(80, usize::from)
+    told_width(table).unwrap_or(80)
+}
+
+fn told_width(table: &Table) -> Option<usize> {
+    table.width().filter(|columns| *columns > 0).map(usize::from)
 }
 
 #[cfg(test)]
