@@ -160,7 +160,7 @@ pub(crate) fn parse_float(text: &str, underscores: bool) -> Option<f64> {
         _ => {}
     }
     let cleaned = if lower.contains('_') {
-        // Unlike its documentation says, `ParseFloat` accepts them also without a base prefix.
+        // `ParseFloat` accepts them without a base prefix too, although its documentation says otherwise.
         if !underscores || !has_underscores_between_digits(&lower) {
             return None;
         }

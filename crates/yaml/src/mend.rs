@@ -15,11 +15,11 @@ const MAX_WORK: usize = 16 << 20;
 /// A text with blanks or quotes added.
 pub(super) struct Mended {
     pub text: String,
-    added: Vec<Blanks>,
+    added: Vec<Insertion>,
 }
 
 /// Blanks or quotes that the original text does not have.
-struct Blanks {
+struct Insertion {
     /// From 1.
     line: usize,
     /// From 0, in the mended text.
@@ -57,9 +57,12 @@ impl Mended {
     /// Puts quotes around every plain text in `[…]` or `{…}` that ends in a colon before `,`, `]` or `}`; `None` if
     /// there is none.
     pub(super) fn with_quoted_colons(text: &str) -> Option<Mended> {
-        if ![":,", ":]", ":}"].iter().any(|end| text.contains(end)) {
+        const COLONS: [&str; 3] = [":,", ":]", ":}"];
+        if !COLONS.iter().any(|colon| text.contains(colon)) {
             return None;
         }
+        let ends_entry =
+            |at: usize| text.get(at..).is_some_and(|rest| COLONS.iter().any(|colon| rest.starts_with(colon)));
         let mut options = Options::default();
         options.set_emit_comments(false);
         let (mut found, mut flow_depth, mut plain) = (Vec::new(), 0usize, None);
@@ -72,12 +75,7 @@ impl Mended {
             match token {
                 TokenType::FlowSequenceStart | TokenType::FlowMappingStart => flow_depth += 1,
                 TokenType::FlowSequenceEnd | TokenType::FlowMappingEnd => flow_depth = flow_depth.saturating_sub(1),
-                TokenType::Value
-                    if flow_depth > 0
-                        && [":,", ":]", ":}"]
-                            .iter()
-                            .any(|end| text.get(start..).is_some_and(|rest| rest.starts_with(end))) =>
-                {
+                TokenType::Value if flow_depth > 0 && ends_entry(start) => {
                     let scalar = plain.filter(|(_, end)| *end == start);
                     found.extend(scalar.map(|(from, end)| (from, end + 1)));
                 }
@@ -102,8 +100,8 @@ impl Mended {
         let line_start = self.text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
         let line = self.text.get(..start)?.matches('\n').count() + 1;
         let column = self.text.get(line_start..start)?.chars().count();
-        self.added.push(Blanks { line, column, count: 1 });
-        self.added.push(Blanks { line, column: column + part.chars().count() + 1, count: 1 });
+        self.added.push(Insertion { line, column, count: 1 });
+        self.added.push(Insertion { line, column: column + part.chars().count() + 1, count: 1 });
         self.text.replace_range(start..end, &format!("'{part}'"));
         Some(())
     }
@@ -148,7 +146,7 @@ impl Mended {
         for (index, line) in scalar.split_inclusive('\n').enumerate() {
             if index > 0 && !line.trim().is_empty() {
                 text.push_str(&blanks);
-                self.added.push(Blanks { line: open.marker().line() + index, column: 0, count });
+                self.added.push(Insertion { line: open.marker().line() + index, column: 0, count });
             }
             text.push_str(line);
         }
@@ -168,7 +166,7 @@ impl Mended {
             text.push_str(part);
             text.push(' ');
             done = key.offset;
-            self.added.push(Blanks { line, column: key.column + on_line, count: 1 });
+            self.added.push(Insertion { line, column: key.column + on_line, count: 1 });
         }
         text.push_str(self.text.get(done..).unwrap_or_default());
         self.text = text;

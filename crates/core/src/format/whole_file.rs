@@ -64,7 +64,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
