@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flux_operator_yaml::{GoDocument, parse_first_as_go};
+use flux_operator_yaml::{GoDocument, parse_first_as_go, parse_json_as_go};
 use serde_json::{Map, Value};
 
 /// Label with the name of the owning ResourceSet.
@@ -22,47 +22,74 @@ pub struct Unreadable {
 /// Key of an object, without its version.
 pub type ObjectKey = [String; 4];
 
+/// A document of a text before it is read.
+#[derive(Clone, Copy)]
+pub struct SplitDocument<'t> {
+    /// Number of lines of the text before it.
+    pub lines_before: usize,
+    /// The document as written.
+    pub text: &'t str,
+    /// Whether it belongs to a stream of JSON objects.
+    pub is_json: bool,
+}
+
 /// The documents of a text.
 pub struct SplitText<'t> {
-    /// Each document with the number of lines before it.
-    pub documents: Vec<(usize, &'t str)>,
-    /// Why the document after those cannot be read: it contains a line that begins like a separator.
-    pub bad_separator: Option<Unreadable>,
+    /// The documents in order.
+    pub documents: Vec<SplitDocument<'t>>,
+    /// Why the text after those documents cannot be split.
+    pub unreadable: Option<Unreadable>,
 }
 
-/// Splits a text into documents.
+/// Splits a text into documents as the Kubernetes libraries do.
 ///
-/// The separators are found before anything is parsed, as in the Kubernetes libraries, so text after `...` is ignored.
-/// JSON documents need no separators.
+/// A text that begins with `{` is read as a stream of JSON objects, which need no separators. Where a stream ends after
+/// its first object, and for every other text, the documents are separated by lines before anything is parsed, so text
+/// after `...` is ignored.
 pub fn split_documents(text: &str) -> SplitText<'_> {
-    let SplitText { documents, bad_separator } = split_at_lines(text);
-    let documents = documents.into_iter().flat_map(|(lines, document)| split_json(lines, document)).collect();
-    SplitText { documents, bad_separator }
-}
-
-fn split_json(lines: usize, text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
+    let (mut lines, mut at) = (0, 0);
     if text.trim_start().starts_with('{') {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        let mut start = 0;
-        while let Some(value) = values.next() {
-            let end = values.byte_offset();
-            // Not a stream of JSON after all: the YAML reader says what is wrong with it.
-            let (Ok(_), Some(document)) = (value, text.get(start..end)) else { return vec![(lines, text)] };
-            let before = text.get(..start).unwrap_or_default().matches('\n').count();
-            documents.push((lines + before, document));
-            start = end;
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+        loop {
+            match values.next() {
+                None => return SplitText { documents, unreadable: None },
+                Some(Ok(_)) => {
+                    let value = text.get(at..values.byte_offset()).unwrap_or_default();
+                    documents.push(SplitDocument { lines_before: lines, text: value.trim(), is_json: true });
+                    lines += value.matches('\n').count();
+                    at = values.byte_offset();
+                }
+                // Only a single object may be followed by YAML.
+                Some(Err(error)) if documents.len() > 1 => {
+                    let unreadable = Some(Unreadable { reason: format!("json: {error}"), line: Some(error.line()) });
+                    return SplitText { documents, unreadable };
+                }
+                Some(Err(_)) => break,
+            }
         }
     }
-    if documents.is_empty() { vec![(lines, text)] } else { documents }
+    let mut rest = text.get(at..).unwrap_or_default();
+    // A separator after the object begins its line only if the end of the object's line is skipped.
+    if let Some((blank, behind)) = rest.split_once('\n')
+        && !documents.is_empty()
+        && blank.trim().is_empty()
+    {
+        (rest, lines) = (behind, lines + 1);
+    }
+    let unreadable = split_at_lines(rest, lines, &mut documents).err();
+    SplitText { documents, unreadable }
 }
 
-fn split_at_lines(text: &str) -> SplitText<'_> {
-    let mut documents = Vec::new();
-    let (mut start, mut first_line, mut at) = (0, 0, 0);
-    let mut push = |from: usize, to: usize, line: usize| {
-        if let Some(document) = text.get(from..to).filter(|document| !document.is_empty()) {
-            documents.push((line, document));
+fn split_at_lines<'t>(
+    text: &'t str,
+    lines_before: usize,
+    documents: &mut Vec<SplitDocument<'t>>,
+) -> Result<(), Unreadable> {
+    let (mut start, mut first_line, mut at) = (0, lines_before, 0);
+    let mut push = |from: usize, to: usize, lines_before: usize| {
+        if let Some(text) = text.get(from..to).filter(|document| !document.is_empty()) {
+            documents.push(SplitDocument { lines_before, text, is_json: false });
         }
     };
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -71,20 +98,44 @@ fn split_at_lines(text: &str) -> SplitText<'_> {
             // The Kubernetes libraries split lines before they parse, so they refuse `--- a: b` and `----`.
             if !rest.is_empty() && !rest.starts_with('#') {
                 let reason = format!("invalid Yaml document separator: {rest}");
-                let bad_separator = Some(Unreadable { reason, line: Some(number + 1) });
-                return SplitText { documents, bad_separator };
+                return Err(Unreadable { reason, line: Some(lines_before + number + 1) });
             }
-            push(start, at, first_line);
-            (start, first_line) = (next, number + 1);
+            // A line that separates nothing belongs to the document after it, whose parser refuses `---#`.
+            if at > start {
+                push(start, at, first_line);
+                (start, first_line) = (next, lines_before + number + 1);
+            }
         }
         at = next;
     }
     push(start, at, first_line);
-    SplitText { documents, bad_separator: None }
+    Ok(())
 }
 
-/// Reads one document; `None` when it is empty, null or only a comment.
-pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
+/// Reads the object of a document; `None` when the document is empty, null or only a comment.
+pub fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<String, Value>>, Unreadable> {
+    let SplitDocument { lines_before, text, is_json } = *document;
+    let fields = match is_json {
+        true => parse_json_as_go(text),
+        false => read_yaml(lines_before, text)?,
+    };
+    let Some(fields) = fields else { return Ok(None) };
+    // Go loses the kind of an object whose API version has more than two parts.
+    let has_kind = !kind(&fields).is_empty() && api_version(&fields).matches('/').count() < 2;
+    if has_kind {
+        return Ok(Some(fields));
+    }
+    let reason = match is_json {
+        true => format!("Object 'Kind' is missing in '{text}'"),
+        false => format!(
+            "error unmarshaling JSON: while decoding JSON: Object 'Kind' is missing in '{}'",
+            Value::Object(fields)
+        ),
+    };
+    Err(Unreadable { reason, line: Some(lines_before + 1) })
+}
+
+fn read_yaml(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
     // The Kubernetes libraries end every line with a line break, which a block scalar at the end then has, too.
     let ended;
     let text = match text.ends_with('\n') {
@@ -120,22 +171,6 @@ pub fn read_document(lines_before: usize, text: &str) -> Result<Option<Map<Strin
                     "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
                      map[string]interface {{}}"
                 ),
-                line: Some(lines_before + 1),
-            })
-        }
-    }
-}
-
-/// Refuses an object without a kind.
-pub fn with_kind(lines_before: usize, fields: Map<String, Value>) -> Result<Map<String, Value>, Unreadable> {
-    match fields.get("kind") {
-        Some(Value::String(kind)) if !kind.is_empty() => Ok(fields),
-        _ => {
-            let json = Value::Object(fields).to_string();
-            // The reference has a shorter text for an empty object.
-            let prefix = if json == "{}" { "" } else { "error unmarshaling JSON: while decoding JSON: " };
-            Err(Unreadable {
-                reason: format!("{prefix}Object 'Kind' is missing in '{json}'"),
                 line: Some(lines_before + 1),
             })
         }

@@ -1,7 +1,7 @@
 //! Builds from the texts of files, without a cluster.
 
 use flux_operator_gotemplate::{Options, yaml};
-use flux_operator_yaml::{KeyCause, KeyNote, YamlError, parse_first_as_go};
+use flux_operator_yaml::{GoDocument, KeyCause, KeyNote, YamlError, parse_first_as_go};
 use serde_json::{Map, Value};
 
 use crate::decode::WrongType;
@@ -246,18 +246,18 @@ fn providers_file(
     };
     let unreadable = |reason: String| refused(format!("error parsing inputs provider file: {reason}"));
     let mut sources = Vec::new();
-    let SplitText { documents, bad_separator } = object::split_documents(text);
-    for (lines, document) in documents {
-        let read = parse_first_as_go(document).map_err(|error| unreadable(yaml_text(&error)))?;
-        if let Some(read) = &read {
-            let mut notes = read.notes.clone();
+    let SplitText { documents, unreadable: rest } = object::split_documents(text);
+    for document in documents {
+        let read = match document.is_json {
+            true => None,
+            false => parse_first_as_go(document.text).map_err(|error| unreadable(yaml_text(&error)))?,
+        };
+        if let Some(GoDocument { mut notes, .. }) = read {
             // Positions count from the document, and the user counts from the file.
-            notes.iter_mut().for_each(|note| note.location.line += lines as u64);
+            notes.iter_mut().for_each(|note| note.location.line += document.lines_before as u64);
             note_keys(&notes, "providers", warnings);
         }
-        let fields = object::read_document(lines, document)
-            .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
-            .map_err(|error| unreadable(error.reason))?;
+        let fields = object::read_object(&document).map_err(|error| unreadable(error.reason))?;
         let Some(fields) = fields else { continue };
         let items = match object::items(&fields) {
             Some(items) => items.clone(),
@@ -287,7 +287,7 @@ fn providers_file(
             sources.push(provider.static_source(id));
         }
     }
-    match bad_separator {
+    match rest {
         Some(error) => Err(unreadable(error.reason)),
         None => Ok(sources),
     }

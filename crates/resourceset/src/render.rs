@@ -291,16 +291,14 @@ impl<'b> Builder<'b> {
     /// Reads the first document rendered by an entry of `resources`.
     fn one_object(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Candidate, ResourceSetError> {
         let prefix = format!("{wrapper}failed to read object: ");
-        let SplitText { documents, bad_separator } = object::split_documents(text);
-        let (lines, first) = match (documents.first(), bad_separator) {
-            (Some(first), _) => *first,
-            (None, Some(error)) => return Err(self.unreadable(origin, &prefix, error)),
-            (None, None) => (0, ""),
+        let SplitText { documents, unreadable } = object::split_documents(text);
+        let fields = match (documents.first(), unreadable) {
+            (Some(first), _) => object::read_object(first),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
         };
-        let fields = match object::read_document(lines, first).map_err(|e| self.unreadable(origin, &prefix, e))? {
-            Some(fields) => {
-                object::with_kind(lines, fields).map_err(|error| self.unreadable(origin, &prefix, error))?
-            }
+        let fields = match fields.map_err(|error| self.unreadable(origin, &prefix, error))? {
+            Some(fields) => fields,
             // The reference continues with an object that has no fields.
             None => {
                 self.warn(WarningKind::Document, "it rendered to nothing, so that the object has no kind", origin);
@@ -321,18 +319,18 @@ impl<'b> Builder<'b> {
     fn many_objects(&mut self, origin: Origin, text: &str, wrapper: &str) -> Result<Vec<Candidate>, ResourceSetError> {
         let prefix = format!("{wrapper}failed to read objects from multi-doc YAML: ");
         let mut candidates = Vec::new();
-        let SplitText { documents, bad_separator } = object::split_documents(text);
-        for (index, (lines, document)) in documents.into_iter().enumerate() {
-            let fields = object::read_document(lines, document)
-                .and_then(|fields| fields.map(|fields| object::with_kind(lines, fields)).transpose())
-                .map_err(|error| self.unreadable(origin, &prefix, error))?;
+        let SplitText { documents, unreadable } = object::split_documents(text);
+        for (index, document) in documents.into_iter().enumerate() {
+            let fields = object::read_object(&document).map_err(|error| self.unreadable(origin, &prefix, error))?;
             let Some(fields) = fields else { continue };
             // Unlike documents, the items of a List are taken without a name or an API version.
             if let Some(items) = object::items(&fields) {
                 for item in items {
                     let Value::Object(item) = item else {
-                        let error =
-                            Unreadable { reason: "items member is not an object".into(), line: Some(lines + 1) };
+                        let error = Unreadable {
+                            reason: "items member is not an object".into(),
+                            line: Some(document.lines_before + 1),
+                        };
                         return Err(self.unreadable(origin, &prefix, error));
                     };
                     candidates.push(Candidate { fields: item.clone(), origin });
@@ -355,7 +353,7 @@ impl<'b> Builder<'b> {
                 candidates.push(Candidate { fields, origin });
             }
         }
-        match bad_separator {
+        match unreadable {
             Some(error) => Err(self.unreadable(origin, &prefix, error)),
             None => Ok(candidates),
         }

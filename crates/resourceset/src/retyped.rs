@@ -141,8 +141,8 @@ fn with_word(values: &Map<String, Value>, path: &[InputStep<'_>]) -> Option<Map<
 /// Reads the documents of a text, with the items of lists.
 fn objects(text: &str) -> Vec<Map<String, Value>> {
     let mut found = vec![];
-    for (lines, document) in object::split_documents(text).documents {
-        let Ok(Some(fields)) = object::read_document(lines, document) else { continue };
+    for document in object::split_documents(text).documents {
+        let Ok(Some(fields)) = object::read_object(&document) else { continue };
         match object::items(&fields) {
             Some(items) => found.extend(items.iter().filter_map(Value::as_object).cloned()),
             None => found.push(fields),

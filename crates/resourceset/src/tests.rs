@@ -293,18 +293,41 @@ fn an_api_version_or_kind_that_is_not_text_is_refused() {
 }
 
 #[test]
-fn json_needs_no_lines_between_documents() {
-    let object = |name: &str| {
-        format!("  {{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {{\"name\": \"{name}\"}}}}")
+fn a_stream_of_json_needs_no_separators_and_holds_nothing_else() {
+    let json = |name: &str| {
+        format!("{{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {{\"name\": \"{name}\"}}}}")
     };
-    let spec = format!(
-        "resourcesTemplate: |\n{}\n{}\n  ---\n  {{apiVersion: v1, kind: Namespace, metadata: {{name: c}}}}",
-        object("a"),
-        object("b")
-    );
-    let built = built_of(&spec, None, None).expect("built");
-    let names: Vec<_> = objects(&built).iter().map(|object| &object["metadata"]["name"]).collect();
-    assert_eq!(names, ["a", "b", "c"]);
+    let yaml = "{apiVersion: v1, kind: Namespace, metadata: {name: c}}\n";
+    let names = |text: &str| {
+        let spec = format!("inputs: [{{t: {text:?}}}]\nresourcesTemplate: << inputs.t >>\n");
+        built_of(&spec, None, None).map(|built| {
+            objects(&built).into_iter().map(|object| object["metadata"]["name"].clone()).collect::<Vec<_>>()
+        })
+    };
+    let (a, b) = (json("a"), json("b"));
+    assert_eq!(names(&format!("{a}\n{b}")).expect("built"), ["a", "b"]);
+    assert_eq!(names(&format!("{a}{b}\n")).expect("built"), ["a", "b"]);
+    // A single object may be followed by YAML, and the separator is optional.
+    for text in [format!("{a}\n---\n{yaml}"), format!("{a}\n{yaml}"), format!("{a}---\n{yaml}")] {
+        assert_eq!(names(&text).expect("built"), ["a", "c"], "{text}");
+    }
+    for text in [format!("{a}\n{b}\n---\n{yaml}"), format!("{a}\n...\n"), format!("{a} x")] {
+        assert!(names(&text).is_err(), "{text}");
+    }
+    assert_eq!(names(&format!("---\n{a}{b}")).expect("built"), ["a"]);
+    assert_eq!(names(&json("\\/\\ud83d\\ude00")).expect("built"), ["/😀"]);
+    let error = names("{\"a\": 1.0}").expect_err("refused");
+    assert!(error.to_string().ends_with("multi-doc YAML: Object 'Kind' is missing in '{\"a\": 1.0}'"), "{error}");
+}
+
+#[test]
+fn a_separator_without_a_document_before_it_belongs_to_the_next_document() {
+    let refused = |text: &str| built_of(&format!("resourcesTemplate: {text:?}\n"), None, None).is_err();
+    let document = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n";
+    assert!(!refused(&format!("--- # c\n{document}---#c\n{document}")));
+    assert!(refused(&format!("---#c\n{document}")));
+    assert!(!refused(&format!("---\n...\n---\n{document}")));
+    assert!(refused("apiVersion: a/b/c\nkind: A\nmetadata: {name: a}\n"));
 }
 
 #[test]

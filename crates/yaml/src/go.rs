@@ -49,6 +49,9 @@ pub enum KeyCause {
 /// [`parse_documents`](super::parse_documents).
 pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     let text = checked(text)?;
+    // A line break in YAML 1.1, which reads it as a line feed everywhere.
+    let lines = text.replace('\u{85}', "\n");
+    let text = lines.as_str();
     let parse_mended = |mended: Mended| {
         parse_accepted(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
     };
@@ -58,6 +61,23 @@ pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     }
     // Most texts need no other repair, so it is tried only after a failure.
     parse_accepted(text).or_else(|error| Mended::of(text).map_or(Err(error), parse_mended))
+}
+
+/// Reads a JSON object as Go does; `None` if the text is something else.
+pub fn parse_json_as_go(text: &str) -> Option<Map<String, Value>> {
+    let mut fields: Map<String, Value> = serde_json::from_str(text).ok()?;
+    fields.values_mut().for_each(numbers_as_in_go);
+    Some(fields)
+}
+
+/// Turns numbers into those that Go has after JSON: `int64` where possible, and floats.
+fn numbers_as_in_go(value: &mut Value) {
+    match value {
+        Value::Number(number) if !number.is_i64() => *value = number.as_f64().map_or(Value::Null, float),
+        Value::Array(items) => items.iter_mut().for_each(numbers_as_in_go),
+        Value::Object(fields) => fields.values_mut().for_each(numbers_as_in_go),
+        _ => {}
+    }
 }
 
 fn parse_accepted(text: &str) -> Result<Option<GoDocument>, YamlError> {
@@ -323,8 +343,8 @@ fn merge(fields: &mut Map<String, Value>, value: Value, location: Location) -> R
     Ok(())
 }
 
-/// Line breaks in YAML 1.1 that are not line breaks in YAML 1.2.
-const UNICODE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+/// Line breaks in YAML 1.1 that are not line breaks in YAML 1.2, and stay themselves in a scalar.
+const UNICODE_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 /// Whether line breaks of a scalar are folded. A line break from an escape sequence should not be folded, but is not
 /// distinguished here.
@@ -346,11 +366,7 @@ fn fold_unicode_breaks(text: &str) -> String {
         folded.push_str(before.trim_end_matches([' ', '\t']));
         let after = behind.trim_start_matches(|c: char| UNICODE_BREAKS.contains(&c) || matches!(c, ' ' | '\t' | '\n'));
         let run = behind.len() - after.len();
-        let breaks: Vec<char> = behind[..run]
-            .chars()
-            .filter(|c| !matches!(c, ' ' | '\t'))
-            .map(|c| if c == '\u{85}' { '\n' } else { c })
-            .collect();
+        let breaks: Vec<char> = behind[..run].chars().filter(|c| !matches!(c, ' ' | '\t')).collect();
         match breaks.as_slice() {
             ['\n'] => folded.push(' '),
             ['\n', others @ ..] => folded.extend(others),
@@ -570,7 +586,7 @@ fn float(value: f64) -> Value {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{KeyCause, parse_first_as_go};
+    use super::{KeyCause, parse_first_as_go, parse_json_as_go};
 
     fn value(text: &str) -> Value {
         parse_first_as_go(text).unwrap().unwrap().value
@@ -631,7 +647,7 @@ mod tests {
 
     #[test]
     fn an_exclamation_mark_alone_makes_text() {
-        assert_eq!(value("[!, ! 5, ! ~, ! \"5\"]"), json!(["", "5", "~", "5"]));
+        assert_eq!(value("[! , ! 5, ! ~, ! \"5\"]"), json!(["", "5", "~", "5"]));
         assert_eq!(value("! ~: 1"), json!({"~": 1}));
     }
 
@@ -687,6 +703,62 @@ mod tests {
             value("a: x&y\nb: 'a &b.c'\nc: 0 * * *\n# &a.b"),
             json!({"a": "x&y", "b": "a &b.c", "c": "0 * * *"})
         );
+    }
+
+    #[test]
+    fn escapes_of_json_that_yaml_1_1_does_not_know_are_refused() {
+        for text in [r#"a: "\/""#, r#"{"a": "\uD83D\uDE00"}"#, r#"a: "\\\/""#, r#"a: "\ude00""#, "a: \"x\\/\n  y\""] {
+            let error = parse_first_as_go(text).expect_err(text);
+            assert_eq!(error.location().unwrap().line, 1, "{error}");
+        }
+        assert_eq!(
+            value(r#"["\\/", '\/', "\ud7ff", \/, "it\'s", "\U0001F600"]"#),
+            json!(["\\/", "\\/", "\u{d7ff}", "\\/", "it's", "😀"])
+        );
+        assert!(parse_first_as_go(r#"a: "\q\'""#).is_err());
+    }
+
+    #[test]
+    fn brackets_may_hold_tabs_but_no_text_that_begins_like_a_key() {
+        assert_eq!(value("a: {\n\t\"b\": [\n\t\t1,\n \t\"2\"\n\t]\n}\nc: d"), json!({"a": {"b": [1, "2"]}, "c": "d"}));
+        for text in ["a: {\n\tb: c\n\t}", "a:\n\tb: c", "a: {b: c}\n\td: e", "\t\n"] {
+            assert!(parse_first_as_go(text).is_err(), "{text:?}");
+        }
+        for text in ["[!]", "{a: !x}", "[!x,!y]", "[:8080]", "{a: :b}", "{a: ?b}"] {
+            assert!(parse_first_as_go(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            value("a: :b\nc: ?d\ne: [a:b, ! , x?, {f: !x y}]"),
+            json!({"a": ":b", "c": "?d", "e": ["a:b", "", "x?", {"f": "y"}]})
+        );
+    }
+
+    #[test]
+    fn a_comment_needs_no_blank_behind_quotes_and_brackets() {
+        assert_eq!(value("a: \"b\"#c\nd: [e]#f\ng: {h: 'i'#j\n}"), json!({"a": "b", "d": ["e"], "g": {"h": "i"}}));
+        assert_eq!(value("a: b#c"), json!({"a": "b#c"}));
+    }
+
+    #[test]
+    fn only_directives_of_yaml_1_1_are_read() {
+        assert_eq!(value("%YAML 1.1\n---\na: b"), json!({"a": "b"}));
+        for text in ["%YAML 1.2\n---\na: b", "%FOO bar\n---\na: b", "# c\n%YAML 1.3\n---\na: b"] {
+            assert!(parse_first_as_go(text).is_err(), "{text}");
+        }
+        assert!(parse_first_as_go("a: |\n  %YAML 1.2\n  x\n---\nb: c").is_ok());
+    }
+
+    #[test]
+    fn a_next_line_character_is_a_line_feed() {
+        assert_eq!(value("a: b\u{85}c: |\u{85}  d\u{85}\u{85}  e\n"), json!({"a": "b", "c": "d\n\ne\n"}));
+        assert_eq!(value("a: 'x\u{85}  y'"), json!({"a": "x y"}));
+    }
+
+    #[test]
+    fn json_has_the_numbers_of_go() {
+        let read = parse_json_as_go(r#"{"a": [1.0, 1e3, 0.5, 18446744073709551615, -1], "a\/b": "\uD83D\uDE00"}"#);
+        assert_eq!(Value::Object(read.unwrap()), json!({"a": [1, 1000, 0.5, 18446744073709551615.0, -1], "a/b": "😀"}));
+        assert_eq!(parse_json_as_go("{a: b}"), None);
     }
 
     #[test]

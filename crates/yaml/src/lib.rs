@@ -19,7 +19,7 @@ mod positions;
 mod simple;
 mod strict;
 
-pub use go::{GoDocument, KeyCause, KeyNote, parse_first_as_go};
+pub use go::{GoDocument, KeyCause, KeyNote, parse_first_as_go, parse_json_as_go};
 use mend::Mended;
 pub use positions::{Positions, parse_positions};
 

@@ -1,8 +1,9 @@
 //! Repairs text that `kubectl` reads although YAML 1.2 forbids it, so that the library reads it as well.
 //!
-//! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), and allows any indentation for the lines
-//! of a quoted scalar. Added blanks repair both without changing a value: one before the colon, some in front of the
-//! line. In `[a:, -]` it reads the texts `a:` and `-`, which quotes repair. Every other invalid text remains an error.
+//! The reader of `kubectl` ends the name of an alias at a colon (`*app: 1`), allows any indentation for the lines of a
+//! quoted scalar, and needs no blank before a comment behind `"…"`, `[…]` or `{…}`. Added blanks repair all three
+//! without changing a value. In `[a:, -]` it reads the texts `a:` and `-`, which quotes repair. Between brackets it takes
+//! tabs for blanks, and in double quotes it knows `\'`. Every other invalid text remains an error.
 
 use serde_saphyr::granit_parser::{ErrorKind, Options, ScalarStyle, ScanError, Scanner, StrInput, TokenType};
 
@@ -42,16 +43,17 @@ impl Mended {
                 continue;
             }
             let Some(error) = error else { break };
-            if *error.kind() == ErrorKind::SimpleKeyExpected {
-                mended.part_alias_keys(&[AliasEnd::at(&mended.text, &error)?]);
-            } else if *error.kind() == ErrorKind::PlainScalarStartsWithDashFlowIndicator {
-                let dash = error.marker().byte_offset()?;
-                mended.quote(dash, dash + 1)?;
-            } else {
-                work = work.checked_sub(mended.indent_quoted_scalar(&error, work)?)?;
+            let at = error.marker().byte_offset()?;
+            match error.kind() {
+                ErrorKind::SimpleKeyExpected => mended.part_alias_keys(&[AliasEnd::at(&mended.text, &error)?]),
+                ErrorKind::PlainScalarStartsWithDashFlowIndicator => mended.quote(at, at + 1)?,
+                ErrorKind::CommentNotSeparated => mended.replace(at, at, " ")?,
+                ErrorKind::UnknownQuotedScalarEscape => mended.spell_quote_out(at)?,
+                ErrorKind::TabInBlockIndentation => mended.replace_tabs(at)?,
+                _ => work = work.checked_sub(mended.indent_quoted_scalar(&error, work)?)?,
             }
         }
-        (!mended.added.is_empty()).then_some(mended)
+        (mended.text != text).then_some(mended)
     }
 
     /// Puts quotes around every plain text in `[…]` or `{…}` that ends in a colon before `,`, `]` or `}`; `None` if
@@ -92,6 +94,51 @@ impl Mended {
             mended.quote(start, end)?;
         }
         (!mended.added.is_empty()).then_some(mended)
+    }
+
+    /// Replaces a part of a line with a text that is not shorter.
+    fn replace(&mut self, start: usize, end: usize, by: &str) -> Option<()> {
+        let before = self.text.get(..start)?;
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next()?.chars().count();
+        let count = by.len().saturating_sub(end - start);
+        self.text.replace_range(start..end, by);
+        self.added.push(Insertion { line, column, count });
+        Some(())
+    }
+
+    /// Replaces the first `\'` of the quoted scalar that starts there.
+    fn spell_quote_out(&mut self, start: usize) -> Option<()> {
+        let mut bytes = self.text.as_bytes().iter().enumerate().skip(start + 1);
+        while let Some((_, byte)) = bytes.next() {
+            match (byte, if *byte == b'\\' { bytes.next() } else { None }) {
+                (_, Some((at, b'\''))) => return self.replace(at, at + 1, "x27"),
+                (b'"', None) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Replaces the tabs before the first character of a line between brackets.
+    fn replace_tabs(&mut self, at: usize) -> Option<()> {
+        let start = self.text.get(..at)?.rfind('\n').map_or(0, |before| before + 1);
+        let tokens: Vec<TokenType<'_>> = tokens(self.text.get(..start)?).collect();
+        let depth = tokens.iter().fold(0_i32, |depth, token| match token {
+            TokenType::FlowSequenceStart | TokenType::FlowMappingStart => depth + 1,
+            TokenType::FlowSequenceEnd | TokenType::FlowMappingEnd => depth - 1,
+            _ => depth,
+        });
+        let content = tokens.iter().rfind(|token| !matches!(token, TokenType::StreamEnd | TokenType::BlockEnd));
+        // After plain text, which may continue on this line, the tab is an error.
+        if depth <= 0 || matches!(content, Some(TokenType::Scalar(ScalarStyle::Plain, _))) {
+            return None;
+        }
+        let line = self.text.get(start..)?;
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let has_tab = line.get(..indent)?.contains('\t');
+        self.text.replace_range(start..start + indent, &" ".repeat(indent));
+        has_tab.then_some(())
     }
 
     /// Puts single quotes around a part of the text.
@@ -190,6 +237,13 @@ impl AliasEnd {
         let column = error.marker().col() + name.chars().count();
         Some(AliasEnd { offset: start + name.len(), line: error.marker().line(), column })
     }
+}
+
+/// The tokens of a text up to its first error.
+fn tokens(text: &str) -> impl Iterator<Item = TokenType<'_>> {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    Scanner::with_options(StrInput::new(text), options).map_while(|token| Some(token.ok()?.into_parts().1))
 }
 
 /// Scans a text and returns the aliases whose name ends in a colon, with the error that stopped the scan.

@@ -1,5 +1,6 @@
-//! Refuses text that `kubectl` refuses and the library reads: tabs where a node may begin, and anchors whose names have
-//! other characters than letters, digits, `-` and `_`.
+//! Refuses text that `kubectl` refuses and the library reads: tabs where a node may begin, anchors whose names have
+//! other characters than letters, digits, `-` and `_`, the escape sequences `\/` and halves of a pair (`\uD83D`), other
+//! directives than `%YAML 1.1` and `%TAG`, and between brackets texts that begin with `:` or `?` and tags without a text.
 //!
 //! A text is scanned once more only if it has such a character in such a place.
 
@@ -9,8 +10,8 @@ use super::{Location, YamlError};
 
 /// Returns the error of the first document.
 pub(super) fn refusal(text: &str) -> Option<YamlError> {
-    let has_tab = text.contains('\t');
-    if !has_tab && !may_have_anchor(text) {
+    let has_directive = text.starts_with('%') || text.contains("\n%");
+    if !text.contains('\t') && !has_directive && !may_have_indicator(text) && !may_have_escape(text) {
         return None;
     }
     let mut options = Options::default();
@@ -26,31 +27,77 @@ pub(super) fn refusal(text: &str) -> Option<YamlError> {
             TokenType::StreamStart | TokenType::DocumentStart => {}
             _ => has_content = true,
         }
-        if let TokenType::Anchor(name) | TokenType::Alias(name) = &token
-            && !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-        {
+        let refuse = |message: String| {
             let location = Location { line: span.start.line() as u64, column: span.start.col() as u64 + 1 };
-            let message = format!("did not find expected alphabetic or numeric character in the anchor `{name}`");
-            return Some(YamlError::Syntax { message, location: Some(location) });
+            Some(YamlError::Syntax { message, location: Some(location) })
+        };
+        let written = span.slice(text).unwrap_or_default();
+        let in_brackets = gaps.flow_depth > 0;
+        match &token {
+            TokenType::Anchor(name) | TokenType::Alias(name)
+                if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) =>
+            {
+                return refuse(format!("did not find expected alphabetic or numeric character in the anchor `{name}`"));
+            }
+            TokenType::VersionDirective(major, minor) if (*major, *minor) != (1, 1) => {
+                return refuse(format!("found incompatible YAML document: its version is {major}.{minor}, not 1.1"));
+            }
+            TokenType::ReservedDirective(name, _) => {
+                return refuse(format!("found unknown directive name `{name}`"));
+            }
+            TokenType::Scalar(ScalarStyle::DoubleQuoted, _) => {
+                if let Some(escape) = unknown_escape(written) {
+                    return refuse(format!("found unknown escape character `{escape}` in double quotes"));
+                }
+            }
+            TokenType::Scalar(ScalarStyle::Plain, _) if in_brackets && written.starts_with([':', '?']) => {
+                return refuse(format!("did not find expected node content: put `{written}` in quotes"));
+            }
+            TokenType::Tag(..) if in_brackets && text.get(span.end.byte_offset()?..)?.starts_with([',', ']', '}']) => {
+                return refuse(format!("did not find expected ',' or ']' after the tag `{written}`"));
+            }
+            _ => {}
         }
-        if has_tab && let Some(error) = gaps.pass(&span, &token) {
+        if let Some(error) = gaps.pass(&span, &token) {
             return Some(error);
         }
     }
     None
 }
 
-/// Whether an anchor or alias may begin somewhere: `&` or `*` before a character that is not blank, at the beginning of
-/// a word.
-fn may_have_anchor(text: &str) -> bool {
+/// Whether an anchor, alias, tag, or text with `:` or `?` may begin somewhere: such a character before one that is not
+/// blank, at the beginning of a word.
+fn may_have_indicator(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().any(|(index, byte)| {
         let before = index.checked_sub(1).and_then(|before| bytes.get(before)).copied().unwrap_or(b' ');
         let after = bytes.get(index + 1).copied().unwrap_or(b' ');
-        matches!(byte, b'&' | b'*')
+        matches!(byte, b'&' | b'*' | b'!' | b':' | b'?')
             && (before.is_ascii_whitespace() || matches!(before, b'[' | b'{' | b','))
             && !after.is_ascii_whitespace()
     })
+}
+
+fn may_have_escape(text: &str) -> bool {
+    ["\\/", "\\ud", "\\uD"].iter().any(|escape| text.contains(escape))
+}
+
+/// Returns the first escape sequence of a text in double quotes that JSON has and YAML 1.1 does not: `\/` and halves of
+/// a pair.
+fn unknown_escape(written: &str) -> Option<&str> {
+    let mut rest = written;
+    while let Some(at) = rest.find('\\') {
+        let escape = rest.get(at..)?;
+        match escape.as_bytes() {
+            [_, b'/', ..] => return escape.get(..2),
+            [_, b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..] => return escape.get(..6),
+            _ => {}
+        }
+        // The escaped character may be another backslash.
+        let escaped = escape.chars().nth(1)?;
+        rest = escape.get(1 + escaped.len_utf8()..)?;
+    }
+    None
 }
 
 /// The token before a gap.
@@ -78,7 +125,9 @@ impl Gaps<'_> {
     fn pass(&mut self, span: &Span, token: &TokenType<'_>) -> Option<YamlError> {
         let (start, end) = (span.start.byte_offset()?, span.end.byte_offset()?);
         if start >= self.end {
-            if self.flow_depth == 0 && *token != TokenType::StreamEnd {
+            // Blanks after the last node are ignored.
+            let ends_stream = *token == TokenType::StreamEnd && self.end > 0;
+            if self.flow_depth == 0 && !ends_stream {
                 let gap = self.text.get(self.end..start)?;
                 if let Some(at) = self.tab_in(gap) {
                     return Some(self.error(self.end + at));
