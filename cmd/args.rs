@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::session::target::{KindAndName, ObjectSelection};
 use crate::terminal::CliError;
+use crate::terminal::progress::{ProgressArgs, ProgressMode};
 
 /// `--dry-run=client|server`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -59,6 +60,31 @@ pub struct WaitArgs {
     // With `=` only, as for `--dry-run`.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub wait: bool,
+}
+
+/// The flags of a command that sends a request and follows it.
+#[derive(clap::Args, Clone, Debug)]
+pub struct FollowArgs {
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
+impl FollowArgs {
+    pub fn waits(&self) -> bool {
+        self.wait.wait
+    }
+
+    pub fn dry_run(&self) -> Option<DryRun> {
+        self.dry_run.dry_run
+    }
+
+    pub fn mode(&self) -> ProgressMode {
+        self.progress.progress
+    }
 }
 
 /// A moment: a duration from now or ago, a time, or a time of day; UTC unless a zone is given.

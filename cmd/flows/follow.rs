@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use crate::args::DryRun;
+use crate::args::FollowArgs;
 use crate::flows::operator::way_without;
 use crate::flows::request::Sent;
 use crate::flows::request::{RequestKind, send};
@@ -115,19 +115,17 @@ pub async fn request_and_follow(
     session: &Session<'_>,
     targets: &[Target],
     act: RequestKind<'_>,
-    dry_run: Option<DryRun>,
-    wait: bool,
-    mode: ProgressMode,
+    follow: &FollowArgs,
 ) -> Result<Exit, CliError> {
-    let (sent, mut failed) = send(session, targets, act, dry_run).await?;
-    if let (Some(first), true) = (sent.first(), wait) {
+    let (sent, mut failed) = send(session, targets, act, follow.dry_run()).await?;
+    if let (Some(first), true) = (sent.first(), follow.waits()) {
         session.shell.interruption().set(
             "the request is stored, and its controller continues to handle it",
             Some(session.command(&format!("wait {}", words(targets)), &first.target.namespace)),
         );
     }
-    if wait {
-        failed.extend(follow_sent(session, sent, act, mode).await);
+    if follow.waits() {
+        failed.extend(follow_sent(session, sent, act, follow.mode()).await);
     } else {
         for one in sent.iter().filter(|one| sleeps_on(one, act)) {
             let object = one.target.reference();

@@ -10,8 +10,10 @@ use flux_operator::reconcile::{self, RunOptions, UninstallOptions, Uninstalled, 
 use flux_operator::request::{reconcile_patch, token};
 use tokio::time::Instant;
 
+use crate::flows::follow::suspended;
 use crate::flows::run_in_process::{
-    self, DistributionArgs, InProcessArgs, Listener, RunRequest, clean_up_here, reconcile_here,
+    self, DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, clean_up_here, plan_counts,
+    reconcile_here, refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -52,6 +54,32 @@ pub async fn reconcile_instance(
         reconcile::run(cluster, &target.id(), distributions.as_ref(), options, listener).await
     };
     reconcile_here(&request, options, work.confirm, run).await
+}
+
+/// Prints what a run here would do with the instance in the cluster, or with that of a manifest.
+///
+/// # Errors
+/// Those that would end the run before its first change.
+pub async fn dry_run(
+    request: &RunRequest<'_>,
+    in_process: &InProcessArgs,
+    distribution: &DistributionArgs,
+    confirm: &ConfirmArgs,
+    manifest: Option<&InstanceManifest>,
+) -> Result<Exit, CliError> {
+    let RunRequest { session, target, mode, .. } = *request;
+    refuse_beside_running_operator(session, in_process, target, request.without).await?;
+    let plan = run_in_process::plan(session, target, manifest, distribution, mode).await?;
+    // A manifest may end the suspension.
+    if plan.suspended && manifest.is_none() {
+        return Err(suspended(session, target));
+    }
+    for (definition, lost) in plan.lost_custom_resources() {
+        session.shell.warn(&format!("{definition} takes {lost} with it"));
+    }
+    let place = session.place(&target.reference());
+    session.shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
+    check_losses(request, confirm, &plan).map(|()| Exit::Done)
 }
 
 /// How a manifest is applied here.

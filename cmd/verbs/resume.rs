@@ -25,7 +25,7 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
             if args.in_process.in_process {
                 rights.run_in_process();
             }
-            if args.wait.wait {
+            if args.follow.waits() {
                 rights.instance(&args.name, FOLLOWS);
                 rights.everywhere(FINDS_OPERATOR);
                 rights.everywhere(EXPLAINS_SILENCE);
@@ -34,7 +34,7 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
         Command::Resource(args) => {
             let wanted = args.resources.resolve()?;
             rights.wanted(&wanted, &[always("patch", KIND)]);
-            if args.wait.wait {
+            if args.follow.waits() {
                 rights.wanted(&wanted, FOLLOWS);
                 rights.everywhere(EXPLAINS_SILENCE);
             }

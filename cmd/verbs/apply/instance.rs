@@ -6,15 +6,13 @@ use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, WriteOptions};
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs};
 use crate::flows::dry_run::print_unsent;
 use crate::flows::here::{self, ApplyHere};
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
-use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, agree_to_store, check_losses, is_done_here, plan_counts,
-    read_unless_second, refuse_beside_running_operator,
+    DistributionArgs, InProcessArgs, RunRequest, agree_to_store, is_done_here, read_unless_second,
 };
 use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
@@ -22,7 +20,6 @@ use crate::session::connect::context_namespace;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 use super::planned::{self, PlannedArgs};
@@ -62,11 +59,7 @@ pub struct Args {
     #[command(flatten)]
     pub distribution: DistributionArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 /// The instance, whose name is in the file.
@@ -104,13 +97,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             force_conflicts: args.force_conflicts,
             confirm: &args.confirm,
             in_process: &args.in_process,
-            progress: &args.progress,
+            progress: &args.follow.progress,
         };
         return planned::run(&planned, shell);
     }
     let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
     // A client dry run has to work without a cluster.
-    if args.dry_run.dry_run == Some(DryRun::Client) {
+    if args.follow.dry_run() == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let manifest = shell.run(read_instance_for(file, namespace.as_deref(), shell))?;
         return print_unsent(shell, &manifest.written);
@@ -128,7 +121,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let missing = async { Ok(missing_pull_secrets(&session, &manifest.instance).await) };
         shell.interruptible(missing).await?.iter().for_each(|missing| shell.warn(missing));
         let here = async {
-            match args.dry_run.dry_run {
+            match args.follow.dry_run() {
                 // A dry run stores nothing that an operator would have to act on.
                 Some(_) => Ok(args.in_process.in_process),
                 None => is_done_here(&session, &args.in_process, &target).await,
@@ -137,8 +130,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if shell.interruptible(here).await? {
             return apply_in_process(&session, args, &manifest).await;
         }
-        let (confirm, mode) = (&args.confirm, args.progress.progress);
-        let is_dry = args.dry_run.dry_run.is_some();
+        let (confirm, mode) = (&args.confirm, args.follow.mode());
+        let is_dry = args.follow.dry_run().is_some();
         if !is_dry {
             agree_to_store(&session, &manifest, &args.distribution, confirm, mode, false).await?;
         }
@@ -162,28 +155,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// Applies the object and does the operator's work in this process.
 async fn apply_in_process(session: &Session<'_>, args: &Args, manifest: &InstanceManifest) -> Result<Exit, CliError> {
-    let shell = session.shell;
     let target = Target::of_instance(&manifest.instance);
-    let mode = args.progress.progress;
-    if args.dry_run.dry_run == Some(DryRun::Server) {
-        let without = command_without_in_process(session, args, &target);
-        refuse_beside_running_operator(session, &args.in_process, &target, &without).await?;
-        let plan = run_in_process::plan(session, &target, Some(manifest), &args.distribution, mode).await?;
-        let place = session.place(&target.reference());
-        for (definition, lost) in plan.lost_custom_resources() {
-            shell.warn(&format!("{definition} takes {lost} with it"));
-        }
-        shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
-        let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: &without };
-        return check_losses(&request, &args.confirm, &plan).map(|()| Exit::Done);
-    }
+    let mode = args.follow.mode();
     let without = command_without_in_process(session, args, &target);
+    if args.follow.dry_run() == Some(DryRun::Server) {
+        let request = RunRequest { session, mode, target: &target, verb: "apply", again: "", without: &without };
+        return here::dry_run(&request, &args.in_process, &args.distribution, &args.confirm, Some(manifest)).await;
+    }
     let work = ApplyHere {
         in_process: &args.in_process,
         distribution: &args.distribution,
         confirm: &args.confirm,
         mode,
-        wait: args.wait.wait,
+        wait: args.follow.waits(),
         force_conflicts: args.force_conflicts,
         without: &without,
     };
@@ -200,7 +184,7 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let target = Target::of_instance(&manifest.instance);
     let written = &manifest.written;
     let place = session.place(&target.reference());
-    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
+    let dry_run = args.follow.dry_run() == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let apply = async {
         // The API server would store an instance of another namespace, which no operator looks at.
@@ -211,8 +195,8 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     };
     let through = ThroughOperator {
         dry_run,
-        wait: args.wait.wait,
-        progress: args.progress.progress,
+        wait: args.follow.waits(),
+        progress: args.follow.mode(),
         command: command_without_in_process(session, args, &target),
     };
     through.carry_out(session, target, apply).await

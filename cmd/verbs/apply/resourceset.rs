@@ -7,7 +7,7 @@ use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
 use flux_operator::reconcile::{self, RunOptions};
 use serde_json::Value;
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs};
 use crate::flows::dry_run::print_unsent;
 use crate::flows::resource_set::{self, SetAccountArgs, options};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};
@@ -19,7 +19,6 @@ use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Apply a ResourceSet and wait until it is ready
@@ -46,11 +45,7 @@ pub struct Args {
     #[command(flatten)]
     pub account: SetAccountArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
@@ -70,7 +65,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     // A client dry run has to work without a cluster.
-    if args.dry_run.dry_run == Some(DryRun::Client) {
+    if args.follow.dry_run() == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
         let (_, written) = shell.run(resource_set::read(&args.filename, namespace.as_deref(), shell))?;
         return print_unsent(shell, &written);
@@ -107,10 +102,10 @@ async fn apply_in_process(
     target: &Target,
     written: &Value,
 ) -> Result<Exit, CliError> {
-    let mode = args.progress.progress;
+    let mode = args.follow.mode();
     let without = command_without_in_process(session, args, target);
     let mut options = options(&args.in_process, &args.account);
-    if args.dry_run.dry_run == Some(DryRun::Server) {
+    if args.follow.dry_run() == Some(DryRun::Server) {
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
         let plan = run_in_process::plan_resource_set(session, target, Some(written), &options, mode).await?;
         let place = session.place(&target.reference());
@@ -120,7 +115,7 @@ async fn apply_in_process(
     }
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target, verb: "apply", again: &again, without: &without };
-    options.wait = args.wait.wait;
+    options.wait = args.follow.waits();
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         reconcile::apply_resource_set(cluster, written, args.force_conflicts, options, listener).await
     };
@@ -133,7 +128,7 @@ async fn through_operator(
     target: Target,
     written: &Value,
 ) -> Result<Exit, CliError> {
-    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
+    let dry_run = args.follow.dry_run() == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
     let place = session.place(&target.reference());
     let attempted = format!("apply {place}");
@@ -145,8 +140,8 @@ async fn through_operator(
     };
     let through = ThroughOperator {
         dry_run,
-        wait: args.wait.wait,
-        progress: args.progress.progress,
+        wait: args.follow.waits(),
+        progress: args.follow.mode(),
         command: command_without_in_process(session, args, &target),
     };
     through.carry_out(session, target, apply).await

@@ -8,7 +8,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::format::version_range::VersionRange;
 
 use crate::args::instance::InstanceArgs;
-use crate::args::{DryRun, DryRunArgs, ObjectFormat, WaitArgs};
+use crate::args::{DryRun, FollowArgs, ObjectFormat};
 use crate::flows::here::{self, ApplyHere};
 use crate::flows::rights::{FINDS_OPERATOR, KIND, Rights, always};
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, is_done_here, read_unless_second};
@@ -16,7 +16,6 @@ use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Create a FluxInstance from flags
@@ -57,11 +56,7 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
@@ -79,7 +74,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let flag = shell.global().namespace().map(str::to_owned);
-    if args.export || args.dry_run.dry_run == Some(DryRun::Client) {
+    if args.export || args.follow.dry_run() == Some(DryRun::Client) {
         let namespace = flag.or_else(|| context_namespace(shell.global())).unwrap_or_else(|| DEFAULT_NAMESPACE.into());
         let instance = args.instance.instance(&args.name, &namespace)?;
         warn_of_unknown_version(&instance.spec.distribution, shell);
@@ -96,7 +91,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.interruptible(refuse_existing(&session, &target)).await?;
         let without = session.command(&format!("create {}", target.words()), &target.namespace);
         let here = async {
-            match args.dry_run.dry_run {
+            match args.follow.dry_run() {
                 Some(_) => Ok(false),
                 None => is_done_here(&session, &args.in_process, &target).await,
             }
@@ -106,8 +101,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 in_process: &args.in_process,
                 distribution: &DistributionArgs::default(),
                 confirm: &args.confirm,
-                mode: args.progress.progress,
-                wait: args.wait.wait,
+                mode: args.follow.mode(),
+                wait: args.follow.waits(),
                 force_conflicts: false,
                 without: &without,
             };
@@ -137,7 +132,7 @@ async fn store(
 ) -> Result<Exit, CliError> {
     let shell = session.shell;
     let place = session.place(&target.reference());
-    let dry_run = args.dry_run.dry_run == Some(DryRun::Server);
+    let dry_run = args.follow.dry_run() == Some(DryRun::Server);
     read_unless_second(session, manifest).await?;
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
     let apply = session.cluster.apply(&manifest.written, options);

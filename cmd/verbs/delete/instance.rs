@@ -11,7 +11,7 @@ use flux_operator::request::SuspendNote;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::inventory::inventory_counts;
@@ -23,7 +23,6 @@ use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::session::{HINT_LIMIT, Session};
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell, no_file};
 use flux_operator::api::kinds::INSTANCE;
 
@@ -57,11 +56,7 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
@@ -70,7 +65,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     if args.with_suspend {
         rows.push(when("it is not suspended yet", "patch", KIND));
     }
-    if args.wait.wait {
+    if args.follow.waits() {
         rows.push(when("it is not gone at the first look", "list watch", KIND));
     }
     match &args.filename {
@@ -110,8 +105,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let needs_operator = needs_operator(&object, keeps_flux);
         // Flux that is to be kept needs no uninstallation.
         let here = async {
-            match args.dry_run.dry_run.is_some() || keeps_flux || !needs_operator {
-                true => Ok(args.in_process.in_process && !keeps_flux && args.dry_run.dry_run.is_none()),
+            match args.follow.dry_run().is_some() || keeps_flux || !needs_operator {
+                true => Ok(args.in_process.in_process && !keeps_flux && args.follow.dry_run().is_none()),
                 false => is_done_here(&session, &args.in_process, &target).await,
             }
         };
@@ -144,7 +139,7 @@ async fn delete_here(
     shell.interruptible(confirm(shell, &args.confirm, context, &question, Agreement::Yes)).await?;
     let session = session.with_new_deadline();
     let instance = instance_of(object)?;
-    let work = UninstallHere { in_process: &args.in_process, keep_crds: false, mode: args.progress.progress };
+    let work = UninstallHere { in_process: &args.in_process, keep_crds: false, mode: args.follow.mode() };
     here::uninstall_instance(&session, target, &instance, &work).await
 }
 
@@ -163,7 +158,7 @@ async fn delete(
     };
     let context = session.cluster.endpoint.context.as_deref();
     let question = format!("delete {place}");
-    if let Some(dry_run) = args.dry_run.dry_run {
+    if let Some(dry_run) = args.follow.dry_run() {
         if dry_run == DryRun::Server {
             request_deletion(session, target, uid_of(object), true).await?;
         }
@@ -186,11 +181,11 @@ async fn delete(
         }
     }
     request_deletion(session, target, uid_of(object), false).await?;
-    if !args.wait.wait {
+    if !args.follow.waits() {
         return Ok(Exit::Done);
     }
     let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
-    until_gone(session, &followed, args.progress.progress).await?;
+    until_gone(session, &followed, args.follow.mode()).await?;
     session.shell.print(&format!("{}: deleted\n", target.reference()));
     Ok(Exit::Done)
 }

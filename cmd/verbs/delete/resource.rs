@@ -9,7 +9,7 @@ use flux_operator::reconcile::{RunOptions, finalize_resource_set};
 use flux_operator::request::Absent;
 use serde_json::{Value, json};
 
-use crate::args::{DryRun, DryRunArgs, ResourceArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs, ResourceArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;
@@ -24,7 +24,6 @@ use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
 use crate::session::target::{Target, resource_set_kind};
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Delete Flux objects, after showing what is deleted with them
@@ -52,17 +51,13 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = args.resources.resolve()?;
     rights.wanted(&wanted, &[always("get delete", KIND)]);
-    if args.wait.wait {
+    if args.follow.waits() {
         rights.wanted(&wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
         rights.everywhere(EXPLAINS_SILENCE);
     }
@@ -102,7 +97,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             many => format!("delete {} objects ({})", many.len(), session.cluster.endpoint.place()),
         };
         let context = session.cluster.endpoint.context.clone();
-        match args.dry_run.dry_run {
+        match args.follow.dry_run() {
             Some(DryRun::Client) => {
                 shell.status(&format!("(dry run) would {what}"));
                 return check_consent(shell, &args.confirm, context.as_deref(), &what).map(|()| Exit::Done);
@@ -112,7 +107,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
-        let is_dry = args.dry_run.dry_run.is_some();
+        let is_dry = args.follow.dry_run().is_some();
         for (target, object) in targets.iter().zip(&objects) {
             if args.in_process.in_process && !is_dry {
                 delete_objects_here(&session, args, target, object).await?;
@@ -122,11 +117,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if is_dry {
             shell.status(&format!("(server dry run) would {what}"));
             check_consent(shell, &args.confirm, context.as_deref(), &what)?;
-        } else if args.wait.wait {
+        } else if args.follow.waits() {
             for (target, object) in targets.iter().zip(&objects) {
                 let followed =
                     Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
-                until_gone(&session, &followed, args.progress.progress).await?;
+                until_gone(&session, &followed, args.follow.mode()).await?;
                 shell.print(&format!("{}: deleted\n", target.reference()));
             }
         }
@@ -183,7 +178,7 @@ async fn delete_objects_here(
     let set: ResourceSet = serde_json::from_value(object.clone()).map_err(|error| attempted().caused_by(&error))?;
     let without = session.command(&format!("delete {}", target.words()), &target.namespace);
     let again = session.command(&format!("delete {} --in-process --yes", target.words()), &target.namespace);
-    let mode = args.progress.progress;
+    let mode = args.follow.mode();
     let request = RunRequest { session, mode, target, verb: "delete", again: &again, without: &without };
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {
         finalize_resource_set(cluster, &set, options, listener).await

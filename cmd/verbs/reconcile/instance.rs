@@ -1,19 +1,14 @@
 //! `reconcile instance`: asks the operator to reconcile a FluxInstance now, or does its work here.
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
-use crate::flows::follow::{request_and_follow, suspended};
+use crate::args::{DryRun, FollowArgs};
+use crate::flows::follow::request_and_follow;
 use crate::flows::here::{self, ReconcileHere};
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
-use crate::flows::run_in_process;
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, check_losses, is_done_here, plan_counts,
-    refuse_beside_running_operator,
-};
+use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, RunRequest, is_done_here};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Reconcile a FluxInstance now
@@ -44,11 +39,7 @@ pub struct Args {
     #[command(flatten)]
     pub distribution: DistributionArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
@@ -56,7 +47,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     if args.in_process.in_process {
         rights.instance(&args.name, &[always("get", KIND)]);
         rights.run_in_process();
-    } else if args.wait.wait {
+    } else if args.follow.waits() {
         rights.instance(&args.name, FOLLOWS);
         rights.everywhere(EXPLAINS_SILENCE);
         rights.everywhere(FINDS_OPERATOR);
@@ -74,48 +65,35 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
         let here = async {
-            match args.dry_run.dry_run.is_some() || !args.wait.wait {
+            match args.follow.dry_run().is_some() || !args.follow.waits() {
                 // Nothing is to be reconciled now, or only asked for.
                 true => Ok(args.in_process.in_process),
                 false => is_done_here(&session, &args.in_process, &target).await,
             }
         };
-        if shell.interruptible(here).await? && args.dry_run.dry_run != Some(DryRun::Client) {
+        if shell.interruptible(here).await? && args.follow.dry_run() != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }
         let act = RequestKind::Reconcile { force: args.force, reset: false };
-        let wait = args.wait.wait;
         let targets = [target];
-        let follow = request_and_follow(&session, &targets, act, args.dry_run.dry_run, wait, args.progress.progress);
-        shell.interruptible(follow).await
+        shell.interruptible(request_and_follow(&session, &targets, act, &args.follow)).await
     })?
 }
 
 /// Does the operator's work in this process.
 async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
-    let shell = session.shell;
-    let mode = args.progress.progress;
+    let mode = args.follow.mode();
     let without = session.command(&format!("reconcile {}", target.words()), &target.namespace);
-    if args.dry_run.dry_run == Some(DryRun::Server) {
-        refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
-        let plan = run_in_process::plan(session, target, None, &args.distribution, mode).await?;
-        if plan.suspended {
-            return Err(suspended(session, target));
-        }
-        let place = session.place(&target.reference());
-        for (definition, lost) in plan.lost_custom_resources() {
-            shell.warn(&format!("{definition} takes {lost} with it"));
-        }
-        shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
+    if args.follow.dry_run() == Some(DryRun::Server) {
         let request = RunRequest { session, mode, target, verb: "reconcile", again: "", without: &without };
-        return check_losses(&request, &args.confirm, &plan).map(|()| Exit::Done);
+        return here::dry_run(&request, &args.in_process, &args.distribution, &args.confirm, None).await;
     }
     let work = ReconcileHere {
         in_process: &args.in_process,
         distribution: &args.distribution,
         confirm: &args.confirm,
         mode,
-        wait: args.wait.wait,
+        wait: args.follow.waits(),
         force: args.force,
     };
     here::reconcile_instance(session, target, &work).await

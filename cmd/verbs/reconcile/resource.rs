@@ -4,14 +4,13 @@ use flux_operator::api::kinds;
 use flux_operator::inspect::trace::source_of;
 use futures::future::try_join_all;
 
-use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_reconcile};
+use crate::args::{FollowArgs, ResourceArgs, WaitArgs, must_reconcile};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::InProcessArgs;
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::SOURCE_GROUP;
 
@@ -47,11 +46,7 @@ pub struct Args {
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 /// The source is named by the object, which may also be in another namespace.
@@ -64,7 +59,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
         return Ok(());
     }
     rights.wanted(&wanted, &[always("patch", KIND)]);
-    if args.wait.wait {
+    if args.follow.waits() {
         rights.wanted(&wanted, FOLLOWS);
         rights.everywhere(EXPLAINS_SILENCE);
     }
@@ -84,7 +79,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
     }
     if args.in_process.in_process {
-        if args.dry_run.dry_run.is_some() {
+        if args.follow.dry_run().is_some() {
             return Err(CliError::usage("--dry-run cannot be used with --in-process for an input provider"));
         }
         return super::in_process::run(&args.in_process, args.force, wanted, shell);
@@ -93,18 +88,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = Session::open(shell).await?;
         // A request for all objects does not include suspended ones.
         let targets = session.targets_that(wanted, |target, object| !target.is_suspended(object)).await?;
-        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
         if args.with_source {
             let sources = sources(&session, &targets).await?;
             let act = RequestKind::Reconcile { force: false, reset: false };
             // Waited for in any case: before the source is fetched there is nothing new to apply.
-            let fetched = request_and_follow(&session, &sources, act, dry_run, true, mode).await?;
+            let follow = FollowArgs { wait: WaitArgs { wait: true }, ..args.follow.clone() };
+            let fetched = request_and_follow(&session, &sources, act, &follow).await?;
             if fetched != Exit::Done {
                 return Ok(fetched);
             }
         }
         let act = RequestKind::Reconcile { force: args.force, reset: args.reset };
-        request_and_follow(&session, &targets, act, dry_run, args.wait.wait, mode).await
+        request_and_follow(&session, &targets, act, &args.follow).await
     })
 }
 

@@ -4,7 +4,7 @@ use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::{reconcile_patch, token};
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs};
 use crate::flows::follow::{request_and_follow, suspended};
 use crate::flows::request::RequestKind;
 use crate::flows::resource_set::{SetAccountArgs, options};
@@ -15,7 +15,6 @@ use crate::flows::run_in_process::{
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Reconcile a ResourceSet now
@@ -40,18 +39,14 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     rights.resource_set(&args.name, &[always("get patch", KIND)]);
     if args.in_process.in_process {
         rights.run_set_in_process();
-    } else if args.wait.wait {
+    } else if args.follow.waits() {
         rights.resource_set(&args.name, FOLLOWS);
         rights.everywhere(EXPLAINS_SILENCE);
         rights.everywhere(FINDS_OPERATOR);
@@ -62,23 +57,21 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.resource_set(&args.name);
-        if args.in_process.in_process && args.dry_run.dry_run != Some(DryRun::Client) {
+        if args.in_process.in_process && args.follow.dry_run() != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }
         let act = RequestKind::Reconcile { force: false, reset: false };
         let targets = [target];
-        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
-        let follow = request_and_follow(&session, &targets, act, dry_run, args.wait.wait, mode);
-        shell.interruptible(follow).await
+        shell.interruptible(request_and_follow(&session, &targets, act, &args.follow)).await
     })?
 }
 
 /// Does the operator's work in this process.
 async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Target) -> Result<Exit, CliError> {
-    let mode = args.progress.progress;
+    let mode = args.follow.mode();
     let without = session.command(&format!("reconcile resourceset {}", target.name), &target.namespace);
     let mut options = options(&args.in_process, &args.account);
-    if args.dry_run.dry_run == Some(DryRun::Server) {
+    if args.follow.dry_run() == Some(DryRun::Server) {
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
         let plan = run_in_process::plan_resource_set(session, target, None, &options, mode).await?;
         if plan.suspended {
@@ -91,7 +84,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
     }
     let again = format!("{without} --in-process");
     let request = RunRequest { session, mode, target, verb: "reconcile", again: &again, without: &without };
-    options.wait = args.wait.wait;
+    options.wait = args.follow.waits();
     // The request is written also when we answer it: the status then says which request it is about.
     options.request = Some(reconcile_patch(&token(jiff::Timestamp::now()), false, false));
     let work = async |cluster: &Cluster, options: &RunOptions, listener: &Listener| {

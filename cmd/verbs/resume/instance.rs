@@ -1,13 +1,12 @@
 //! `resume instance`: the operator reconciles the instance again, at once.
 
-use crate::args::{DryRunArgs, WaitArgs};
+use crate::args::FollowArgs;
 use crate::flows::follow::request_and_follow;
 use crate::flows::here::{self, ReconcileHere};
 use crate::flows::request::{RequestKind, send};
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, is_done_here, refuse_beside_operator};
 use crate::session::Session;
 use crate::terminal::confirm::ConfirmArgs;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Resume the reconciliation of a FluxInstance
@@ -29,28 +28,24 @@ pub struct Args {
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
-        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
+        let dry_run = args.follow.dry_run();
         let targets = [target];
         let [target] = &targets;
         let here = async {
-            match dry_run.is_some() || !args.wait.wait {
+            match dry_run.is_some() || !args.follow.waits() {
                 true => Ok(args.in_process.in_process && dry_run.is_none()),
                 false => is_done_here(&session, &args.in_process, target).await,
             }
         };
         if !shell.interruptible(here).await? {
-            let follow = request_and_follow(&session, &targets, RequestKind::Resume, dry_run, args.wait.wait, mode);
+            let follow = request_and_follow(&session, &targets, RequestKind::Resume, &args.follow);
             return shell.interruptible(follow).await;
         }
         let coverage = shell.interruptible(session.operator_coverage(target)).await?;
@@ -65,8 +60,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             in_process: &args.in_process,
             distribution: &DistributionArgs::default(),
             confirm: &ConfirmArgs::default(),
-            mode,
-            wait: args.wait.wait,
+            mode: args.follow.mode(),
+            wait: args.follow.waits(),
             force: false,
         };
         here::reconcile_instance(&session, target, &work).await

@@ -5,13 +5,12 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::inspect::suspended;
 
 use crate::args::list::{no_namespace, place};
-use crate::args::{DryRunArgs, WaitArgs, kind as parse_kind};
+use crate::args::{FollowArgs, kind as parse_kind};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};
 use crate::session::read_source::{FromArgs, Source};
 use crate::session::target::Target;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::{FluxKind, Suspension};
 
@@ -32,11 +31,7 @@ pub struct Args {
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
@@ -49,7 +44,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
             &[],
             &[always("list", KIND), when("an object of this kind is overdue", "patch", KIND)],
         );
-        if args.wait.wait {
+        if args.follow.waits() {
             rights.everywhere(EXPLAINS_SILENCE);
             rights.of_kind(&kind, namespace, &[], FOLLOWS);
         }
@@ -86,7 +81,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             shell.status(&format!("nothing is overdue{}", place(namespace.as_deref())));
             return Ok(Exit::Done);
         }
-        let (dry_run, mode) = (args.dry_run.dry_run, args.progress.progress);
-        request_and_follow(session, &targets, RequestKind::Resume, dry_run, args.wait.wait, mode).await
+        request_and_follow(session, &targets, RequestKind::Resume, &args.follow).await
     })
 }

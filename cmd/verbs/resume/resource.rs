@@ -1,10 +1,9 @@
 //! `resume resource`: a Flux controller reconciles an object again, at once.
 
-use crate::args::{DryRunArgs, ResourceArgs, WaitArgs, must_suspend};
+use crate::args::{FollowArgs, ResourceArgs, must_suspend};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::session::Session;
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Resume the reconciliation of Flux resources
@@ -20,11 +19,7 @@ pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -35,14 +30,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(wanted).await?;
-        request_and_follow(
-            &session,
-            &targets,
-            RequestKind::Resume,
-            args.dry_run.dry_run,
-            args.wait.wait,
-            args.progress.progress,
-        )
-        .await
+        request_and_follow(&session, &targets, RequestKind::Resume, &args.follow).await
     })
 }

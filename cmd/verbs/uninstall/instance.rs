@@ -8,7 +8,7 @@ use flux_operator::reconcile::{UninstallOptions, UninstallPlan, uninstall_plan};
 use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 
-use crate::args::{DryRun, DryRunArgs, WaitArgs};
+use crate::args::{DryRun, FollowArgs};
 use crate::flows::follow::{Followed, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::operator::way_without;
@@ -22,7 +22,6 @@ use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
-use crate::terminal::progress::ProgressArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Uninstall Flux and delete its FluxInstance
@@ -50,11 +49,7 @@ pub struct Args {
     #[command(flatten)]
     pub confirm: ConfirmArgs,
     #[command(flatten)]
-    pub wait: WaitArgs,
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
+    pub follow: FollowArgs,
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) {
@@ -68,7 +63,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.everywhere(&[when("what goes is shown", "get list", FLUX)]);
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
-    if args.wait.wait {
+    if args.follow.waits() {
         rights.instance(&args.name, &[when("it is not gone at the first look", "list watch", KIND)]);
     }
 }
@@ -80,7 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let place = session.place(&target.reference());
         let question = format!("uninstall Flux of {place}");
         let context = session.cluster.endpoint.context.as_deref();
-        if let Some(where_) = args.dry_run.dry_run {
+        if let Some(where_) = args.follow.dry_run() {
             if where_ == DryRun::Server {
                 shell.interruptible(dry_run(&session, &plan)).await?;
             }
@@ -100,7 +95,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = session.with_new_deadline();
         if here {
             let work =
-                UninstallHere { in_process: &args.in_process, keep_crds: args.keep_crds, mode: args.progress.progress };
+                UninstallHere { in_process: &args.in_process, keep_crds: args.keep_crds, mode: args.follow.mode() };
             return here::uninstall_instance(&session, &target, &instance, &work).await;
         }
         shell.interruptible(through_operator(&session, args, &target, &instance)).await
@@ -120,7 +115,7 @@ struct UninstallPreview<'a> {
 async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>, CliError> {
     let session = Session::open(shell).await?;
     let target = session.instance(&args.name);
-    let here = match args.dry_run.dry_run {
+    let here = match args.follow.dry_run() {
         Some(_) => args.in_process.in_process,
         None => is_done_here(&session, &args.in_process, &target).await?,
     };
@@ -175,12 +170,12 @@ async fn through_operator(
     instance: &FluxInstance,
 ) -> Result<Exit, CliError> {
     request_deletion(session, target, instance.metadata.uid.clone(), false).await?;
-    if !args.wait.wait {
+    if !args.follow.waits() {
         return Ok(Exit::Done);
     }
     let followed =
         Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: instance.metadata.uid.clone() };
-    until_gone(session, &followed, args.progress.progress).await?;
+    until_gone(session, &followed, args.follow.mode()).await?;
     session.shell.print(&format!("{}: uninstalled\n", target.reference()));
     Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use flux_operator::reconcile::progress::report_retries;
 use tokio::time::timeout_at;
 
 use super::instance;
-use crate::args::{DryRunArgs, PreviewArgs, WaitArgs};
+use crate::args::{DryRunArgs, FollowArgs, PreviewArgs, WaitArgs};
 use crate::flows::operator::operator_error;
 use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};
@@ -175,9 +175,11 @@ fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance:
         keep_crds: false,
         // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.
         confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run.is_set(), ..args.confirm.clone() },
-        wait: WaitArgs { wait: true },
-        dry_run: DryRunArgs { dry_run: args.dry_run.dry_run },
-        progress: args.progress.clone(),
+        follow: FollowArgs {
+            wait: WaitArgs { wait: true },
+            dry_run: DryRunArgs { dry_run: args.dry_run.dry_run },
+            progress: args.progress.clone(),
+        },
     }
 }
 
