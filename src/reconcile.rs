@@ -46,6 +46,7 @@ mod prune;
 mod resource_set;
 pub(crate) mod run;
 pub mod status;
+pub(crate) mod stored;
 pub mod uninstall;
 
 pub use context::RunContext;

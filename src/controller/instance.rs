@@ -20,6 +20,7 @@ use crate::k8s::ObjectId;
 use crate::reconcile::announce::{NotificationTarget, Notifications};
 use crate::reconcile::interrupt::{Interrupt, Interrupts};
 use crate::reconcile::progress::{Action, Progress, Update};
+use crate::reconcile::stored;
 use crate::reconcile::{
     self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RetryPolicy, RunOptions, UninstallOptions,
     Uninstalled,
@@ -210,8 +211,7 @@ pub(super) fn refused(error: &ReconcileError) -> RunEnd {
 async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts, is_quiet: bool) -> Worked {
     let id = shared.options.instance();
     let Some(live) = cluster.read(&id).await? else { return Ok(Done::Nothing) };
-    let instance = FluxInstance::from_object(live)
-        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    let instance: FluxInstance = stored::parsed(&id, live)?;
     let finalizers = instance.metadata.finalizers.iter().flatten();
     let is_ours = finalizers.into_iter().any(|finalizer| finalizer == FINALIZER);
     if instance.metadata.deletion_timestamp.is_some() {
@@ -232,20 +232,25 @@ async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts
         tracing::info!("Adding finalizer");
         reconcile::adopt(&cluster, &instance).await?;
     }
-    let options = RunOptions {
+    let options = run_options(&shared, Some(&instance), interrupts);
+    let outcome = reconcile::run(&cluster, &id, &shared.options.fetcher, &options, &Log).await?;
+    Ok(Done::Ran(outcome))
+}
+
+/// Returns the options of a run for an instance or a ResourceSet.
+pub(super) fn run_options(shared: &Shared, instance: Option<&FluxInstance>, interrupts: Interrupts) -> RunOptions {
+    RunOptions {
         plan: PlanOptions {
             extra_managers: shared.options.extra_managers.clone(),
             concurrency: shared.options.concurrency,
             ..PlanOptions::default()
         },
-        // The author of the instance has agreed by applying it.
+        // The author of the object has agreed by applying it.
         consent: Consent::CustomResources,
-        notifications: notifications(&shared, Some(&instance)),
+        notifications: notifications(shared, instance),
         interrupts,
         ..RunOptions::default()
-    };
-    let outcome = reconcile::run(&cluster, &id, &shared.options.fetcher, &options, &Log).await?;
-    Ok(Done::Ran(outcome))
+    }
 }
 
 /// Where notifications go; those to an installed notification-controller need the instance that installs it.

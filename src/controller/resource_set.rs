@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::instance::{Log, log_outcome, notifications, refused};
+use super::instance::{Log, log_outcome, refused, run_options};
 use super::kind_loop::{self, LoopScope, Worker};
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
@@ -26,9 +26,8 @@ use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::interrupt::Interrupts;
-use crate::reconcile::{
-    self, Consent, Outcome, PlanOptions, ReconcileError, RunOptions, finalize_resource_set, reconcile_resource_set,
-};
+use crate::reconcile::stored;
+use crate::reconcile::{self, Outcome, ReconcileError, RunOptions, finalize_resource_set, reconcile_resource_set};
 
 /// The dependencies of each set.
 #[derive(Default)]
@@ -139,22 +138,12 @@ async fn reconcile(
     interrupts: Interrupts,
 ) -> Result<SetResult, ReconcileError> {
     let Some(live) = cluster.read(id).await? else { return Ok(SetResult::Finalized) };
-    let set: ResourceSet = serde_json::from_value(live)
-        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    let set: ResourceSet = stored::parsed(id, live)?;
     let is_ours = set.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
     let options = RunOptions {
-        plan: PlanOptions {
-            extra_managers: shared.options.extra_managers.clone(),
-            concurrency: shared.options.concurrency,
-            ..PlanOptions::default()
-        },
-        // The author of the set has agreed, as with every declaration.
-        consent: Consent::CustomResources,
-        notifications: notifications(shared, look.instance.as_deref()),
         default_service_account: shared.options.default_service_account.clone(),
         requeue_dependency: shared.options.requeue_dependency,
-        interrupts,
-        ..RunOptions::default()
+        ..run_options(shared, look.instance.as_deref(), interrupts)
     };
     if set.metadata.deletion_timestamp.is_some() {
         if !is_ours {

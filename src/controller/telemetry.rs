@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use super::fleet::{Fleet, FleetMetrics};
 use super::schedule::RunEnd;
 use crate::api::FluxInstance;
+use crate::api::Reconciled;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
 use crate::inspect::redact::plain_address;
@@ -377,8 +378,7 @@ impl Telemetry {
     /// Sets the current instance; `None` if there is none.
     pub(super) fn instance(&self, instance: Option<&FluxInstance>) {
         self.instance_info.clear();
-        self.state().dump.instance =
-            instance.map(|instance| crate::reconcile::status::instance_id(instance).to_string());
+        self.state().dump.instance = instance.map(|instance| instance.id().to_string());
         let Some(instance) = instance else { return };
         let status = instance.status.as_ref();
         let ready = status.and_then(|s| s.conditions.iter().find(|one| one.type_ == condition::READY));

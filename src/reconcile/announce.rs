@@ -72,9 +72,9 @@ impl Announcer {
 
     /// The same about an object that was read as its type.
     pub(crate) fn about<K: Reconciled>(cluster: &Cluster, object: &K, notifications: Option<Notifications>) -> Self {
-        let mut involved = json!({"apiVersion": API_VERSION, "kind": K::KIND});
+        let mut involved = json!({"apiVersion": API_VERSION, "kind": K::kind(&())});
         // The type has a JSON form; without it events would name nothing.
-        involved["metadata"] = serde_json::to_value(object.metadata()).unwrap_or_default();
+        involved["metadata"] = serde_json::to_value(object.meta()).unwrap_or_default();
         Announcer::new(cluster, involved, notifications)
     }
 

@@ -16,10 +16,10 @@ use super::outcome::{Failure, ReconcileError, Stop};
 use super::ownership;
 use super::plan::{self, Comparison, Plan, PlannedInstance, Recreation};
 use super::progress::{Progress, Stage, Update};
-use super::status::instance_id;
+use super::stored;
 use crate::api::manifest::InstanceManifest;
 use crate::api::well_known::{self, CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
-use crate::api::{CheckedInstance, FluxInstance, FluxInstanceSpec, InventoryEntry, InventoryOwner, OwnerKind};
+use crate::api::{CheckedInstance, FluxInstance, FluxInstanceSpec, InventoryOwner, OwnerKind, Reconciled};
 use crate::build::{self, Build, BuildError, BuildOptions, BuildWarning, WarningReason};
 use crate::cluster::{Cluster, ClusterError, WriteOptions};
 use crate::distribution::Distribution;
@@ -48,7 +48,7 @@ pub async fn plan(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    let instance = read_instance(cluster, id).await?;
+    let instance: FluxInstance = stored::read(cluster, id).await?;
     plan_of(cluster, &instance, distributions, options, progress).await
 }
 
@@ -72,7 +72,7 @@ pub async fn plan_with_spec(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    let mut instance = read_instance(cluster, id).await?;
+    let mut instance: FluxInstance = stored::read(cluster, id).await?;
     instance.spec = new.spec.clone();
     if let Some(version) = new.older_minor {
         let annotations = instance.metadata.annotations.get_or_insert_default();
@@ -128,28 +128,6 @@ async fn plan_of(
     }
 }
 
-/// Reads the instance of a run.
-///
-/// # Errors
-/// The instance does not exist, is being deleted, or is invalid.
-pub(super) async fn read_instance(cluster: &Cluster, id: &ObjectId) -> Result<FluxInstance, ReconcileError> {
-    match cluster.read(id).await? {
-        Some(live) => checked_instance(live),
-        None => Err(ReconcileError::InstanceGone { instance: id.clone() }),
-    }
-}
-
-/// Parses an instance that was read.
-pub(super) fn checked_instance(live: Value) -> Result<FluxInstance, ReconcileError> {
-    let id = ObjectId::of(&live);
-    let instance = FluxInstance::from_object(live)
-        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
-    match instance.metadata.deletion_timestamp {
-        Some(_) => Err(ReconcileError::BeingDeleted { instance: id }),
-        None => Ok(instance),
-    }
-}
-
 /// Returns the instance that an apply of the manifest would store, by a dry run if it already exists, and the instance
 /// before it.
 pub(super) async fn as_it_would_be_stored(
@@ -157,12 +135,12 @@ pub(super) async fn as_it_would_be_stored(
     manifest: &InstanceManifest,
     force_conflicts: bool,
 ) -> Result<(FluxInstance, Option<Value>), ReconcileError> {
-    let id = instance_id(&manifest.instance);
+    let id = manifest.instance.id();
     // A new instance cannot be sent as a dry run: its definition or its namespace may be missing.
     let Some(live) = cluster.read(&id).await? else { return Ok((manifest.instance.clone().into_inner(), None)) };
-    let known = checked_instance(live.clone())?;
+    let known: FluxInstance = stored::checked(live.clone())?;
     let stored = apply_written(cluster, &manifest.written, force_conflicts, true).await?;
-    let mut instance = checked_instance(stored)?;
+    let mut instance: FluxInstance = stored::checked(stored)?;
     // A dry run also increments the generation, but the plan is for the stored one.
     instance.metadata.generation = known.metadata.generation;
     Ok((instance, Some(live)))
@@ -197,7 +175,7 @@ pub(super) async fn fetch_and_build(
         fetched => fetched,
     };
     progress.report(Update::StageBegan { stage: Stage::Build, objects: 0 });
-    let is_installed = !read_inventory(instance).0.is_empty();
+    let is_installed = !instance.recorded_inventory().objects().is_empty();
     let read = async {
         match is_installed {
             true => LiveObjects::take(cluster, &objects_to_read(instance, vec![]), options.concurrency).await,
@@ -273,21 +251,8 @@ fn build_checked(
 
 /// Returns the owner of what an instance installs.
 pub(super) fn owner_of(instance: &FluxInstance) -> InventoryOwner {
-    let id = instance_id(instance);
+    let id = instance.id();
     InventoryOwner::new(OwnerKind::FluxInstance, id.namespace, id.name)
-}
-
-/// Returns the objects of an inventory, and the entries that cannot be parsed, which are kept as they are.
-pub(super) fn read_inventory(instance: &FluxInstance) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
-    let inventory = instance.status.as_ref().and_then(|status| status.inventory.as_ref());
-    let (mut objects, mut unreadable) = (vec![], vec![]);
-    for entry in inventory.into_iter().flat_map(|inventory| &inventory.entries) {
-        match entry.object() {
-            Ok(object) => objects.push(object),
-            Err(_) => unreadable.push(entry.clone()),
-        }
-    }
-    (objects, unreadable)
 }
 
 /// Reads the objects of a run that are not known yet.
@@ -304,7 +269,7 @@ pub(super) async fn read_more(
 
 /// Returns all objects that matter to a run: those of the build, those applied before, and the operator.
 pub(super) fn objects_to_read(instance: &FluxInstance, mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
-    ids.extend(read_inventory(instance).0);
+    ids.extend(instance.recorded_inventory().objects());
     ids.push(ObjectId {
         group: "apps".into(),
         version: "v1".into(),
@@ -343,7 +308,7 @@ pub(super) async fn make_plan(
     of_distribution: &BTreeSet<ObjectId>,
     options: &PlanOptions,
 ) -> Result<Plan, Stop> {
-    let id = instance_id(instance);
+    let id = instance.id();
     let owner = owner_of(instance);
     let seen = built.objects.iter().filter_map(|object| live.get(&ObjectId::of(object)));
     ownership::refuse_foreign_objects(cluster, &owner, seen).await?;
@@ -361,15 +326,15 @@ pub(super) async fn make_plan(
         }
     }
     let keys: BTreeSet<ObjectId> = objects.iter().map(|object| object.object.clone()).collect();
-    let (owned, unreadable) = read_inventory(instance);
-    let prune = plan::prune(cluster, live, plan::stale(&owned, &keys), &owner).await?;
+    let recorded = instance.recorded_inventory();
+    let prune = plan::prune(cluster, live, plan::stale(&recorded.objects(), &keys), &owner).await?;
     if let Some((object, definition)) = plan::needed_definition(&objects, &prune) {
         let (object, definition) = (object.to_string(), definition.to_string());
         return Err(Failure::Build(BuildError::DefinitionNeeded { object, definition }).into());
     }
     let status = instance.status.clone().unwrap_or_default();
     let mut warnings: Vec<String> = built.warnings.iter().map(|warning| warning.message.clone()).collect();
-    warnings.extend(unreadable.iter().map(|entry| {
+    warnings.extend(recorded.unreadable().iter().map(|entry| {
         format!(
             "the inventory entry {:?} cannot be read: it stays on record, and what it stands for is not pruned",
             entry.id

@@ -21,6 +21,7 @@ use super::fetch::secret_data;
 use super::messages;
 use super::outcome::ReconcileError;
 use super::status::{IN_PROGRESS, StatusWriter, is_forced};
+use super::stored;
 use crate::api::kinds::{self, FluxKind, SECRET};
 use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, condition, reason};
 use crate::api::{ArtifactSelector, NextSchedule, Reconciled, ResourceSetInputProvider, conditions};
@@ -104,8 +105,7 @@ pub async fn run(
         });
     }
     let is_adopted = fields::items(&live, "/metadata/finalizers").iter().any(|finalizer| finalizer == FINALIZER);
-    let provider: ResourceSetInputProvider = serde_json::from_value(live)
-        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
+    let provider: ResourceSetInputProvider = stored::parsed(id, live)?;
     let mut writer = StatusWriter::open(&provider);
     if !is_adopted {
         writer.add_finalizer(cluster, FINALIZER).await?;

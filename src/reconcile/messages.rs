@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use super::interrupt::Interrupt;
 use super::progress::Action;
 use crate::format::go_duration;
 use crate::k8s::kstatus::Status;
@@ -48,6 +49,14 @@ pub(crate) fn rolled_back(failed: &str, restored: &str, detail: &str) -> String 
 /// Returns the detail in a text of [`rolled_back`]; empty for another text.
 pub(crate) fn rollback_detail(message: &str) -> &str {
     message.split_once(UNTIL_CHANGED).map_or("", |(_, detail)| detail)
+}
+
+/// Returns the text of the event about a run that was interrupted.
+pub(crate) fn interrupted(interrupt: &Interrupt) -> String {
+    match interrupt {
+        Interrupt::Superseded(by) => format!("Health checks canceled due to new reconciliation triggered by {by}"),
+        Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
+    }
 }
 
 /// Returns the text of the event that announces a revision.

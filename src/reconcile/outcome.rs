@@ -284,6 +284,16 @@ impl Outcome {
     pub fn is_ready(&self) -> bool {
         self.failure.is_none()
     }
+
+    /// Returns the outcome if its status was written.
+    pub(super) fn recorded(self, written: Result<(), ReconcileError>) -> Result<Self, ReconcileError> {
+        match (written, self.failure) {
+            (Ok(()), failure) => Ok(Outcome { failure, ..self }),
+            // The first failure explains the second one.
+            (Err(_), Some(Failure::Call(error))) => Err(error.into()),
+            (Err(error), _) => Err(error),
+        }
+    }
 }
 
 /// Returns the time until the next run: the instance's interval when it is ready, zero when a newer request ended the

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::outcome::ReconcileError;
-use super::status::instance_id;
-use crate::api::{FluxInstance, InventoryOwner};
+use crate::api::{FluxInstance, InventoryOwner, Reconciled};
 use crate::cluster::{Category, Cluster, ClusterError, ListOptions};
 use crate::k8s::ObjectId;
 
@@ -48,7 +47,7 @@ pub async fn refuse_second_instance(cluster: &Cluster, instance: &FluxInstance) 
     if installed {
         return Ok(());
     }
-    let id = instance_id(instance);
+    let id = instance.id();
     match other_instances(cluster, &id).await {
         Ok(others) => match others.first() {
             Some(other) => Err(ReconcileError::SecondInstance { instance: id, other: ObjectId::of(other) }),

@@ -22,7 +22,8 @@ use super::ownership;
 use super::plan::{self, Plan, fingerprint};
 use super::prepare::{make_definition, make_namespace};
 use super::progress::{Action, Change, Progress, Silent, Stage, Update};
-use super::status::{IN_PROGRESS, StatusWriter, instance_id};
+use super::status::{IN_PROGRESS, StatusWriter};
+use super::stored;
 use crate::api::manifest::{self, InstanceManifest, NamespaceChoice};
 use crate::api::well_known::{CLI_FIELD_MANAGER, FINALIZER, REQUESTED_AT_ANNOTATION, condition};
 use crate::api::{FluxInstance, InventoryEntry, Reconciled, conditions, crd};
@@ -57,7 +58,7 @@ pub async fn run(
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
     let attempt = async |cluster: Cluster| {
-        let instance = draft::read_instance(&cluster, id).await?;
+        let instance = stored::read(&cluster, id).await?;
         let request = options.request.as_ref().map(Unstored::Request);
         Run::new(&cluster, instance, request, options, progress).reconcile(distributions).await
     };
@@ -184,7 +185,7 @@ pub async fn execute(
 fn planned_instance(plan: &Plan) -> ObjectId {
     let mut instance = FluxInstance::new(&plan.instance.name, Default::default());
     instance.metadata.namespace = Some(plan.instance.namespace.clone());
-    instance_id(&instance)
+    instance.id()
 }
 
 /// A saved plan compared with the cluster.
@@ -205,7 +206,7 @@ async fn check_plan(
 ) -> Result<Checked, ReconcileError> {
     let id = planned_instance(plan);
     let live = cluster.read(&id).await?;
-    let known = live.clone().map(draft::checked_instance).transpose()?;
+    let known = live.clone().map(stored::checked::<FluxInstance>).transpose()?;
     let (uid, generation) = known.as_ref().map_or((String::new(), 0), |known| {
         (known.metadata.uid.clone().unwrap_or_default(), known.metadata.generation.unwrap_or_default())
     });
@@ -346,7 +347,7 @@ impl<'a> Run<'a> {
             changes: vec![],
             warnings: vec![],
             migrated: vec![],
-            unreadable: draft::read_inventory(&instance).1,
+            unreadable: instance.recorded_inventory().unreadable(),
             version: None,
             revision: None,
             artifact_warning: None,
@@ -413,16 +414,11 @@ impl<'a> Run<'a> {
     /// Does the pending write to the instance.
     async fn store_instance(&mut self) -> Result<(), Stop> {
         let Some(unstored) = &self.unstored else { return Ok(()) };
-        let id = instance_id(&self.instance);
+        let id = self.instance.id();
         let stored = unstored.store(self.cluster, &id, crd::flux_instance, self.progress).await?;
         self.unstored = None;
-        let stored = draft::checked_instance(stored)?;
-        let read = &self.instance;
-        let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
-        // The plan is about the instance that was read, and this is another one now.
-        if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
-            return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: instance_id(&stored) }));
-        }
+        let stored = stored::checked(stored)?;
+        stored::refuse_another(&self.instance, &stored)?;
         // The status is opened anew, and must not lose the revision that this run has already noted as attempted.
         let attempted = self.writer.status.last_attempted_revision.take();
         self.writer = StatusWriter::open(&stored);

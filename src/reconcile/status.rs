@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use super::outcome::ReconcileError;
+use super::stored;
 use crate::api::conditions::{self, ConditionStatus, Moment};
 use crate::api::history::{self, Attempt};
 use crate::api::well_known::{
@@ -39,7 +40,7 @@ impl<K: Reconciled> StatusWriter<K> {
     /// later is the next run's business.
     pub fn open(object: &K) -> Self {
         let status = object.status().cloned().unwrap_or_default();
-        let metadata = object.metadata();
+        let metadata = object.meta();
         StatusWriter {
             id: object.id(),
             uid: metadata.uid.clone(),
@@ -217,13 +218,12 @@ impl<K: Reconciled> StatusWriter<K> {
     /// Merges changes of others.
     fn take_in(&mut self, live: Value) -> Result<(), ReconcileError> {
         let version = fields::resource_version(&live);
-        let live: K = serde_json::from_value(live)
-            .map_err(|source| ReconcileError::InstanceUnreadable { instance: self.id.clone(), source })?;
-        if self.uid.is_some() && live.metadata().uid != self.uid {
+        let live: K = stored::parsed(&self.id, live)?;
+        if self.uid.is_some() && live.meta().uid != self.uid {
             return Err(ReconcileError::InstanceReplaced { instance: self.id.clone() });
         }
         self.version = version;
-        self.is_leaving = live.metadata().deletion_timestamp.is_some();
+        self.is_leaving = live.meta().deletion_timestamp.is_some();
         let theirs = live.status().cloned().unwrap_or_default();
         let stored = json_of(&theirs);
         // A status equal to ours is our own write whose answer was lost, not a change of others.
@@ -279,11 +279,6 @@ impl StatusWriter {
         let moment = self.moment();
         conditions::set(self.status.conditions(), condition::UP_TO_DATE, status, reason, &message, moment);
     }
-}
-
-/// Returns where an instance lives.
-pub fn instance_id(instance: &FluxInstance) -> ObjectId {
-    instance.id()
 }
 
 /// Whether an object asks for a forced run that is not complete yet.

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::context::RunContext;
 use super::custom_resources::list_custom_resources;
-use super::draft::{owner_of, read_inventory};
+use super::draft::owner_of;
 use super::interrupt::{self, Interrupt, Interrupts};
 use super::live_objects::LiveObjects;
 use super::messages::Unhealthy;
@@ -25,9 +25,8 @@ use super::plan::{self, PlannedPrune};
 use super::progress::{Action, Progress};
 use super::prune::{self, Held, RemovalOptions};
 use super::run::under_lease;
-use super::status::instance_id;
-use crate::api::FluxInstance;
 use crate::api::well_known::{FINALIZER, OPERATOR_NAME};
+use crate::api::{FluxInstance, Reconciled};
 use crate::cluster::lease::LeaseOptions;
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::ObjectId;
@@ -131,8 +130,9 @@ async fn prepare_uninstall(
     instance: &FluxInstance,
     options: &UninstallOptions,
 ) -> Result<Preparation, ClusterError> {
-    let id = instance_id(instance);
-    let (owned, unreadable) = read_inventory(instance);
+    let id = instance.id();
+    let recorded = instance.recorded_inventory();
+    let (owned, unreadable) = (recorded.objects(), recorded.unreadable());
     let mut to_read = owned.clone();
     // The Deployment shows whether an operator is running; it is read with the rest.
     to_read.push(ObjectId {
@@ -179,7 +179,7 @@ pub async fn uninstall_plan(
 ) -> Result<UninstallPlan, ReconcileError> {
     let prepared = prepare_uninstall(cluster, instance, options).await?;
     let mut plan = UninstallPlan {
-        instance: instance_id(instance),
+        instance: instance.id(),
         suspended: instance.is_suspended(),
         deletes: prepared.deletes.iter().map(|one| one.object.clone()).collect(),
         keeps: prepared.keeps,
@@ -213,7 +213,7 @@ pub async fn uninstall(
     progress: &dyn Progress,
 ) -> Result<Uninstalled, ReconcileError> {
     let begun = Instant::now();
-    let id = instance_id(seen);
+    let id = seen.id();
     let lease =
         RunOptions { lease: options.lease.clone(), interrupts: options.interrupts.clone(), ..RunOptions::default() };
     // The confirmed plan was read before we held the lease.
@@ -282,7 +282,7 @@ async fn run_uninstall(
 
 /// Deletes exactly this instance and clears our finalizer; returns the remaining finalizers.
 async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<Vec<Held>, ReconcileError> {
-    let id = instance_id(instance);
+    let id = instance.id();
     let is_another = |live: &serde_json::Value| {
         live.pointer("/metadata/uid").and_then(serde_json::Value::as_str) != instance.metadata.uid.as_deref()
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
-use super::run::{applier, owner, read_inventory, service_account};
+use super::run::{applier, owner, service_account};
 use crate::api::well_known::{FINALIZER, RECONCILER_FIELD_MANAGER, reason};
 use crate::api::{Reconciled, ResourceSet};
 use crate::cluster::Cluster;
@@ -64,7 +64,7 @@ async fn finalize(
     progress: &dyn Progress,
 ) -> Result<FinalizedResourceSet, ReconcileError> {
     // An entry that cannot be read names no object that could be deleted.
-    let (owned, _) = read_inventory(set);
+    let owned = set.recorded_inventory().objects();
     let mut done = FinalizedResourceSet::default();
     let mut announcer = Announcer::about(cluster, set, options.notifications.clone());
     let mut warn = |message: String| {

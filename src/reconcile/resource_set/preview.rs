@@ -9,7 +9,7 @@ use super::dependencies;
 use super::desired::{self, Desired, DesiredStep, SetStage};
 use super::inputs::ProviderInputs;
 use super::referenced_data::DataSources;
-use super::run::{applier, as_it_would_be_stored, owner, prune_hold, read_inventory, read_set, recreation};
+use super::run::{applier, as_it_would_be_stored, owner, prune_hold, recreation};
 use crate::api::{Reconciled, ResourceSet};
 use crate::cluster::Cluster;
 use crate::k8s::ObjectId;
@@ -18,6 +18,7 @@ use crate::reconcile::options::RunOptions;
 use crate::reconcile::outcome::{ApplyError, ReconcileError};
 use crate::reconcile::plan::{self, Comparison, PlannedInstance, PlannedObject, PlannedPrune, Step};
 use crate::reconcile::progress::{Progress, Stage, Update};
+use crate::reconcile::stored;
 
 /// An object of a plan, and what renders it.
 #[derive(Clone, Debug, Serialize)]
@@ -97,7 +98,7 @@ pub async fn plan_resource_set(
     options: &RunOptions,
     progress: &dyn Progress,
 ) -> Result<ResourceSetPlan, ReconcileError> {
-    let set = read_set(cluster, id).await?;
+    let set = stored::read(cluster, id).await?;
     plan_of(cluster, &set, options, progress).await
 }
 
@@ -129,7 +130,8 @@ async fn plan_of(
     warnings.extend(desired.warnings.iter().cloned());
     progress.report(Update::StageBegan { stage: Stage::Plan, objects: desired.count() });
     let owner = owner(set);
-    let (owned, unreadable) = read_inventory(set);
+    let recorded = set.recorded_inventory();
+    let owned = recorded.objects();
     let mut live = LiveObjects::default();
     let ids = desired.ids();
     live.add_of(&applier, &owner, ids.iter().chain(&owned).collect::<Vec<_>>(), options.plan.concurrency).await?;
@@ -144,7 +146,7 @@ async fn plan_of(
     } else if desired.inputs.are_missing && !prune.is_empty() {
         warnings.push(format!("{} objects would be pruned because the providers export no inputs", prune.len()));
     }
-    warnings.extend(unreadable.iter().map(|entry| {
+    warnings.extend(recorded.unreadable().iter().map(|entry| {
         format!("the inventory entry {:?} cannot be read: it stays on record, and its object is not pruned", entry.id)
     }));
     let owned: BTreeSet<ObjectId> = owned.into_iter().collect();

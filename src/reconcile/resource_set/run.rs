@@ -46,6 +46,7 @@ use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
 use crate::reconcile::prune;
 use crate::reconcile::run::{Unstored, under_lease};
 use crate::reconcile::status::{IN_PROGRESS, StatusWriter};
+use crate::reconcile::stored;
 
 /// How long definitions, namespaces and roles may take to be in force, and deleted objects of Flux to be gone.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,7 +71,7 @@ pub async fn reconcile_resource_set(
     progress: &dyn Progress,
 ) -> Result<Outcome, ReconcileError> {
     let attempt = async |cluster: Cluster| {
-        let set = read_set(&cluster, id).await?;
+        let set = stored::read(&cluster, id).await?;
         let request = options.request.as_ref().map(Unstored::Request);
         SetRun::new(&cluster, set, request, options, progress).reconcile().await
     };
@@ -132,27 +133,6 @@ async fn start<'w>(
     }
 }
 
-/// Reads the set a run is about.
-///
-/// # Errors
-/// It is not there, is being deleted, or cannot be understood.
-pub(super) async fn read_set(cluster: &Cluster, id: &ObjectId) -> Result<ResourceSet, ReconcileError> {
-    match cluster.read(id).await? {
-        Some(live) => checked(live),
-        None => Err(ReconcileError::InstanceGone { instance: id.clone() }),
-    }
-}
-
-fn checked(live: Value) -> Result<ResourceSet, ReconcileError> {
-    let id = ObjectId::of(&live);
-    let set: ResourceSet = serde_json::from_value(live)
-        .map_err(|source| ReconcileError::InstanceUnreadable { instance: id.clone(), source })?;
-    match set.metadata.deletion_timestamp {
-        Some(_) => Err(ReconcileError::BeingDeleted { instance: id }),
-        None => Ok(set),
-    }
-}
-
 /// Returns what an apply of the manifest would store, and the set before it.
 pub(super) async fn as_it_would_be_stored(
     cluster: &Cluster,
@@ -166,10 +146,10 @@ pub(super) async fn as_it_would_be_stored(
         Err(error) if error.is_api_missing() && live.is_none() => written.clone(),
         stored => stored?,
     };
-    let mut set = checked(stored)?;
+    let mut set: ResourceSet = stored::checked(stored)?;
     match &live {
         Some(live) => {
-            let known = checked(live.clone())?;
+            let known: ResourceSet = stored::checked(live.clone())?;
             (set.metadata.generation, set.status) = (known.metadata.generation, known.status);
         }
         // A dry run of a new object returns an identity that no object has.
@@ -205,12 +185,6 @@ pub(super) fn recreation(set: &ResourceSet) -> Recreation {
 pub(super) fn owner(set: &ResourceSet) -> InventoryOwner {
     let id = set.id();
     InventoryOwner::new(OwnerKind::ResourceSet, id.namespace, id.name)
-}
-
-/// Reads the inventory of a set: objects, and entries that cannot be read, which are kept as they are.
-pub(super) fn read_inventory(set: &ResourceSet) -> (Vec<ObjectId>, Vec<InventoryEntry>) {
-    let inventory = set.status.as_ref().and_then(|status| status.inventory.clone()).unwrap_or_default();
-    (inventory.objects(), inventory.unreadable())
 }
 
 /// Why the objects that a set no longer stands for are kept for now.
@@ -337,13 +311,8 @@ impl<'a> SetRun<'a> {
     async fn store(&mut self) -> Result<(), Stop> {
         let Some(unstored) = self.unstored.take() else { return Ok(()) };
         let stored = unstored.store(self.cluster, &self.set.id(), crd::resource_set, self.progress).await?;
-        let stored = checked(stored)?;
-        let read = &self.set;
-        let is_another = read.metadata.uid.is_some() && read.metadata.uid != stored.metadata.uid;
-        // The set was changed after it was read, so the plan is not about what is stored now.
-        if is_another || stored.spec != read.spec || stored.is_suspended() != read.is_suspended() {
-            return Err(Stop::Abort(ReconcileError::InstanceMoved { instance: stored.id() }));
-        }
+        let stored = stored::checked(stored)?;
+        stored::refuse_another(&self.set, &stored)?;
         // Both were made for the set as it was read, perhaps before it was created.
         self.writer = StatusWriter::open(&stored);
         self.announcer = Announcer::about(self.cluster, &stored, self.options.notifications.clone());
@@ -385,7 +354,7 @@ impl<'a> SetRun<'a> {
         }
         self.step_prefix = String::new();
         let kept = self.collect_garbage(&desired, &applied, &mut live).await?;
-        let (_, unreadable) = read_inventory(&self.set);
+        let unreadable = self.set.recorded_inventory().unreadable();
         // Objects that were not pruned stay on record, or no later run would prune them.
         let owed: Vec<InventoryEntry> = kept.iter().map(InventoryEntry::from).chain(unreadable).collect();
         self.writer.status.inventory = Some(inventory::merge(inventory::of(&applied), &owed));
@@ -560,7 +529,7 @@ impl<'a> SetRun<'a> {
 
     /// Plans the deletion of what the inventory has beyond `built`.
     async fn stale(&self, built: &[ObjectId], live: &mut LiveObjects) -> Result<Vec<PlannedPrune>, Stop> {
-        let (owned, _) = read_inventory(&self.set);
+        let owned = self.set.recorded_inventory().objects();
         let stale = plan::stale(&owned, &built.iter().cloned().collect());
         live.add_of(&self.applier, &owner(&self.set), &stale, self.options.plan.concurrency).await?;
         Ok(plan::prune(&self.applier, live, stale, &owner(&self.set)).await?)
@@ -657,12 +626,7 @@ impl<'a> SetRun<'a> {
         let outcome = self.outcome(failure, reason, message);
         let (written, ()) = tokio::join!(self.writer.write(self.cluster), self.announcer.finish());
         self.progress.report(Update::Finished { ready: outcome.is_ready(), message: outcome.message.clone() });
-        match (written, outcome.failure) {
-            (Ok(()), failure) => Ok(Outcome { failure, ..outcome }),
-            // The first failure explains the second one.
-            (Err(_), Some(Failure::Call(error))) => Err(error.into()),
-            (Err(error), _) => Err(error),
-        }
+        outcome.recorded(written)
     }
 
     /// Returns reason and message of the Ready condition.
@@ -716,13 +680,7 @@ impl<'a> SetRun<'a> {
             // The request was not served: the run that comes next does.
             Some(Failure::Interrupted(interrupt)) => {
                 self.writer.failed(reason, message);
-                let text = match interrupt {
-                    Interrupt::Superseded(by) => {
-                        format!("Health checks canceled due to new reconciliation triggered by {by}")
-                    }
-                    Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
-                };
-                self.announcer.event(event(false, &text));
+                self.announcer.event(event(false, &messages::interrupted(interrupt)));
                 return;
             }
             Some(Failure::ResourceSet(failure)) if matches!(failure.retry, RetryPolicy::After(_)) => {

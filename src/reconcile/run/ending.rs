@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Run, Unstored};
 use crate::api::well_known::{condition, reason};
-use crate::api::{conditions, history};
+use crate::api::{Reconciled, conditions, history};
 use crate::reconcile::interrupt::Interrupt;
 use crate::reconcile::messages;
 use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop, explain, look_again};
 use crate::reconcile::progress::{Stage, Update};
-use crate::reconcile::status::instance_id;
 
 impl Run<'_> {
     /// Leaves a suspended instance as it is, but confirms a request for a run.
@@ -46,7 +45,7 @@ impl Run<'_> {
         };
         let (reason, message) = match &failure {
             None => (reason::RECONCILIATION_SUCCEEDED, messages::finished(self.begun.elapsed())),
-            Some(failure) => explain(failure, &instance_id(&self.instance)),
+            Some(failure) => explain(failure, &self.instance.id()),
         };
         if self.unstored.is_some() {
             // Stopped before anything was done, so there is nothing to record.
@@ -102,13 +101,7 @@ impl Run<'_> {
             // The request was not served; the next run does that.
             Some(Failure::Interrupted(interrupt)) => {
                 self.writer.failed(reason, &message);
-                let text = match interrupt {
-                    Interrupt::Superseded(by) => {
-                        format!("Health checks canceled due to new reconciliation triggered by {by}")
-                    }
-                    Interrupt::Stop(why) => format!("Reconciliation stopped: {why}"),
-                };
-                self.event(false, reason::HEALTH_CHECK_CANCELED, text, false);
+                self.event(false, reason::HEALTH_CHECK_CANCELED, messages::interrupted(interrupt), false);
             }
             Some(failed) => {
                 match failed {
@@ -124,12 +117,7 @@ impl Run<'_> {
         let outcome = self.outcome(failure, reason, message);
         let (written, ()) = tokio::join!(self.writer.write(self.cluster), self.announcer.finish());
         self.progress.report(Update::Finished { ready: outcome.is_ready(), message: outcome.message.clone() });
-        match (written, outcome.failure) {
-            (Ok(()), failure) => Ok(Outcome { failure, ..outcome }),
-            // The first failure explains the second one.
-            (Err(_), Some(Failure::Call(error))) => Err(error.into()),
-            (Err(error), _) => Err(error),
-        }
+        outcome.recorded(written)
     }
 
     /// Records the attempt at the top of the history.

@@ -1,15 +1,15 @@
 //! Rolls back to the last working revision when an upgrade is unhealthy and the instance asks for a rollback.
 
 use super::Run;
-use crate::api::conditions;
 use crate::api::well_known::{condition, reason};
+use crate::api::{Reconciled, conditions};
 use crate::k8s::kstatus::Status;
 use crate::reconcile::draft::fetch_and_build;
 use crate::reconcile::fetch::Distributions;
 use crate::reconcile::kept_builds;
 use crate::reconcile::messages::{self, Unhealthy};
 use crate::reconcile::outcome::{Failure, Stop, explain};
-use crate::reconcile::status::{instance_id, is_forced};
+use crate::reconcile::status::is_forced;
 
 impl Run<'_> {
     /// Rolls back if the instance asks for it and another revision was in place before; otherwise returns the failure.
@@ -24,7 +24,7 @@ impl Run<'_> {
             return Err(failure.into());
         }
         // The failed revision is in the history, whatever the rollback does.
-        let (why, message) = explain(&failure, &instance_id(&self.instance));
+        let (why, message) = explain(&failure, &self.instance.id());
         self.writer.failed(why, &message);
         self.record_attempt(Some(&failure));
         let detail = message.strip_prefix("reconciliation failed: ").unwrap_or(&message).to_owned();

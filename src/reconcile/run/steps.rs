@@ -3,9 +3,9 @@
 use tokio::time::{Duration, Instant};
 
 use super::{Run, Unstored};
-use crate::api::InventoryEntry;
 use crate::api::inventory;
 use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, reason};
+use crate::api::{InventoryEntry, Reconciled};
 use crate::build;
 use crate::cluster::events::Event;
 use crate::k8s::ObjectId;
@@ -25,7 +25,7 @@ use crate::reconcile::ownership;
 use crate::reconcile::plan::{self, ApplyStage, Plan, Step};
 use crate::reconcile::progress::{Action, Stage, Update};
 use crate::reconcile::prune::{self, RemovalOptions};
-use crate::reconcile::status::{IN_PROGRESS, instance_id, is_forced};
+use crate::reconcile::status::{IN_PROGRESS, is_forced};
 
 /// Limit for definitions, namespaces and roles to be in force.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl Run<'_> {
         if self.options.consent < Consent::Pruned {
             let (pruned, downgrade) = (plan.pruned(), plan.downgrade());
             if !pruned.is_empty() || downgrade.is_some() {
-                let instance = instance_id(&self.instance);
+                let instance = self.instance.id();
                 return Err(Stop::Abort(ReconcileError::Destructive { instance, pruned, downgrade }));
             }
         }

@@ -114,7 +114,7 @@ async fn an_uninstall_waits_for_the_controllers_and_can_keep_the_definitions(clu
     world.ready().await;
     world.cluster.create(&kustomization("a", &["finalizers.fluxcd.io"]), "someone").await.unwrap();
     // A foreign finalizer of ours is kept apart from the one of an operator.
-    let instance = flux_operator::reconcile::status::instance_id(&world.read_instance().await);
+    let instance = flux_operator::api::Reconciled::id(&world.read_instance().await);
     world
         .patch_as("someone", &instance, json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}}))
         .await;

@@ -70,7 +70,7 @@ impl World {
     }
 
     pub async fn annotate(&self, annotations: Value) {
-        let id = flux_operator::reconcile::status::instance_id(&self.read_instance().await);
+        let id = flux_operator::api::Reconciled::id(&self.read_instance().await);
         self.cluster
             .merge_patch(&id, None, &json!({"metadata": {"annotations": annotations}}), "test-author")
             .await

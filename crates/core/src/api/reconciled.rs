@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Resource;
+use kube::core::object::{HasSpec, HasStatus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,28 +20,30 @@ use crate::k8s::ObjectId;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A kind whose objects are reconciled by the operator.
-pub trait Reconciled: DeserializeOwned {
-    type Status: RunStatus;
-    const KIND: &'static str;
+pub trait Reconciled:
+    Resource<DynamicType = ()> + HasSpec<Spec: PartialEq> + HasStatus<Status: RunStatus> + DeserializeOwned
+{
     /// Time between two runs where the annotation `reconcileEvery` does not say it.
     const INTERVAL: Duration;
     /// Limit where the annotation `reconcileTimeout` does not say it.
     const TIMEOUT: Duration;
 
-    fn metadata(&self) -> &ObjectMeta;
-
-    fn status(&self) -> Option<&Self::Status>;
-
     /// Returns where the object lives.
     fn id(&self) -> ObjectId {
-        let ObjectMeta { namespace, name, .. } = self.metadata();
+        let ObjectMeta { namespace, name, .. } = self.meta();
         let name = name.as_deref().unwrap_or_default();
-        ObjectId::new(GROUP, Self::KIND, namespace.as_deref(), name).at(VERSION)
+        ObjectId::new(GROUP, &Self::kind(&()), namespace.as_deref(), name).at(VERSION)
+    }
+
+    /// Returns the objects on record as applied by earlier runs.
+    fn recorded_inventory(&self) -> Inventory {
+        let mut status = self.status().cloned().unwrap_or_default();
+        status.inventory().and_then(Option::take).unwrap_or_default()
     }
 
     /// Returns the value of an annotation.
     fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
+        self.meta().annotations.as_ref()?.get(key).map(String::as_str)
     }
 
     /// Tells whether reconciling is switched off by annotation (`disabled`, in any case).
@@ -95,108 +99,48 @@ pub trait RunStatus: Clone + Default + Serialize + DeserializeOwned + Send + Syn
     }
 }
 
+/// Implements [`RunStatus`] for a status whose fields have the names of the methods; each kind lists the optional ones that
+/// it has.
+macro_rules! run_status {
+    ($status:ty, $($optional:ident: $field:ty),*) => {
+        impl RunStatus for $status {
+            fn conditions(&mut self) -> &mut Vec<Condition> {
+                &mut self.conditions
+            }
+
+            fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
+                &mut self.last_handled_reconcile_at
+            }
+
+            $(fn $optional(&mut self) -> Option<&mut $field> {
+                Some(&mut self.$optional)
+            })*
+        }
+    };
+}
+
+run_status!(FluxInstanceStatus, last_handled_force_at: Option<String>, inventory: Option<Inventory>, history: Vec<HistoryEntry>);
+run_status!(ResourceSetStatus, inventory: Option<Inventory>, history: Vec<HistoryEntry>);
+run_status!(ResourceSetInputProviderStatus, last_handled_force_at: Option<String>);
+
 impl Reconciled for FluxInstance {
-    type Status = FluxInstanceStatus;
-    const KIND: &'static str = "FluxInstance";
     const INTERVAL: Duration = MINUTE.saturating_mul(60);
     const TIMEOUT: Duration = MINUTE.saturating_mul(5);
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn status(&self) -> Option<&FluxInstanceStatus> {
-        self.status.as_ref()
-    }
-
     fn id(&self) -> ObjectId {
         let name = self.metadata.name.as_deref().unwrap_or(super::well_known::INSTANCE_NAME);
-        ObjectId::new(GROUP, Self::KIND, Some(self.namespace_or_default()), name).at(VERSION)
-    }
-}
-
-impl RunStatus for FluxInstanceStatus {
-    fn conditions(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
-        &mut self.last_handled_reconcile_at
-    }
-
-    fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.last_handled_force_at)
-    }
-
-    fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
-        Some(&mut self.inventory)
-    }
-
-    fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
-        Some(&mut self.history)
+        ObjectId::new(GROUP, &Self::kind(&()), Some(self.namespace_or_default()), name).at(VERSION)
     }
 }
 
 impl Reconciled for ResourceSet {
-    type Status = ResourceSetStatus;
-    const KIND: &'static str = "ResourceSet";
     const INTERVAL: Duration = MINUTE.saturating_mul(60);
     const TIMEOUT: Duration = MINUTE.saturating_mul(5);
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn status(&self) -> Option<&ResourceSetStatus> {
-        self.status.as_ref()
-    }
-}
-
-impl RunStatus for ResourceSetStatus {
-    fn conditions(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
-        &mut self.last_handled_reconcile_at
-    }
-
-    fn inventory(&mut self) -> Option<&mut Option<Inventory>> {
-        Some(&mut self.inventory)
-    }
-
-    fn history(&mut self) -> Option<&mut Vec<HistoryEntry>> {
-        Some(&mut self.history)
-    }
 }
 
 impl Reconciled for ResourceSetInputProvider {
-    type Status = ResourceSetInputProviderStatus;
-    const KIND: &'static str = "ResourceSetInputProvider";
     const INTERVAL: Duration = MINUTE.saturating_mul(10);
     const TIMEOUT: Duration = MINUTE.saturating_mul(2);
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn status(&self) -> Option<&ResourceSetInputProviderStatus> {
-        self.status.as_ref()
-    }
-}
-
-impl RunStatus for ResourceSetInputProviderStatus {
-    fn conditions(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn last_handled_reconcile_at(&mut self) -> &mut Option<String> {
-        &mut self.last_handled_reconcile_at
-    }
-
-    fn last_handled_force_at(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.last_handled_force_at)
-    }
 }
 
 #[cfg(test)]
