@@ -61,6 +61,7 @@ const KUBE: &[(&str, &str)] = &[
     ("crates/core/src/api/flux_instance.rs", "the derive macro of a custom resource"),
     ("crates/core/src/api/flux_report.rs", "the derive macro of a custom resource"),
     ("crates/core/src/api/input_provider.rs", "the derive macro of a custom resource"),
+    ("crates/core/src/api/reconciled.rs", "the traits that the derive macro implements"),
     ("crates/core/src/api/resource_set.rs", "the derive macro of a custom resource"),
 ];
 
