@@ -113,7 +113,7 @@ pub fn inputs(snapshot: &Snapshot, set: &Value) -> Result<ResolvedInputs, String
         index,
         id: set.name(index).id,
         source: set.source.as_deref().map(object_id),
-        values: set.values,
+        values: set.template_values(),
     };
     Ok(ResolvedInputs { sets: sets.into_iter().enumerate().map(row).collect(), warnings })
 }

@@ -10,8 +10,7 @@ use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
 use flux_operator_resourceset::offline::{self, DocumentStream, ManifestFiles, RenderJob, namespace};
 use flux_operator_resourceset::{
-    BuildErrorKind, Built, BuiltObject, ExportedInputs, InputName, Limits, Options, ResourceSetError, Warning, build,
-    render,
+    BuildErrorKind, Built, BuiltObject, ExportedInputs, InputName, Limits, Options, ResourceSetError, Warning, render,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -118,42 +117,51 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         now: Some(Timestamp::now().as_second()),
         random: Some(&random),
     };
-    let job = offline::read(&files).map_err(|error| failed(&error, &args.filename))?;
-    let (text, warnings) = built_text(args, job, &options, shell)?;
-    tell_warnings(args, &warnings, shell)?;
-    shell.print(&text);
+    let mut warnings = Vec::new();
+    let text = match offline::read(&files, &mut warnings) {
+        Ok(job) => built_text(args, job, &options, &mut warnings, shell),
+        Err(error) => Err(failed(&error, &args.filename)),
+    };
+    let warnings = listed(&warnings);
+    if args.strict && text.is_ok() && !warnings.is_empty() {
+        let error = warnings.into_iter().fold(CliError::failed(attempted(&args.filename)), CliError::cause);
+        return Err(error.hint("without --strict these are warnings"));
+    }
+    // Also before an error, because they often explain it.
+    warnings.iter().for_each(|warning| shell.warn(warning));
+    shell.print(&text?);
     Ok(Exit::Done)
 }
 
-/// Renders the templates. Returns the output and the warnings.
+/// Renders the templates. Returns the output.
 fn built_text(
     args: &Args,
     job: RenderJob,
     options: &Options<'_>,
+    warnings: &mut Vec<Warning>,
     shell: &Shell,
-) -> Result<(String, Vec<Warning>), CliError> {
-    let RenderJob { set, inputs, mut warnings } = job;
-    let failed = |error| failed(&error, &args.filename);
-    let (text, found) = match args.output {
+) -> Result<String, CliError> {
+    let RenderJob { set, inputs } = job;
+    let mut render = |receive: &mut dyn FnMut(BuiltObject)| {
+        render(&set, &inputs, options, warnings, receive).map_err(|error| failed(&error, &args.filename))
+    };
+    match args.output {
         ResourceSetFormat::Yaml if !args.explain => {
             let mut stream = DocumentStream::new(&set);
-            let found = render(&set, &inputs, options, &mut |object| stream.push(&object)).map_err(failed)?;
-            (stream.finish().map_err(|error| unwritable(&error))?, found)
+            render(&mut |object| stream.push(&object))?;
+            stream.finish().map_err(|error| unwritable(&error))
         }
         ResourceSetFormat::Name if !args.explain => {
             let mut names = String::new();
-            let mut add = |built: BuiltObject| names += &name_line(&ObjectId::of(&built.object));
-            let found = render(&set, &inputs, options, &mut add).map_err(failed)?;
-            (names, found)
+            render(&mut |built| names += &name_line(&ObjectId::of(&built.object)))?;
+            Ok(names)
         }
         _ => {
-            let mut built = build(set, inputs, options).map_err(failed)?;
-            let found = std::mem::take(&mut built.warnings);
-            (rendered(args, &built, shell)?, found)
+            let mut objects = Vec::new();
+            render(&mut |object| objects.push(object))?;
+            rendered(args, &Built { set, inputs, objects, warnings: Vec::new() }, shell)
         }
-    };
-    warnings.extend(found);
-    Ok((text, warnings))
+    }
 }
 
 fn unwritable(error: &(dyn std::error::Error + 'static)) -> CliError {
@@ -219,17 +227,11 @@ fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
     }
 }
 
-/// Prints the warnings, which are an error with `--strict`.
-fn tell_warnings(args: &Args, warnings: &[Warning], shell: &Shell) -> Result<(), CliError> {
+/// Returns the first warnings as text, and the number of further ones.
+fn listed(warnings: &[Warning]) -> Vec<String> {
     let shown = warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
     let rest = warnings.len().saturating_sub(MOST_WARNINGS);
-    let all: Vec<String> = shown.chain((rest > 0).then(|| format!("and {rest} more warnings"))).collect();
-    if args.strict && !all.is_empty() {
-        let error = all.into_iter().fold(CliError::failed(attempted(&args.filename)), CliError::cause);
-        return Err(error.hint("without --strict these are warnings"));
-    }
-    all.iter().for_each(|warning| shell.warn(warning));
-    Ok(())
+    shown.chain((rest > 0).then(|| format!("and {rest} more warnings"))).collect()
 }
 
 /// Prints all objects at once.

@@ -27,6 +27,13 @@ pub struct SourceId {
     pub name: String,
 }
 
+impl SourceId {
+    /// Returns the value of `inputs.provider`.
+    fn provider(&self) -> Value {
+        json!({"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "namespace": self.namespace})
+    }
+}
+
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.kind, self.namespace, self.name)
@@ -47,13 +54,25 @@ pub struct InputSource {
 /// Inputs of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputSet {
-    /// The values, including `provider` or the names of a permutation.
+    /// The values of the source, or for a permutation those of every source by its name.
     pub values: Map<String, Value>,
     /// Its source, shared by all sets of the source; `None` for a permutation.
     pub source: Option<Arc<SourceId>>,
 }
 
 impl InputSet {
+    /// Returns the values that templates see: those of the set, and its source as `provider`.
+    ///
+    /// They are not stored, because thousands of sets can have one source.
+    pub fn template_values(&self) -> Map<String, Value> {
+        let mut values = self.values.clone();
+        if let Some(source) = &self.source {
+            // Also over a value that the author calls `provider`, as in the reference.
+            values.insert("provider".to_owned(), source.provider());
+        }
+        values
+    }
+
     /// Names the set in messages.
     pub fn name(&self, index: usize) -> InputName {
         let id = match self.values.get("id") {
@@ -131,7 +150,7 @@ pub fn combine(
         "" | "Flatten" => {
             let mut inputs = Vec::new();
             for mut source in sources {
-                prepare_sets(&mut source, warnings);
+                drop_nulls(&mut source, warnings);
                 let id = Arc::new(source.id);
                 let sets = source.sets.into_iter();
                 inputs.extend(sets.map(|values| InputSet { values, source: Some(Arc::clone(&id)) }));
@@ -143,10 +162,8 @@ pub fn combine(
     }
 }
 
-/// Makes the input sets of a source what templates see: without nulls, which the API server drops, and with `provider`.
-fn prepare_sets(source: &mut InputSource, warnings: &mut Vec<Warning>) {
-    let SourceId { api_version, kind, namespace, name } = &source.id;
-    let provider = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
+/// Removes nulls at the top of the input sets of a source, which the API server drops.
+fn drop_nulls(source: &mut InputSource, warnings: &mut Vec<Warning>) {
     for (index, set) in source.sets.iter_mut().enumerate() {
         set.retain(|key, value| {
             if value.is_null() {
@@ -156,8 +173,6 @@ fn prepare_sets(source: &mut InputSource, warnings: &mut Vec<Warning>) {
             }
             !value.is_null()
         });
-        // Also over a value that the author calls `provider`, as in the reference.
-        set.insert("provider".to_owned(), provider.clone());
     }
 }
 
@@ -169,7 +184,8 @@ fn permute(
     let mut factors = Vec::new();
     let mut total = 1usize;
     for mut source in sources {
-        prepare_sets(&mut source, warnings);
+        drop_nulls(&mut source, warnings);
+        source.sets.iter_mut().for_each(|set| drop(set.insert("provider".to_owned(), source.id.provider())));
         let InputSource { id: SourceId { kind, name, .. }, sets, .. } = source;
         if sets.is_empty() && !include_empty {
             continue;

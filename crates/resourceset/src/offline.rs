@@ -34,8 +34,6 @@ pub struct RenderJob {
     pub set: ResourceSet,
     /// The input sets, in order.
     pub inputs: Vec<InputSet>,
-    /// Warnings about the files.
-    pub warnings: Vec<Warning>,
 }
 
 /// Builds all objects from the files.
@@ -43,22 +41,22 @@ pub struct RenderJob {
 /// # Errors
 /// Any [`BuildErrorKind`], checked in the order of the reference.
 pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
-    let RenderJob { set, inputs, mut warnings } = read(files)?;
+    let mut warnings = Vec::new();
+    let RenderJob { set, inputs } = read(files, &mut warnings)?;
     let mut built = crate::render::build(set, inputs, options)?;
     warnings.append(&mut built.warnings);
     built.warnings = warnings;
     Ok(built)
 }
 
-/// Reads the files.
+/// Reads the files. `warnings` gets the warnings about them, also before an error.
 ///
 /// The `id` of a provider is made from its name here, and from its UID in a cluster.
 ///
 /// # Errors
 /// A file that cannot be read as expected, or inputs that cannot be combined.
-pub fn read(files: &ManifestFiles<'_>) -> Result<RenderJob, ResourceSetError> {
-    let mut warnings = Vec::new();
-    let mut set = named_manifest(files, &mut warnings)?;
+pub fn read(files: &ManifestFiles<'_>, warnings: &mut Vec<Warning>) -> Result<RenderJob, ResourceSetError> {
+    let mut set = named_manifest(files, warnings)?;
     let has_inputs = files.inputs.is_some() || files.providers.is_some() || files.exported.is_some();
     if !set.inputs_from.is_empty() && !has_inputs {
         let text = "ResourceSet has '.spec.inputsFrom', please provide the inputs with --inputs-from or \
@@ -66,32 +64,32 @@ pub fn read(files: &ManifestFiles<'_>) -> Result<RenderJob, ResourceSetError> {
         return Err(ResourceSetError::new(BuildErrorKind::InputsFile, text));
     }
     if let Some(text) = files.inputs
-        && let Some(inputs) = inputs_file(text, &mut warnings)?
+        && let Some(inputs) = inputs_file(text, warnings)?
     {
         set.inputs = inputs;
     }
     // The set itself is the first of its providers.
     let mut sources =
         vec![InputSource { id: set.id.clone(), sets: std::mem::take(&mut set.inputs), ..InputSource::default() }];
-    let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, &mut warnings)).transpose()?;
+    let providers = files.providers.map(|text| providers_file(text, &set.id.namespace, warnings)).transpose()?;
     if let Some(providers) = &providers {
         if set.inputs_from.is_empty() {
             let text = "the ResourceSet has no spec.inputsFrom, so that no provider of the file is used";
             warnings.push(Warning::new(WarningKind::MissingProvider, text));
         }
-        let selected = select(providers, &set.inputs_from, &mut warnings)
+        let selected = select(providers, &set.inputs_from, warnings)
             .map_err(|error| ResourceSetError::new(error.kind, format!("error filtering providers: {error}")))?;
         sources.extend(selected.into_iter().cloned());
     }
-    sources.extend(exported_sources(files, &set, &mut warnings)?);
-    let inputs = combine(sources, &set.strategy, &mut warnings)
+    sources.extend(exported_sources(files, &set, warnings)?);
+    let inputs = combine(sources, &set.strategy, warnings)
         .map_err(|error| ResourceSetError::new(error.kind, format!("error combining inputs: {error}")))?;
     // Without inputs a build renders once, as the reference does. The controller renders nothing.
     if inputs.is_empty() && !set.inputs_from.is_empty() {
         let text = "the providers offer no inputs: a cluster would render nothing and delete what was applied before";
         warnings.push(Warning::new(WarningKind::NoInputs, text));
     }
-    Ok(RenderJob { set, inputs, warnings })
+    Ok(RenderJob { set, inputs })
 }
 
 /// Returns the namespace of the ResourceSet, where its providers live.

@@ -58,15 +58,14 @@ impl Built {
 /// # Errors
 /// Those of [`render`].
 pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
-    let mut objects = Vec::new();
-    let warnings = render(&set, &inputs, options, &mut |object| objects.push(object))?;
+    let (mut objects, mut warnings) = (Vec::new(), Vec::new());
+    render(&set, &inputs, options, &mut warnings, &mut |object| objects.push(object))?;
     Ok(Built { set, inputs, objects, warnings })
 }
 
-/// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine). Returns warnings
-/// in the order in which they were found.
+/// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
 ///
-/// `receive` gets the objects in build order, so that a caller who needs only their names or their text does not hold
+/// `warnings` gets the warnings in the order in which they are found, also before an error. `receive` gets the objects in build order, so that a caller who needs only their names or their text does not hold
 /// thousands of them. If the result is an error, the objects received until then count for nothing. The limits in
 /// `options` apply to each execution; use `interrupted` for a common deadline.
 ///
@@ -76,10 +75,11 @@ pub fn render(
     set: &ResourceSet,
     inputs: &[InputSet],
     options: &Options<'_>,
+    warnings: &mut Vec<Warning>,
     receive: &mut dyn FnMut(BuiltObject),
-) -> Result<Vec<Warning>, ResourceSetError> {
+) -> Result<(), ResourceSetError> {
     set.validate()?;
-    let mut builder = Builder::new(set, inputs, options, receive);
+    let mut builder = Builder::new(set, inputs, options, warnings, receive);
     if set.steps.is_empty() {
         builder.step(None, &set.templates, None)?;
     } else {
@@ -90,7 +90,8 @@ pub fn render(
     if builder.is_empty {
         return Err(ResourceSetError::new(BuildErrorKind::NoObjects, "no objects were generated"));
     }
-    Ok(builder.finish())
+    builder.finish();
+    Ok(())
 }
 
 /// A template of the spec after parsing.
@@ -112,10 +113,10 @@ struct Builder<'b> {
     steps: HashMap<ObjectKey, usize>,
     /// The objects of the current step.
     step_objects: Vec<(ObjectKey, Origin)>,
+    warnings: &'b mut Vec<Warning>,
     receive: &'b mut dyn FnMut(BuiltObject),
     is_empty: bool,
     contents: RandomState,
-    warnings: Vec<Warning>,
 }
 
 /// The first object with a key.
@@ -136,10 +137,10 @@ impl<'b> Builder<'b> {
         set: &'b ResourceSet,
         inputs: &'b [InputSet],
         options: &'b Options<'b>,
+        warnings: &'b mut Vec<Warning>,
         receive: &'b mut dyn FnMut(BuiltObject),
     ) -> Builder<'b> {
         let mut templates = HashMap::new();
-        let mut warnings = Vec::new();
         let mut add = |step: Option<usize>, part: Part, text: Result<String, String>| {
             let (text, unwritable) = match text {
                 Ok(text) => (text, None),
@@ -164,7 +165,7 @@ impl<'b> Builder<'b> {
             }
         }
         let changes = templates.values().any(|parsed| parsed.template.as_ref().is_ok_and(Template::changes_data));
-        let shared = changes.then(|| inputs.iter().map(|set| Data::from(&set.values)).collect());
+        let shared = changes.then(|| inputs.iter().map(|set| Data::from(&set.template_values())).collect());
         Builder {
             set,
             inputs,
@@ -173,10 +174,10 @@ impl<'b> Builder<'b> {
             templates,
             steps: HashMap::new(),
             step_objects: Vec::new(),
+            warnings,
             receive,
             is_empty: true,
             contents: RandomState::new(),
-            warnings,
         }
     }
 
@@ -259,7 +260,7 @@ impl<'b> Builder<'b> {
         let data = match (origin.input, &self.shared) {
             (Some(index), Some(shared)) => shared.get(index),
             (Some(index), None) => {
-                own = self.inputs.get(index).map(|set| Data::from(&set.values));
+                own = self.inputs.get(index).map(|set| Data::from(&set.template_values()));
                 own.as_ref()
             }
             (None, _) => None,
@@ -277,7 +278,7 @@ impl<'b> Builder<'b> {
         let Some(template) = parsed.and_then(|parsed| parsed.template.as_ref().ok()) else { return };
         let options = self.options;
         let render = |values: &Map<String, Value>| template.execute(&Data::from(values), options).ok();
-        for RetypedField { object, message } in retyped_fields(rendered, &set.values, render) {
+        for RetypedField { object, message } in retyped_fields(rendered, &set.template_values(), render) {
             let text = if origin.part == Part::Template { format!("{object}: {message}") } else { message };
             self.warn(WarningKind::RetypedInput, text, origin);
         }
@@ -470,8 +471,8 @@ impl<'b> Builder<'b> {
         Ok(())
     }
 
-    /// Adds the warnings about the whole set, and returns all.
-    fn finish(mut self) -> Vec<Warning> {
+    /// Adds the warnings about the whole set.
+    fn finish(self) {
         for key in [OWNER_NAME, OWNER_NAMESPACE] {
             if self.set.common_labels.contains_key(key) {
                 let text = format!("spec.commonMetadata.labels: {key} belongs to the operator and is not changed");
@@ -483,6 +484,5 @@ impl<'b> Builder<'b> {
             let text = format!("input {key:?} is used in no template");
             self.warnings.push(Warning::new(WarningKind::UnusedInput, text));
         }
-        self.warnings
     }
 }

@@ -118,6 +118,21 @@ fn warnings_are_errors_with_strict() {
 }
 
 #[test]
+fn warnings_stand_before_the_error_of_a_build() {
+    let manifest = MANIFEST.replace("  resources:", "  resourceTemplate: typo\n  resources:");
+    for (flawed, error) in [
+        (manifest.replace("inputs.tenant", "inputs.tenamt"), "map has no entry for key"),
+        (manifest.replace("spec:", "spec:\n  inputStrategy: {name: Other}"), "unknown input strategy: 'Other'"),
+    ] {
+        for more in [&[][..], &["-o", "json"], &["--strict"]] {
+            let stderr = build(&flawed, more).exits(1).stderr;
+            let position = |text: &str| stderr.find(text).unwrap_or_else(|| panic!("{text} is not in {stderr}"));
+            assert!(position("spec.resourceTemplate does not exist") < position(error), "{stderr}");
+        }
+    }
+}
+
+#[test]
 fn a_manifest_without_a_namespace_is_built_for_the_flag() {
     let manifest = MANIFEST.replace("  namespace: apps\n", "");
     let label = "resourceset.fluxcd.controlplane.io/namespace: ";
