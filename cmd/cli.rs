@@ -1,6 +1,6 @@
 //! The command tree: every verb, and the flags all of them share.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::flows::rights::Rights;
 use crate::terminal::usage::help_width;
@@ -80,6 +80,41 @@ impl Cli {
         self.global.namespace = self.global.namespace.filter(|namespace| !namespace.is_empty());
         self
     }
+}
+
+/// Verbs that run for many clusters.
+const OF_MANY_CLUSTERS: [&str; 17] = [
+    "get",
+    "tree",
+    "why",
+    "trace",
+    "events",
+    "debug",
+    "impact",
+    "report",
+    "stats",
+    "status",
+    "check",
+    "version",
+    "what-changed",
+    "wait",
+    "logs",
+    "export",
+    "plan",
+];
+/// Flags that choose many clusters.
+const FLEET_FLAGS: [&str; 5] = ["contexts", "clusters_from", "cluster_selector", "cluster_timeout", "parallel"];
+
+/// The command tree, in which the help of a verb lists only the global flags that it takes.
+pub fn tree() -> clap::Command {
+    let tree = Cli::command();
+    let is_of_fleets = |flag: &&clap::Arg| FLEET_FLAGS.contains(&flag.get_id().as_str());
+    // A refused flag keeps its place in the tree: its error says how to reach several clusters.
+    let hidden: Vec<_> = tree.get_arguments().filter(is_of_fleets).map(|flag| flag.clone().hide(true)).collect();
+    tree.mut_subcommands(|verb| match OF_MANY_CLUSTERS.contains(&verb.get_name()) {
+        true => verb,
+        false => verb.args(hidden.clone()),
+    })
 }
 
 #[derive(Subcommand, Debug)]
@@ -193,14 +228,33 @@ impl Command {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory;
-
     use super::*;
     use crate::terminal::usage::GROUPS;
 
     #[test]
     fn the_command_tree_is_consistent() {
-        Cli::command().debug_assert();
+        tree().debug_assert();
+    }
+
+    #[test]
+    fn only_help_of_verbs_that_read_many_clusters_lists_their_flags() {
+        let mut tree = tree();
+        tree.build();
+        for verb in tree.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            let contexts = verb.get_arguments().find(|flag| flag.get_id() == "contexts").expect("a global flag");
+            assert_eq!(contexts.is_hide_set(), !OF_MANY_CLUSTERS.contains(&verb.get_name()), "{}", verb.get_name());
+        }
+        for line in ["apply --contexts a", "--contexts a apply", "apply instance --contexts a"] {
+            let words = ["flux-operator"].into_iter().chain(line.split(' '));
+            let words: Vec<_> = words.chain(["-f", "x"]).map(std::ffi::OsString::from).collect();
+            let words = crate::input::grammar::in_order(&words, &tree);
+            let matches = tree.clone().try_get_matches_from(words).expect("a known flag");
+            assert_eq!(
+                <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap().global.contexts,
+                ["a"],
+                "{line}"
+            );
+        }
     }
 
     #[test]

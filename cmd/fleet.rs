@@ -60,25 +60,28 @@ pub fn run(read: &FleetRead, shell: &Shell, command: Arc<ClusterCommand>) -> Res
         plans::make_folder(folder)?;
     }
     let flags = shell.global();
-    let done = shell.run(async {
-        let mut fleet = select(shell).await?;
+    let done = shell.block_on(async {
+        let mut fleet = shell.interruptible(select(shell)).await?;
         if read.folder.is_some() {
             plans::check_file_names(fleet.clusters.iter().map(|cluster| cluster.context.as_str()))?;
         }
         let mut presenter = Presenter::new(read, shell, &fleet);
         let parallel = descriptors::parallel(flags.parallel.into(), shell);
-        fleet.run(shell, parallel, command, |fleet| presenter.observe(fleet)).await;
-        let end = presenter.finish(&fleet);
-        Ok((fleet, end))
-    });
-    let (fleet, end) = match done {
-        Ok(done) => done,
-        Err(error) => {
+        let run = fleet.run(shell, parallel, command, |fleet| presenter.observe(fleet));
+        let interrupted = shell.interruptible(async {
+            run.await;
+            Ok(())
+        });
+        if let Err(error) = interrupted.await {
             // The interrupt ends the wait here, but not the commands, which run on threads of their own.
             schedule::wait_for_commands();
-            return Err(error);
+            presenter.finish_interrupted(&mut fleet);
+            return Err(error.cause(closing_line(&fleet)));
         }
-    };
+        let end = presenter.finish(&fleet);
+        Ok((fleet, end))
+    })?;
+    let (fleet, end) = done?;
     end?;
     Ok(join::exit(&fleet))
 }
@@ -293,6 +296,15 @@ impl<'a> Presenter<'a> {
             pieces.retain(|piece| !matches!(piece, Piece::Failure(_)));
         }
         pieces
+    }
+
+    /// Prints the answers that came before an interrupt; a program gets no document, because it would look complete.
+    fn finish_interrupted(mut self, fleet: &mut FleetRun) {
+        self.progress = None;
+        let is_printed = !self.read.is_structured() && !matches!(self.read.shape, FleetShape::Page | FleetShape::Plans);
+        if is_printed && fleet.clusters.iter().any(|cluster| matches!(cluster.stage, ClusterStage::Ended(_))) {
+            self.block(fleet);
+        }
     }
 
     fn newly_settled(&mut self, fleet: &FleetRun) -> Vec<usize> {

@@ -295,6 +295,15 @@ fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
     names.into_iter().filter(|n| n.starts_with(current.as_ref())).map(CompletionCandidate::new).collect()
 }
 
+/// Returns a word without its quotes: shells pass words as they were typed, such as `my\ prod`.
+pub fn unquoted(word: &str) -> String {
+    let words = shlex::split(word).unwrap_or_default();
+    match <[String; 1]>::try_from(words) {
+        Ok([one]) => one,
+        Err(_) => word.to_owned(),
+    }
+}
+
 /// Returns the words of the completed line: those after `--` in the shell's call, or all words from kubectl and flux.
 fn words_of_line() -> Vec<String> {
     let mut words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -306,7 +315,7 @@ fn words_of_line() -> Vec<String> {
         return words;
     }
     let at = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
-    answer::rejoined(words.into_iter().skip(at).collect())
+    answer::rejoined(words.iter().skip(at).map(|word| unquoted(word)).collect())
 }
 
 /// Returns all words of a line except the one being completed.

@@ -327,10 +327,14 @@ pub fn closing_line(fleet: &FleetRun) -> String {
     let failed = names(&|cluster| failure(cluster).is_some() && !cluster.is_unreached());
     let skipped = names(&|cluster| matches!(cluster.stage, ClusterStage::Skipped(_)));
     let all = fleet.clusters.len() - skipped.len();
-    let answered = all - unreached.len();
+    // Clusters that an interrupt cut off.
+    let open = names(&|cluster| !cluster.is_settled());
+    let answered = all - unreached.len() - open.len();
     let mut line = format!("{answered} of {} answered", counted(all, "cluster"));
     let bare = names(&is_without_flux);
-    for (names, what) in [(unreached, "could not be reached"), (failed, "failed"), (bare, "without Flux")] {
+    for (names, what) in
+        [(open, "not read to the end"), (unreached, "could not be reached"), (failed, "failed"), (bare, "without Flux")]
+    {
         if !names.is_empty() {
             line.push_str(&format!("; {} {what}: {}", names.len(), first_names(&names)));
         }

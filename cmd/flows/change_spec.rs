@@ -3,21 +3,22 @@
 use flux_operator::api::FluxInstance;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
 use flux_operator::cluster::Cluster;
+use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::status::merge_diff;
 use flux_operator::reconcile::{self, NewSpec, Plan, RunOptions};
 use flux_operator::request::{Absent, reconcile_patch, token};
 use serde_json::{Map, Value, json};
 
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::report_unwatched;
+use crate::flows::operator::{report_unwatched, way_without};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, is_done_here, reconcile_here,
+    DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, reconcile_here,
     refuse_beside_running_operator,
 };
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
+use crate::terminal::confirm::{Agreement, ConfirmArgs, can_ask, check_consent, confirm};
 use crate::terminal::progress::ProgressMode;
 use crate::terminal::{CliError, Exit};
 
@@ -31,9 +32,16 @@ pub struct SpecChange<'a> {
     pub verb: &'a str,
 }
 
+/// The process that carries out a change of the spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconciler {
+    Operator,
+    ThisProcess,
+}
+
 impl SpecChange<'_> {
-    /// Asks whether to do `what`, which is refused beside a running operator as it would be later. `words` are those of
-    /// the command. Returns false for a dry run, which has nothing more to do.
+    /// Asks whether to do `what`, which is refused beside a running operator as it would be later, and without one unless it
+    /// is done here. `words` are those of the command. Returns `None` for a dry run, which has nothing more to do.
     ///
     /// # Errors
     /// The user declines, or cannot be asked.
@@ -45,25 +53,58 @@ impl SpecChange<'_> {
         words: &str,
         what: &str,
         dry_run: bool,
-    ) -> Result<bool, CliError> {
+    ) -> Result<Option<Reconciler>, CliError> {
         let shell = session.shell;
+        let line = session.command(words, &target.namespace);
         if self.in_process.in_process {
-            let without = session.command(words, &target.namespace);
-            refuse_beside_running_operator(session, self.in_process, target, &without).await?;
+            refuse_beside_running_operator(session, self.in_process, target, &line).await?;
         }
         let context = session.cluster.endpoint.context.as_deref();
         // A dry run asks nothing. It is refused where the run would be.
+        check_consent(shell, self.confirm, context, what)?;
         if dry_run {
-            check_consent(shell, self.confirm, context, what)?;
             // Only a run from here asks about losses; an operator asks nobody.
             if self.in_process.in_process {
                 let request = RunRequest { session, mode: self.mode, target, verb: self.verb, again: "", without: "" };
                 check_losses(&request, self.confirm, plan)?;
             }
-            return Ok(false);
+            return Ok(None);
         }
-        confirm(shell, self.confirm, context, what, Agreement::Yes).await?;
-        Ok(true)
+        let reconciler = match self.in_process.in_process {
+            true => Reconciler::ThisProcess,
+            false => self.reconciler(session, target, &line).await?,
+        };
+        // Asked together, because a change that is not carried out is not wanted.
+        let here = ", from this terminal because the cluster has no operator";
+        let is_news = reconciler == Reconciler::ThisProcess && !self.in_process.in_process;
+        let what = format!("{what}{}", if is_news { here } else { "" });
+        confirm(shell, self.confirm, context, &what, Agreement::Yes).await?;
+        Ok(Some(reconciler))
+    }
+
+    /// Returns what carries the change out, before anything is stored: a spec that nothing reconciles is a trap for the
+    /// operator that is installed later.
+    ///
+    /// # Errors
+    /// Nothing would, and neither the configuration nor a terminal lets this process do it.
+    async fn reconciler(&self, session: &Session<'_>, target: &Target, line: &str) -> Result<Reconciler, CliError> {
+        let coverage = session.operator_coverage(target).await?;
+        let is_here = session.shell.config().in_process || can_ask(session.shell);
+        if coverage == OperatorCoverage::NotInstalled && is_here {
+            return Ok(Reconciler::ThisProcess);
+        }
+        if !coverage.is_nobody() {
+            return Ok(Reconciler::Operator);
+        }
+        let reference = target.reference();
+        let refused = format!("cannot {} {}: no operator is running to do it", self.verb, session.place(&reference));
+        let here = format!("{line} --in-process");
+        Err(CliError::failed(refused).cause(coverage.to_string()).object(reference).hint(way_without(
+            session,
+            &coverage,
+            "do it from here",
+            &here,
+        )))
     }
 
     /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise. `says` is the new state in
@@ -78,9 +119,10 @@ impl SpecChange<'_> {
         live: &Value,
         new: NewSpec<'_>,
         says: &str,
+        reconciler: Reconciler,
     ) -> Result<Exit, CliError> {
         let shell = session.shell;
-        if shell.interruptible(is_done_here(session, self.in_process, target)).await? {
+        if reconciler == Reconciler::ThisProcess {
             return self.reconcile_in_process(session, target, live, new).await;
         }
         let stored = shell.interruptible(self.store(session, target, live, new, says)).await?;

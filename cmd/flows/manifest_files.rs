@@ -18,6 +18,7 @@ use flux_operator::inspect::upgrade::{ManifestIndex, Target, UpgradeFinding};
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
+use crate::session::manifest_file;
 use crate::terminal::{CliError, Shell, is_stdin};
 use folder::ManifestFolder;
 
@@ -213,7 +214,10 @@ pub async fn for_each(
     }
     let root = request.place;
     if !root.is_dir() {
-        let text = read(root, shell).await?.map_err(|e| failed(root, &e))?;
+        let text = read(root, shell).await?.map_err(|error| match &error {
+            yaml::YamlError::Read(unopened) => manifest_file::unopened(root, unopened),
+            _ => failed(root, &error),
+        })?;
         let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(root, &e))?;
         add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
         return Ok(migration);

@@ -855,8 +855,10 @@ impl flux_operator::reconcile::progress::Progress for Listener {
                 progress.say(&format!("► {} {}", self.place, action.as_str()));
             }
             Update::RequestStored { .. } => {
-                seen.stored = true;
-                progress.say(&format!("► reconciliation requested for {}", self.place));
+                // A run that starts over, because the instance changed in the meantime, stores its request again.
+                if !std::mem::replace(&mut seen.stored, true) {
+                    progress.say(&format!("► reconciliation requested for {}", self.place));
+                }
             }
             Update::Object { object, action } => {
                 seen.done += 1;

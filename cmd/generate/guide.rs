@@ -7,14 +7,13 @@
 use std::fs;
 use std::path::Path;
 
-use clap::CommandFactory;
 use flux_operator::api::kinds::FLUX_KINDS;
 use flux_operator::k8s::crd_fields::{self, SchemaField};
 use regex::Regex;
 use serde_json::Value;
 
 use super::schemas::{self, OutputSchema};
-use crate::cli::Cli;
+use crate::cli::tree;
 use crate::terminal::{CliError, Config, Exit};
 use crate::verbs::explain::causes::{self, CAUSES, CauseText, REFUSALS};
 use crate::verbs::explain::definition;
@@ -64,7 +63,7 @@ fn cause_section(text: &CauseText) -> String {
 
 /// A page per verb, with its subcommands as sections.
 fn commands() -> Vec<(String, String)> {
-    let mut root = Cli::command().disable_help_subcommand(true).term_width(WIDTH);
+    let mut root = tree().disable_help_subcommand(true).term_width(WIDTH);
     root.build();
     let mut pages = vec![("reference/commands/flux-operator.md".to_owned(), command_page(&root, false))];
     for verb in shown(&root) {

@@ -1,8 +1,8 @@
 //! `generate man`: one page per command. The library renders options; what a shell is to understand stands verbatim.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
-use crate::cli::Cli;
+use crate::cli::tree;
 use crate::flows::operator::VERSION;
 use crate::generate::guide::exit_code_titles;
 use crate::terminal::CliError;
@@ -15,7 +15,7 @@ const NOTES: &str = "Exit codes:";
 
 /// Makes one page per visible command, named `flux-operator-get-instance.1` like git's.
 pub fn pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
-    let mut root = Cli::command().disable_help_subcommand(true);
+    let mut root = tree().disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
     render(&root, PROGRAM, None, &mut pages)?;

@@ -68,6 +68,7 @@ const WORDS_OF_FLUX: [(&str, &str, &str); 11] = [
     ("alert-provider", "", "Provider"),
 ];
 
+const HELP: [&str; 2] = ["-h", "--help"];
 /// `resume --overdue`.
 const OVERDUE: &str = "--overdue";
 /// The verbs that are about the instance when they name nothing; those that need a file are not about one in the cluster.
@@ -78,6 +79,7 @@ const INSTANCE: &str = "instance";
 /// Returns the arguments, the program's own name first, in the order of the command tree.
 pub fn in_order(arguments: &[OsString], tree: &Command) -> Vec<OsString> {
     let arguments = with_counted_verbosity(arguments);
+    let arguments = with_help_behind_command(&arguments, tree).unwrap_or(arguments);
     let arguments = ordered(&arguments, tree).unwrap_or(arguments);
     with_default_noun(&arguments, tree).unwrap_or(arguments)
 }
@@ -86,7 +88,7 @@ pub fn in_order(arguments: &[OsString], tree: &Command) -> Vec<OsString> {
 fn with_default_noun(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
     let first = positional(arguments, 1, &[tree])?;
     if !OF_INSTANCE.contains(&arguments.get(first)?.to_str()?)
-        || arguments.iter().any(|argument| ["-h", "--help"].iter().any(|help| argument == *help))
+        || arguments.iter().any(|argument| HELP.iter().any(|help| argument == *help))
     {
         return None;
     }
@@ -101,6 +103,19 @@ fn with_default_noun(arguments: &[OsString], tree: &Command) -> Option<Vec<OsStr
     }
     let mut arguments = arguments.to_vec();
     arguments.insert(first + 1, INSTANCE.into());
+    Some(arguments)
+}
+
+/// `-h get ks`: the help of the command that the line names, as `get ks -h`.
+fn with_help_behind_command(arguments: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
+    let first = positional(arguments, 1, &[tree])?;
+    let command = arguments.get(first)?.to_str().and_then(|word| tree.find_subcommand(word))?;
+    let is_help = |argument: &OsString| HELP.iter().any(|help| argument == *help);
+    let flag = arguments.get(..first)?.iter().position(is_help).filter(|_| command.get_name() != "help")?;
+    let mut arguments = arguments.to_vec();
+    let help = arguments.remove(flag);
+    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    arguments.insert(own, help);
     Some(arguments)
 }
 

@@ -9,11 +9,11 @@
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
-use clap::{Command, CommandFactory, ValueEnum};
+use clap::{Command, ValueEnum};
 use clap_complete::CompletionCandidate;
 
 use crate::args::complete::{COBRA_COMMANDS, COMPLETING_PLUGIN, is_offered, with_names};
-use crate::cli::Cli;
+use crate::cli::tree;
 use crate::output::as_started::{is_plugin, name_of_program};
 use crate::terminal::Color;
 
@@ -34,7 +34,7 @@ const ON_WINDOWS: &str = "On Windows: the configuration is %APPDATA%\\flux-opera
 
 /// Returns the command tree under the name by which the program was started, with the help of this system.
 pub fn command_tree() -> Command {
-    let mut tree = Cli::command();
+    let mut tree = tree();
     if cfg!(windows) {
         let help = tree.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         tree = tree.after_long_help(format!("{help}\n\n{ON_WINDOWS}"));
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn help_of_the_plugin_says_how_kubectl_is_asked() {
-        let mut tree = in_words_of_kubectl(Cli::command());
+        let mut tree = in_words_of_kubectl(tree());
         tree.build();
         let top = tree.render_long_help().to_string();
         assert!(top.contains("kubectl flux-operator upgrade 2.9.x"), "{top}");

@@ -157,14 +157,17 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
     }
     let file = path.to_owned();
     let opened = shell.read_input(&what, move || File::open(file).map(yaml::read)).await?;
-    let text = opened.map_err(|error| {
-        let told = failed(&error);
-        match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
-            Some(name) => told.hint(format!("did you mean {name}?")),
-            None => told,
-        }
-    })?;
+    let text = opened.map_err(|error| unopened(path, &error))?;
     text.map_err(|error| failed(&error))
+}
+
+/// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
+pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
+    let told = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
+    match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
+        Some(name) => told.hint(format!("did you mean {name}?")),
+        None => told,
+    }
 }
 
 fn manifests_in(directory: &Path) -> Vec<String> {
@@ -180,9 +183,13 @@ fn manifests_in(directory: &Path) -> Vec<String> {
     names
 }
 
-fn nearest_file(path: &Path) -> Option<String> {
+/// Returns the manifest, archive or folder with the name nearest to that of a missing file.
+pub fn nearest_file(path: &Path) -> Option<String> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let names = manifests_in(directory);
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    // The order of a folder differs from machine to machine.
+    names.sort_unstable();
     let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name).display().to_string())
 }

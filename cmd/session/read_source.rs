@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,12 +27,14 @@ use crate::output::next_step::Whereto;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
+use crate::session::manifest_file::nearest_file;
 use crate::terminal::{CliError, Exit, Shell, is_stdin};
 
 /// Advice if the API server does not serve the requested kind.
 pub const INSTALL_HINT: &str =
     "install Flux with `flux-operator apply instance -f FILE --in-process`, or check the context";
 
+const DUMPS: &str = "a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`";
 const SOURCE: &str = "Source options";
 /// Default deadline of a read; `--timeout` overrides it.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -427,9 +429,14 @@ async fn read_dump_with(
         DumpError::SeveralClusters { .. } => {
             CliError::usage(e.to_string()).hint("--from reads one cluster: give the folder or file of one")
         }
-        _ => CliError::failed(format!("cannot read the dump {}", path.display()))
-            .caused_by(e)
-            .hint("a dump is a folder of `kubectl cluster-info dump`, or a list of `kubectl get -o yaml`"),
+        DumpError::Read { source, .. } => {
+            let error = CliError::usage(format!("cannot read the dump {}", path.display())).caused_by(e);
+            match nearest_file(path).filter(|_| source.kind() == ErrorKind::NotFound) {
+                Some(name) => error.hint(format!("did you mean {name}?")),
+                None => error.hint(DUMPS),
+            }
+        }
+        _ => CliError::failed(format!("cannot read the dump {}", path.display())).caused_by(e).hint(DUMPS),
     };
     let dump = if is_stdin(path) {
         let stdin = shell.stdin("the dump")?;

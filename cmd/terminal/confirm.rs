@@ -119,10 +119,14 @@ pub fn can_ask(shell: &Shell) -> bool {
 /// Asks a question whose usual answer is yes: an empty answer agrees.
 ///
 /// # Errors
-/// The answer cannot be read.
+/// The input ends without an answer, or the answer cannot be read.
 pub async fn agree_by_default(what: &str) -> Result<bool, CliError> {
     let answer = read_answer(&format!("{what}? [Y/n] ")).await?;
     Ok(answer.trim().is_empty() || agreed(answer.trim(), &Agreement::Yes))
+}
+
+fn cancelled() -> CliError {
+    CliError::new(Exit::Failed, "cancelled: nothing was changed")
 }
 
 async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) -> Result<(), CliError> {
@@ -131,13 +135,10 @@ async fn ask(shell: &Shell, what: &str, agreement: Agreement<'_>, hint: &str) ->
     }
     let question = question(what, &agreement, terminal_width());
     let answer = read_answer(&question).await?;
-    if agreed(answer.trim(), &agreement) {
-        Ok(())
-    } else {
-        Err(CliError::new(Exit::Failed, "cancelled: nothing was changed"))
-    }
+    if agreed(answer.trim(), &agreement) { Ok(()) } else { Err(cancelled()) }
 }
 
+/// Reads one line. Ctrl-D is not an answer, so it cancels, also where an empty line would agree.
 async fn read_answer(question: &str) -> Result<String, CliError> {
     {
         let mut stderr = std::io::stderr().lock();
@@ -148,10 +149,16 @@ async fn read_answer(question: &str) -> Result<String, CliError> {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
     });
-    answer
+    let answer = answer
         .await
         .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?
-        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))
+        .map_err(|e| CliError::failed("cannot read the answer").caused_by(&e))?;
+    if answer.is_empty() {
+        // The terminal shows nothing for Ctrl-D: without this the error would follow the question on its line.
+        let _ = writeln!(std::io::stderr());
+        return Err(cancelled());
+    }
+    Ok(answer)
 }
 
 /// Wraps the question at 80 columns, or at its longest name: names are not split.

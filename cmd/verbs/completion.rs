@@ -1,9 +1,9 @@
 //! `completion SHELL`: the script that a shell loads to complete commands, flags, values and live object names.
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::env::EnvCompleter;
 
-use crate::cli::Cli;
+use crate::cli::tree;
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Print the completion script for a shell
@@ -78,13 +78,16 @@ impl CompletionShell {
             CompletionShell::Elvish => &Elvish,
             // Nushell cannot ask the binary; its script lists commands and flags, not live names.
             CompletionShell::Nushell => {
-                clap_complete::generate(Nushell, &mut Cli::command(), name, &mut script);
+                clap_complete::generate(Nushell, &mut tree(), name, &mut script);
                 return Ok(script);
             }
         };
         completer
             .write_registration("COMPLETE", name, name, name, &mut script)
             .map_err(|e| CliError::failed("cannot write the completion script").caused_by(&e))?;
+        if matches!(self, CompletionShell::Bash) {
+            script = String::from_utf8_lossy(&script).replace(BASH_END, BASH_END_WITH_BLANKS_ESCAPED).into_bytes();
+        }
         if matches!(self, CompletionShell::Zsh) {
             script = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_WORDS_THAT_GO_ON).into_bytes();
             script.extend(ZSH_AS_FUNCTION.bytes());
@@ -97,6 +100,16 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.print_bytes(&args.shell.script()?);
     Ok(Exit::Done)
 }
+
+/// The end of the function for bash, where its candidates are known.
+const BASH_END: &str = "        compopt -o nospace\n    fi\n}";
+/// Other shells quote candidates themselves, and bash does so only for names of files.
+const BASH_END_WITH_BLANKS_ESCAPED: &str = r#"        compopt -o nospace
+    fi
+    if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\"\']* ]]; then
+        COMPREPLY=( "${COMPREPLY[@]// /\\ }" )
+    fi
+}"#;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::args::{PreviewArgs, WaitArgs};
-use crate::flows::change_spec::{self, SpecChange};
+use crate::flows::change_spec::{self, Reconciler, SpecChange};
 use crate::flows::plan_view;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
@@ -91,7 +91,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = session.with_new_deadline();
         let says = format!("has version {}", prepared.spec.distribution.version);
         let new = NewSpec { spec: &prepared.spec, older_minor: None };
-        let failed = match change(args, "upgrade").carry_out(&session, &target, &prepared.live, new, &says).await {
+        let failed = match change(args, "upgrade")
+            .carry_out(&session, &target, &prepared.live, new, &says, prepared.reconciler)
+            .await
+        {
             // Only an upgrade that was carried out: after any other error nothing was changed.
             Err(error) if args.rollback_on_failure && error.exit() == Exit::Unhealthy => error,
             ended => return ended,
@@ -99,7 +102,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.status(&format!("the upgrade failed: {}", failed.message()));
         // Going back gets the whole time again.
         let session = session.with_new_deadline();
-        Err(match go_back(args, &session, &target, &prepared.before).await {
+        Err(match go_back(args, &session, &target, &prepared).await {
             Ok(_) => failed.cause(format!("the instance has version {} again", prepared.before.distribution.version)),
             Err(error) => failed.cause(format!("going back failed: {}", error.message())),
         })
@@ -121,12 +124,12 @@ async fn go_back(
     args: &Args,
     session: &Session<'_>,
     target: &Target,
-    before: &FluxInstanceSpec,
+    Prepared { before, reconciler, .. }: &Prepared,
 ) -> Result<Exit, CliError> {
     let (live, _) = session.shell.interruptible(change_spec::read(session, target)).await?;
     let says = format!("has version {} again", before.distribution.version);
     let new = NewSpec { spec: before, older_minor: None };
-    change(args, "roll back").carry_out(session, target, &live, new, &says).await
+    change(args, "roll back").carry_out(session, target, &live, new, &says, *reconciler).await
 }
 
 /// An upgrade that the user has agreed to.
@@ -134,6 +137,7 @@ struct Prepared {
     live: Value,
     before: FluxInstanceSpec,
     spec: FluxInstanceSpec,
+    reconciler: Reconciler,
 }
 
 /// Shows the change, and asks; `None` when there is nothing to do, or only to show.
@@ -170,8 +174,11 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
         count => format!(", although {count} checks fail"),
     };
     let what = format!("upgrade {place} to {}{although}", plan.version);
-    let agreed = change(args, "upgrade").agree(session, target, &plan, "upgrade", &what, args.dry_run.is_set()).await?;
-    Ok(agreed.then_some(Prepared { live, before: instance.spec, spec }))
+    let mut words = "upgrade".to_owned();
+    words.extend(args.version.iter().map(|version| format!(" {version}")));
+    words.extend((target.name != "flux").then(|| format!(" --instance {}", target.name)));
+    let agreed = change(args, "upgrade").agree(session, target, &plan, &words, &what, args.dry_run.is_set()).await?;
+    Ok(agreed.map(|reconciler| Prepared { live, before: instance.spec, spec, reconciler }))
 }
 
 /// Returns the version as the instance gets it; the newest embedded one if none is named.

@@ -229,7 +229,16 @@ fn written(object: &Value, since: Timestamp, found: &mut Vec<ChangeRow>) {
         found.push(ChangeRow { by: manager.to_owned(), author: Some(author), fields: named, ..row });
     }
     if let Some(created) = created.filter(|created| *created >= since && !is_creation_told) {
-        found.push(row(created, ChangeAction::Created, ChangeSource::Metadata));
+        // An apply of later replaces the time of the first one. What only Flux writes, Flux created.
+        let writers =
+            managed_fields::entries(object).iter().filter(|entry| fields::text(entry, "/subresource") != "status");
+        let mut managers = writers.map(|entry| fields::text(entry, "/manager")).peekable();
+        let by = managers.peek().map(|manager| (*manager).to_owned()).unwrap_or_default();
+        let created = row(created, ChangeAction::Created, ChangeSource::Metadata);
+        found.push(match !by.is_empty() && managers.all(|manager| Author::of(manager) == Author::Flux) {
+            true => ChangeRow { by, author: Some(Author::Flux), ..created },
+            false => created,
+        });
     }
     if let Some(requested) = fields::time(object, "/metadata/deletionTimestamp").filter(|at| *at >= since) {
         let message = "deletion was requested".to_owned();
@@ -469,6 +478,20 @@ mod tests {
             format!("{} {} by {} ({author}): {what}", row.action.as_str(), row.object, row.by)
         };
         rows(&Snapshot::of_dump(objects), namespace, NOON.parse().unwrap()).iter().map(line).collect()
+    }
+
+    #[test]
+    fn an_object_that_only_flux_writes_was_created_by_flux() {
+        let object = |managed: Value| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "app",
+                "namespace": "apps", "creationTimestamp": "2026-11-22T12:01:00Z", "managedFields": managed}})
+        };
+        // A later apply has replaced the time of the first one.
+        let flux = entry("kustomize-controller", "2026-11-22T12:09:00Z", json!({"f:spec": {}}));
+        let person = entry("kubectl-edit", "2026-11-22T12:10:00Z", json!({"f:spec": {"f:path": {}}}));
+        let created = |managed: Value| lines(vec![object(managed)], None).remove(0);
+        assert_eq!(created(json!([flux])), "created Kustomization/apps/app by kustomize-controller (Flux): ");
+        assert_eq!(created(json!([flux, person])), "created Kustomization/apps/app by  (nobody): ");
     }
 
     #[test]

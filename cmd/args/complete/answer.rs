@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Command;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
-use crate::args::complete::{UNTYPABLE, words_of_line};
+use crate::args::complete::{UNTYPABLE, unquoted, words_of_line};
 
 /// Separators of candidates: a line end, or the one that the script for bash requests.
 const SEPARATORS: [char; 2] = ['\n', '\u{b}'];
@@ -99,7 +99,7 @@ impl<S: EnvCompleter> EnvCompleter for CompletingShell<S> {
         folder: Option<&Path>,
         answer: &mut dyn Write,
     ) -> Result<(), Error> {
-        let words: Vec<String> = words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<String> = words.into_iter().map(|word| unquoted(&word.to_string_lossy())).collect();
         let piece = words.last().cloned().unwrap_or_default();
         let words = rejoined(words);
         // bash replaces only the part after the last colon.

@@ -6,7 +6,7 @@ use flux_operator::reconcile::{KeptBuild, NewSpec, kept_builds};
 use serde_json::Value;
 
 use crate::args::{PreviewArgs, WaitArgs};
-use crate::flows::change_spec::{self, SpecChange};
+use crate::flows::change_spec::{self, Reconciler, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs};
@@ -71,10 +71,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = session.instance(&args.name);
         let prepared = shell.interruptible(prepare(args, &session, &target)).await?;
-        let Some((live, instance, build)) = prepared else { return Ok(Exit::Done) };
+        let Some((live, instance, build, reconciler)) = prepared else { return Ok(Exit::Done) };
         let says = format!("has the spec of {}", build.revision);
         let new = new_spec(&instance, &build);
-        change(args).carry_out(&session, &target, &live, new, &says).await
+        change(args).carry_out(&session, &target, &live, new, &says, reconciler).await
     })?
 }
 
@@ -93,7 +93,7 @@ async fn prepare(
     args: &Args,
     session: &Session<'_>,
     target: &Target,
-) -> Result<Option<(Value, FluxInstance, KeptBuild)>, CliError> {
+) -> Result<Option<(Value, FluxInstance, KeptBuild, Reconciler)>, CliError> {
     let shell = session.shell;
     let (live, instance) = change_spec::read(session, target).await?;
     let builds = kept_builds(&session.cluster, &target.namespace).await.map_err(|error| cli_error(&error))?;
@@ -118,9 +118,10 @@ async fn prepare(
         return Ok(None);
     }
     let what = format!("roll {} back to {}", session.place(&target.reference()), build.revision);
-    let words = format!("rollback {}", target.words());
+    let to = args.to.as_deref().map(|to| format!(" --to {to}")).unwrap_or_default();
+    let words = format!("rollback {}{to}", target.words());
     let agreed = change(args).agree(session, target, &plan, &words, &what, args.dry_run.is_set()).await?;
-    Ok(agreed.then_some((live, instance, build)))
+    Ok(agreed.map(|reconciler| (live, instance, build, reconciler)))
 }
 
 /// The spec of a build, which may be of an older minor version.

@@ -346,6 +346,10 @@ async fn an_upgrade_shows_its_change_and_a_rollback_goes_back_a_minor(cluster: T
     own.write("2.8.x", &["source-controller", "kustomize-controller"]);
     own.install().await;
     let version = async || own.instances().get("flux").await.unwrap().data["spec"]["distribution"]["version"].clone();
+    // Without an operator a stored spec would wait for nobody.
+    let refused = own.run("upgrade 2.9.x --yes").await.exits(1).stderr_has("no operator is running to do it");
+    refused.stderr_has("do it from here with `flux-operator upgrade 2.9.x -n flux-system --in-process`");
+    assert_eq!(version().await, "2.8.x");
     let shown = own.run("upgrade 2.9.x --in-process --dry-run --yes").await.exits(0);
     for line in ["from v2.8.8@", "to   v2.9.4@", "spec.distribution.version: 2.8.x → 2.9.x", "restarts: "] {
         assert!(shown.stderr.contains(line), "{line}: {}", shown.stderr);

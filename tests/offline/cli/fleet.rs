@@ -403,10 +403,33 @@ fn contexts_and_groups_are_completed() {
     assert_eq!(offered("live,!prod-u"), "live,!prod-us");
 }
 
+#[cfg(unix)]
+#[test]
+fn bash_completes_a_context_with_a_blank_as_one_word() {
+    let well = FakeBehaviour::Well;
+    let world = World::new(&[("my prod", well), ("dev", well)]);
+    let folder = Path::new(env!("CARGO_BIN_EXE_flux-operator")).parent().unwrap().display().to_string();
+    let completed = |typed: &str, word: &str| {
+        let script = format!(
+            "source <(flux-operator completion bash); COMP_WORDS=(flux-operator get ks --context '{typed}'); COMP_CWORD=4; \
+             _clap_complete_flux_operator flux-operator '{word}' --context 2>/dev/null; printf '%s' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script])
+            .env("KUBECONFIG", world.path("kubeconfig"))
+            .env("PATH", format!("{folder}:/usr/bin:/bin"));
+        String::from_utf8(bash.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(completed("my", "my"), r"my\ prod");
+    assert_eq!(completed(r"my\ p", r"my\ p"), r"my\ prod");
+    assert_eq!(completed("\"my", "my"), "my prod");
+    assert_eq!(completed("d", "d"), "dev");
+}
+
 /// Device files and signals.
 #[cfg(unix)]
 mod on_unix {
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
@@ -414,6 +437,25 @@ mod on_unix {
 
     use super::{World, contexts_of};
     use crate::cli::support::{Run, command};
+
+    #[test]
+    fn an_interrupt_keeps_the_rows_that_came_and_counts_the_missing_clusters() {
+        let world = World::new(&[("a", FakeBehaviour::Well), ("b", FakeBehaviour::Silent), ("c", FakeBehaviour::Well)]);
+        let mut child = world.command("get ks -A --contexts * --cluster-timeout 60s");
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut talk = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        // The first word about progress comes after the others have answered.
+        while !talk.contains("waiting for b") && stderr.read_line(&mut talk).unwrap() > 0 {}
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        stderr.read_to_string(&mut talk).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(contexts_of(&stdout), ["a", "c"], "{stdout}{talk}");
+        assert_eq!(output.status.code(), Some(130), "{talk}");
+        assert!(talk.contains("2 of 3 clusters answered; 1 not read to the end: b"), "{talk}");
+    }
 
     #[test]
     fn a_kubeconfig_from_a_pipe_is_read_once_for_all_clusters() {

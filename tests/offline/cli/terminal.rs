@@ -3,6 +3,8 @@
 use std::process::Command;
 
 use rexpect::session::spawn_command;
+use tempfile::TempDir;
+use test_support::fake_cluster::{FakeBehaviour, FakeCluster, write_kubeconfig};
 use test_support::run::shown_text;
 
 use crate::cli::support::command;
@@ -65,4 +67,29 @@ fn a_terminal_without_utf_8_gets_marks_that_it_can_show() {
     let mut piped = command(&["tree", "instance", "--from", DUMP]);
     let text = String::from_utf8(piped.env("LC_ALL", "C").output().expect("runs").stdout).expect("UTF-8");
     assert!(text.contains("├── "), "{text}");
+}
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
+const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
+
+#[test]
+fn the_end_of_the_input_is_not_the_answer_yes() {
+    let folder = TempDir::new().unwrap();
+    let cluster = FakeCluster::start("a", FakeBehaviour::Well, &[(LEASES, vec![]), (DEPLOYMENTS, vec![])]);
+    write_kubeconfig(folder.path(), &[("a", &cluster.address)]);
+    let manifest = folder.path().join("flux.yaml");
+    let spec = "spec: {distribution: {version: 2.9.x, registry: ghcr.io/fluxcd}}";
+    let meta = "metadata: {name: flux, namespace: flux-system}";
+    std::fs::write(&manifest, format!("apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n{meta}\n{spec}\n"))
+        .unwrap();
+    let binary = env!("CARGO_BIN_EXE_flux-operator");
+    let mut shell = Command::new(binary);
+    let kubeconfig = folder.path().join("kubeconfig");
+    shell.args(["apply", "--context", "a", "-f"]).arg(&manifest).arg("--kubeconfig").arg(&kubeconfig);
+    shell.env_clear().env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+    let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
+    session.exp_string("Reconcile from this terminal? [Y/n] ").expect("the question");
+    session.send_control('d').expect("Ctrl-D");
+    let text = shown_text(&session.exp_eof().expect("the command ends"));
+    assert!(text.contains("cancelled: nothing was changed"), "{text}");
 }

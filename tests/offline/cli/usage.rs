@@ -59,3 +59,52 @@ fn a_lease_of_a_fraction_of_a_second_is_refused() {
         refused.stderr_has("a Lease of Kubernetes lasts whole seconds").stderr_has("--leader-election-lease-duration");
     }
 }
+
+#[test]
+fn a_help_flag_before_the_command_shows_the_help_of_the_command() {
+    for (line, same) in [
+        ("-h status", "status -h"),
+        ("--help get ks", "get ks --help"),
+        ("-n apps -h create secret tls", "create secret tls -h"),
+        ("-h plan", "plan -h"),
+    ] {
+        let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+        let shown = run(&words(line)).exits(0);
+        assert_eq!(shown.stdout, run(&words(same)).exits(0).stdout, "{line}");
+    }
+    let top = run(&["-h"]).exits(0).stdout;
+    assert!(top.contains("Look:") || top.contains("Look"), "{top}");
+}
+
+#[test]
+fn a_file_that_is_missing_is_a_wrong_command_line_everywhere() {
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("flux.yaml"), "").unwrap();
+    let (missing, near) = (folder.path().join("fluxx.yaml"), folder.path().join("flux.yaml"));
+    let (missing, near) = (missing.to_str().unwrap(), near.to_str().unwrap());
+    for line in [
+        "plan -f",
+        "apply -f",
+        "build -f",
+        "diff -f",
+        "check -f",
+        "migrate -f",
+        "build resourceset -f",
+        "apply resourceset -f",
+        "check --from",
+        "why --from",
+        "status --from",
+        "get ks --from",
+        "tree ks/a --from",
+        "events --from",
+        "stats --from",
+        "what-changed --from",
+        "report x.html --from",
+        "version --from",
+    ] {
+        let mut words: Vec<&str> = line.split(' ').chain([missing]).collect();
+        // Never reached: the file is read first.
+        words.extend(["--server", "http://127.0.0.1:9"]);
+        run(&words).exits(2).stderr_has(&format!("did you mean {near}?"));
+    }
+}
