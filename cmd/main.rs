@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     match std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run_line) {
         // 101 is Rust's own exit code after a panic.
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
-        // Without a second thread the main one runs the command, on whatever stack it has.
+        // Without a second thread the main thread runs the command on its own stack.
         Err(_) => run_line(),
     }
 }

@@ -109,7 +109,7 @@ impl FleetRun {
         self.is_listed && self.clusters.iter().all(|cluster| cluster.is_settled() || cluster.gives_way(self.limit))
     }
 
-    /// Runs the command for every cluster. `observe` is told after every change, and now and then; `false` ends the run.
+    /// Runs the command for every cluster. Calls `observe` after every change, and periodically; `false` ends the run.
     pub async fn run(
         &mut self,
         shell: &Shell,

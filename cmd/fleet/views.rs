@@ -220,7 +220,7 @@ fn causes<'a>(clusters: &[&'a FleetCluster], of: usize, is_wide: bool) -> Vec<Dr
 /// Reports whether a verdict is one of a group.
 type VerdictTest = fn(HealthVerdict) -> bool;
 
-/// How clusters in which no cause was found are told apart.
+/// Groups of clusters without a cause, by verdict.
 const WITHOUT_CAUSES: [(&str, VerdictTest); 3] = [
     (WITHOUT_FLUX, |verdict| verdict == HealthVerdict::NotInstalled),
     ("not allowed to read what decides it", |verdict| verdict == HealthVerdict::Unknown),

@@ -266,7 +266,7 @@ async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, e
     signs.first.notified().await;
     let before = signs.count.get();
     tokio::time::sleep(UNTOUCHED).await;
-    // A controller is working, whatever the Deployments say.
+    // A controller is working, even if no Deployment shows it.
     if signs.count.get() == before
         && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
             timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await

@@ -109,7 +109,7 @@ pub async fn send(
         }
         Ok(Sent { target: target.clone(), token: token.clone(), object })
     });
-    // In the order of the command line, in whatever order the answers come.
+    // Results keep the order of the command line, not that of the answers.
     let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;
     let (mut sent, mut failed) = (vec![], vec![]);
     for result in results {

@@ -249,7 +249,7 @@ async fn run_with_deadline<T>(
     let left = session.deadline.left();
     let reserve = (left / 10).min(Duration::from_secs(2));
     options.health_deadline = Some(session.deadline.instant() - reserve);
-    // A run that has not ended at its own deadline is told to stop, with time left to record it.
+    // A run that exceeds its own deadline is stopped, with time left to record the result.
     let soft_end = session.deadline.instant() - reserve / 2;
     let listener = Listener::new(Progress::new(session.shell, *mode), &key, session.place(&request.target.reference()));
     let result = {

@@ -1,8 +1,8 @@
 //! The grammar of every verb that takes objects: `VERB KIND NAME…`, `VERB KIND/NAME…` and `VERB KIND`, in any spelling of a
-//! kind and in flux's own words, whatever the noun of the command tree is.
+//! kind and in flux's own words.
 //!
-//! The words of the command line are brought into the order of the command tree before it is read; a word that is not
-//! understood stays where it is, and the command tree says what it thinks of it.
+//! The words of the command line are put into the order of the command tree before clap reads them. An unknown word is not
+//! moved, and clap reports it.
 
 use std::ffi::OsString;
 

@@ -18,7 +18,7 @@ pub enum VerdictUse {
     Check,
     /// It waits for an object: one that cannot be there is missing.
     Wait,
-    /// It lists or writes what there is, whatever state that is in.
+    /// It lists or writes objects regardless of their health.
     List,
 }
 

@@ -26,7 +26,7 @@ use crate::reconcile::{
     Uninstalled,
 };
 
-/// A full check is made at least once in this many runs, whatever the watches say.
+/// At least one in this many runs is a full check, even if the watches report no change.
 const FULL_LOOK_EVERY: u32 = 10;
 
 /// The result of a piece of work.

@@ -45,7 +45,7 @@ pub(super) trait Worker {
     /// Takes note of an object that was seen, or is gone.
     fn saw(&mut self, _id: &ObjectId, _object: Option<&Value>) {}
 
-    /// Begins one piece of work. It hears of interrupts, and is told whether it was asked for or is due by a timer.
+    /// Begins one piece of work. `is_asked` distinguishes a request from a timer.
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd>;
 
     /// Takes note of the end of a run, and of when the next one is due.

@@ -159,7 +159,7 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
     let mut groups = vec![kubernetes(snapshot), rights(snapshot, options)];
     let found = (!options.pre).then(|| overview(snapshot, None, options.now));
     if let Some(found) = &found {
-        // A part that is on its way fails nothing: what fails is said by the health of the whole.
+        // The health group reports failures, so a part that is only in progress is a warning.
         let unwell = if found.failing > 0 { Verdict::Fail } else { Verdict::Warn };
         groups.extend([
             definitions(snapshot, options.namespace, unwell),

@@ -93,7 +93,7 @@ impl HealthCounts {
             .join(", ")
     }
 
-    /// Those that there are of each verdict, in the order they are told in.
+    /// The verdicts that occur with their counts, in the order of messages.
     pub fn parts(&self) -> Vec<(usize, HealthVerdict)> {
         let parts = [
             (self.ready, HealthVerdict::Ready),

@@ -44,7 +44,7 @@ const EXPRESSIONS: [(&str, Status); 3] =
 fn judge(expressions: &Value, live: &Value) -> Health {
     let health = |status: Status, message: String| Health { status, message };
     let mut parsed = vec![];
-    // Flux parses all of them before it reads an object, so one that is not valid decides whatever the others say.
+    // Flux parses every expression before it reads an object, so one invalid expression decides alone.
     for (name, status) in EXPRESSIONS {
         let Some(text) = fields::some_text(expressions, &format!("/{name}")) else { continue };
         match Expression::parse(text) {

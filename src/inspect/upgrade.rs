@@ -142,7 +142,7 @@ pub fn dropped_versions(snapshot: &Snapshot, target: &Target) -> Vec<String> {
 pub fn changed_objects(snapshot: &Snapshot, target: &Target) -> BTreeMap<(bool, String), Vec<String>> {
     let mut different: BTreeMap<(bool, String), Vec<String>> = BTreeMap::new();
     for object in snapshot.defined_kinds().into_iter().flat_map(|kind| snapshot.list(&kind.resource_type(), None)) {
-        // Stored objects are read at a version that is served; who still writes an old one is told by the API versions.
+        // Stored objects are read at a served version; the check of API versions reports writers of old ones.
         let changes = target.object_changes(object).into_iter().filter(|_| target.unserved(object).is_none());
         for change in changes {
             different.entry(change).or_default().push(ObjectId::of(object).to_string());

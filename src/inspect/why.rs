@@ -483,7 +483,7 @@ impl<'a> Walk<'a> {
         operator::state(self.snapshot, self.namespace(), self.now)
     }
 
-    /// Have the instance reconciled by whoever is there to do it.
+    /// Returns the step that reconciles the instance: by its operator, or in this process if none is running.
     fn reconcile(&self) -> NextStep {
         let in_process = self.is_about_an_instance() && self.operator_state().is_gone();
         NextStep::Reconcile { object: self.asked(), in_process, force: false }

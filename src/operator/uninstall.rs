@@ -24,7 +24,7 @@ use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::progress::{Action, Progress, Stage, Update};
 
 const DEFINITION: &str = "CustomResourceDefinition";
-/// Kinds of which an operator looks after the objects of every namespace.
+/// Kinds whose objects an operator reconciles in every namespace.
 const OF_SETS: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
 
 /// The planned deletions of an uninstallation.

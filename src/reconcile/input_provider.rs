@@ -85,7 +85,7 @@ pub struct InputProviderOutcome {
 /// Reconciles one provider.
 ///
 /// # Errors
-/// The provider is gone, or its status cannot be written. Everything else is told in the outcome.
+/// The provider is gone, or its status cannot be written. The outcome reports every other failure.
 pub async fn run(
     cluster: &Cluster,
     id: &ObjectId,

@@ -116,7 +116,7 @@ fn list_errors(errors: &[ApplyError]) -> String {
     fold_errors(errors).join("; ")
 }
 
-/// Each refusal in words, in order; what the API server says alike of several objects is said once.
+/// Formats each refusal, in order. Objects that the API server refuses with the same words share a line.
 pub fn fold_errors(errors: &[ApplyError]) -> Vec<String> {
     let nameless = |error: &ApplyError| {
         let ObjectId { kind, name, .. } = &error.object;
@@ -161,7 +161,7 @@ impl ApplyError {
     }
 }
 
-/// Masks the values of a Secret in a text, and whatever the API server says it got instead of what it expected.
+/// Masks the values of a Secret in a text, and the value that the API server got instead of the expected type.
 fn without_secret_values(text: &str, secret: &Value) -> String {
     const MASK: &str = "***";
     let mut text = text.to_owned();

@@ -117,7 +117,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let version = newest(&distribution, &args.images.version)?;
     let listed = match &from {
         Sources::Registries(_) => args.images.list(&distribution, &version)?,
-        // Exactly the packed images, whatever their origin.
+        // Exactly the packed images, regardless of their origin.
         Sources::Packed(layout, _) => {
             let listed = shell.run(async {
                 let cannot = |error: FetchReason| CliError::failed("cannot read the packed file").caused_by(&error);

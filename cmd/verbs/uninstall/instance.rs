@@ -126,7 +126,7 @@ async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>,
     } else {
         refuse_without_operator(&session, &target, &coverage, &without)?;
     }
-    // Deleting a suspended instance always keeps Flux in the cluster, whoever does the work.
+    // Deleting a suspended instance always keeps Flux in the cluster, with an operator as well as without.
     if target.is_suspended(&object) {
         return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
             .cause("Flux stays in the cluster when a suspended instance is deleted")

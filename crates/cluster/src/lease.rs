@@ -154,7 +154,7 @@ impl Cluster {
     ) -> Result<HeldLease, LeaseError> {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
-        // The holder's clock may be hours off. A holder that renews is alive, whatever the time of the renewal says.
+        // The holder's clock may be hours off. A holder that renews is alive, even if the renewal has an old time.
         let mut renewing = Holder::Nobody;
         let mut told = Holder::Nobody;
         loop {

@@ -123,7 +123,7 @@ impl AuthHeader {
     }
 }
 
-/// How a Git host is told who asks.
+/// Credentials for the API of a Git host.
 pub(crate) enum GitCredentials {
     Anonymous,
     Header(AuthHeader),

@@ -115,7 +115,7 @@ impl HttpSession {
         Ok(HttpSession { connection: connection.clone(), home: home.clone(), auth, policy, client })
     }
 
-    /// Sends a request and reads the answer, whatever its status.
+    /// Sends a request and reads the answer with any status.
     ///
     /// # Errors
     /// [`HttpFailure`]. A repeated request was not answered before, or answered with a failure that may pass.

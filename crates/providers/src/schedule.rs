@@ -156,7 +156,7 @@ mod tests {
             // Ends at the very end of the window.
             (&nightly, "2026-11-26T03:58:00Z", false),
             (&[("0 3 * * *", "1h"), ("0 12 * * *", "1h")], "2026-11-26T12:00:00Z", true),
-            // No window is no bound, whatever the others say.
+            // An entry without a window allows any time, even if the others have windows.
             (&[("0 3 * * *", "1h"), ("0 12 * * *", "0s")], "2026-11-26T20:00:00Z", true),
             (&[("0 0 30 2 *", "1h")], "2026-11-26T12:00:00Z", false),
             (&[("@every 1h", "5m")], "2026-11-26T12:34:00Z", true),

@@ -78,7 +78,7 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered
         Need::Get { resource, namespace, name } => get(cluster, resource, namespace.as_deref(), name).await,
         Need::Kind { group, kind, .. } => cluster.served_resource_type(group, kind).await.map(Answer::Kind),
         Need::Logs { namespace, pod, container, previous } => {
-            // A log is only evidence: whatever prevents reading it, the view continues without it.
+            // A log is only evidence, so the view continues if it cannot be read.
             let log = cluster.log(namespace, pod, container, *previous, LOG_LINES).await;
             let answer = match log {
                 Ok(lines) => Answer::Log(lines),

@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether every object of a kind has a working controller, whatever its labels and namespace.
+    /// Whether every object of a kind has a working controller, regardless of its labels and namespace.
     pub(super) fn is_served(&mut self, kind: &FluxKind) -> bool {
         let Some(name) = controller_of(kind) else { return kind.group != well_known::GROUP };
         if !self.snapshot.knows(&DEPLOYMENT) {
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether the operator looks after an object of its own kinds.
+    /// Whether the operator reconciles an object of its own kinds.
     fn operator_of(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         if kind.group != well_known::GROUP || is_attended(object) {
             return None;

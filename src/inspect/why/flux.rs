@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
-        // A cycle of dependencies is told where they are looked at.
+        // A cycle of dependencies is reported by the check of dependencies.
         if self.way.contains(&id) || self.way.len() >= LONGEST_WAY {
             return None;
         }
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         });
         let cause = Cause::new(reason, object, summary).evidence("condition", text, reported.changed());
         let cause = self.detailed(cause, object, text);
-        // Where the text alone does not explain it, what is fine is said.
+        // If the message does not explain the failure, the evidence says which parts are healthy.
         let is_vague = found.is_none() || reason == Reason::HealthCheckFailed;
         if is_vague { self.with_ruled_out(cause, from).next(NextStep::ShowLogs(ObjectId::of(object))) } else { cause }
     }
@@ -348,7 +348,7 @@ impl<'a> Walk<'a> {
     fn dependencies(&mut self, object: &'a Value, reported: Condition<'a>) -> Option<Cause> {
         if let Some(cycle) = self.cycle(object) {
             let mut names: Vec<String> = cycle.iter().map(ToString::to_string).collect();
-            // Wherever it was entered, a circle is told from the same object on, so that it is one cause.
+            // A cycle begins with the same object wherever it was entered, so that it is one cause.
             let turn = names.iter().enumerate().min_by_key(|(_, name)| name.to_string()).map_or(0, |(at, _)| at);
             names.rotate_left(turn);
             let first = cycle.get(turn)?.clone();

@@ -56,7 +56,7 @@ impl DesiredStep {
 pub(super) enum SetStage {
     Definitions,
     Classes,
-    /// Before the bindings: an API server refuses to bind a role that is not there to whoever may not bind every role.
+    /// Before the bindings: an API server refuses to bind a missing role unless the user may bind every role.
     Roles,
     Objects,
 }

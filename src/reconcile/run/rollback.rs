@@ -23,7 +23,7 @@ impl Run<'_> {
         if before.is_none() || !self.instance.rolls_back() {
             return Err(failure.into());
         }
-        // The failed revision is in the history, whatever the rollback does.
+        // The failed revision enters the history even if the rollback fails.
         let (why, message) = explain(&failure, &self.instance.id());
         self.writer.failed(why, &message);
         self.record_attempt(Some(&failure));

@@ -80,7 +80,7 @@ fn read_line(line: &str) -> Result<HostLine, String> {
         false => "the host key does not parse",
     };
     let blob = STANDARD.decode(key).map_err(|_| unreadable)?;
-    // Flux goes by the type inside of the key, whatever the line says.
+    // Flux uses the type inside the key and ignores that of the line.
     let type_ = type_of(&blob).ok_or(unreadable)?;
     if !GO_TYPES.contains(&type_.strip_suffix(CERTIFICATE).unwrap_or(type_)) {
         return Err(format!("Flux does not know keys of type {type_}, and refuses the whole file"));
