@@ -121,7 +121,7 @@ impl Shell {
     }
 
     /// The shell of a command that runs for one cluster of several: what it prints is collected, as for a pipe, in the colours of
-    /// this shell, and it can ask nobody anything.
+    /// this shell, and it cannot ask questions.
     pub fn of_one_cluster(
         &self,
         global: &GlobalArgs,

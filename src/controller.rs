@@ -139,7 +139,7 @@ struct Wires {
     looked: watch::Sender<drift::Look>,
 }
 
-/// A run of an object although nobody wrote on it.
+/// A run of an object that has not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct QueuedRun {
     object: ObjectId,

@@ -382,7 +382,7 @@ const LOSE_CUSTOM_RESOURCES: &str = "delete these custom resources with their de
 /// Refuses a dry run for the same lack of agreement for which [`reconcile_here`] would refuse the run from here.
 ///
 /// # Errors
-/// 1 when something would be lost, the flags do not agree to it, and nobody can be asked.
+/// 1 when something would be lost, the flags do not agree to it, and there is no terminal to ask on.
 pub fn check_losses(request: &RunRequest<'_>, confirmation: &ConfirmArgs, plan: &Plan) -> Result<(), CliError> {
     let shell = request.session.shell;
     let context = request.session.cluster.endpoint.context.as_deref();
@@ -479,7 +479,7 @@ async fn agree_to_lose(
     agreed.map_err(|error| without_agreement(request, confirmation, lines, error))
 }
 
-/// The error of a run that nobody agreed to; any other error as it is.
+/// Turns the error of a missing agreement into that of the run; returns any other error unchanged.
 fn without_agreement(
     request: &RunRequest<'_>,
     confirmation: &ConfirmArgs,

@@ -286,7 +286,7 @@ struct LogPrinter<'a> {
 /// Kind and name of an object without a line so far, and its filter.
 type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
 
-/// Ends following because nobody reads the output.
+/// Ends following because the reader has closed the output.
 struct OutputLost;
 
 impl LogPrinter<'_> {

@@ -146,7 +146,7 @@ pub struct CheckOptions<'a> {
     /// Version of this program.
     pub client: &'a str,
     pub now: Timestamp,
-    /// The version of Flux that somebody wants to go to; None leaves that out.
+    /// The version of Flux to upgrade to; `None` omits that group.
     pub to: Option<&'a Target>,
     /// The distribution that the instance would be built from next; None leaves that out.
     pub distribution: Option<&'a Distribution>,
@@ -256,7 +256,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let patches =
         instance(snapshot, namespace).map(|i| fields::items(i, "/spec/kustomize/patches")).unwrap_or_default();
     let patched = upgrade::patched_arguments(patches);
-    // Only fields that somebody added count, not those that the build of the version sets by itself.
+    // Only fields that patches add count, not those that the build of the version sets.
     let wrong = target.arguments(&patched);
     if wrong.is_empty() {
         group.pass("flags and gates", "every one that patches set is known");

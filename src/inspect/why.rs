@@ -88,7 +88,7 @@ pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
     Why { object: ObjectId::of(object), verdict, ready: cause.is_none(), walk: walk.steps, cause }
 }
 
-/// Why nobody will look at an object.
+/// Reason why an object is not reconciled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unattended {
     pub cause: Cause,
@@ -96,8 +96,8 @@ pub struct Unattended {
     pub is_certain: bool,
 }
 
-/// Whether nobody will look at an object: its controller or the operator is not there, is scaled to zero, or leaves the object to a
-/// shard that nobody runs. `None` where somebody may, also where that cannot be told.
+/// Returns why an object will not be reconciled: its controller or the operator is missing, is scaled to zero, or leaves the object
+/// to a shard that is not running. `None` if a controller may reconcile it, or if that cannot be determined.
 pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<Unattended> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
                 &name,
             )));
         }
-        // A request that nobody answers must not hide a fault that is there already.
+        // An unanswered request must not hide an existing failure.
         if absence.is_some() {
             return absence;
         }

@@ -64,7 +64,7 @@ pub enum ExportResult {
     Failed {
         retry_at: Option<Timestamp>,
     },
-    /// Fails until somebody changes the spec.
+    /// Fails until the spec changes.
     Stalled,
 }
 

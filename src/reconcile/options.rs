@@ -10,7 +10,7 @@ use super::interrupt::{self, Interrupts};
 use crate::cluster::lease::LeaseOptions;
 use crate::k8s::ObjectId;
 
-/// How soon the dependencies of a ResourceSet are checked again, unless somebody says otherwise.
+/// Default pause before the dependencies of a ResourceSet are checked again.
 pub const DEPENDENCY_PAUSE: Duration = Duration::from_secs(5);
 
 /// Options of a plan.

@@ -32,7 +32,7 @@ pub enum KubeconfigSource {
 }
 
 impl KubeconfigSource {
-    /// Whether reading it may wait for somebody to write: `--kubeconfig <(…)` is a pipe.
+    /// Whether a read may wait for a writer: `--kubeconfig <(…)` is a pipe.
     pub(super) fn may_block(&self) -> bool {
         let paths = match self {
             KubeconfigSource::File(path) => std::slice::from_ref(path),

@@ -135,7 +135,7 @@ impl Cause {
         Cause::of(reason, ObjectId::of(object), summary)
     }
 
-    /// A cause that is about an object nobody can read.
+    /// Returns a cause about an object that cannot be read.
     pub(super) fn of(reason: Reason, object: ObjectId, summary: impl Into<String>) -> Self {
         Cause { reason, object, summary: summary.into(), evidence: vec![], next: vec![], place: None }
     }

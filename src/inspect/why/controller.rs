@@ -56,7 +56,7 @@ impl<'a> Controller<'a> {
     }
 }
 
-/// The controller that reconciles a kind; `None` where it is the operator, or may be anybody.
+/// The controller that reconciles a kind; `None` for the operator, and for kinds that any controller may reconcile.
 pub(super) fn controller_of(kind: &FluxKind) -> Option<&'static str> {
     let component = match (kind.group, kind.kind) {
         (_, "ExternalArtifact") => return None,
@@ -73,7 +73,7 @@ pub(super) fn controller_of(kind: &FluxKind) -> Option<&'static str> {
 }
 
 impl<'a> Walk<'a> {
-    /// The cause why nobody reconciles an object; `None` when somebody does, or when it cannot be told.
+    /// The cause why an object is not reconciled; `None` if it is, or if that cannot be determined.
     pub(super) fn controller(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         let Some(name) = controller_of(kind) else { return self.operator_of(kind, object) };
         let all = self.controllers();
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         if let Some(unlabelled) = self.unlabelled(name).filter(|controller| controller.serves(object)) {
             return self.serving(&unlabelled);
         }
-        // Flux may also run outside of this cluster: an object that somebody attends to lacks nothing.
+        // Flux may also run outside of this cluster, so an object that is reconciled lacks no controller.
         let is_expected = !all.is_empty() || self.is_component(name) || !is_attended(object);
         is_expected.then(|| self.absent(name, &all))
     }
@@ -299,7 +299,7 @@ fn unserved(object: &Value, name: &str, other: &Controller<'_>) -> Cause {
     cause.next(NextStep::ShowLabels(id)).next(NextStep::Describe(ObjectId::of(other.deployment)))
 }
 
-/// Whether somebody looked at an object as it is stored, and answered the last request.
+/// Whether a controller has observed the stored generation of an object, and handled the last request.
 fn is_attended(object: &Value) -> bool {
     let requested = fields::annotation(object, well_known::REQUESTED_AT_ANNOTATION);
     let handled = fields::some_text(object, "/status/lastHandledReconcileAt");

@@ -581,7 +581,7 @@ impl<'a> Walk<'a> {
             .collect()
     }
 
-    /// An object that nobody has finished yet.
+    /// Explains an object whose reconciliation is not finished.
     fn unfinished(&mut self, kind: &FluxKind, object: &'a Value, from: usize, is_asked: bool) -> Cause {
         let is_source = fields::group(object) == kinds::SOURCE_GROUP;
         if is_source && let Some(cause) = self.untried_source(object) {
@@ -608,9 +608,9 @@ impl<'a> Walk<'a> {
         self.with_ruled_out(cause, from).next(NextStep::Wait(ObjectId::of(object)))
     }
 
-    /// Why a workload is not there that an object applied; `None` where nobody has to have it.
+    /// Explains why an applied workload is missing; `None` if it need not exist.
     pub(super) fn vanished(&mut self, id: &ObjectId, owner: &'a Value) -> Option<Cause> {
-        // A Job that ended may be cleared away, and nobody brings back what is suspended or on its way out.
+        // A finished Job may be deleted, and the objects of a suspended or leaving owner are not created again.
         let is_leaving = kinds::is_suspended(owner) || fields::at(owner, "/metadata/deletionTimestamp").is_some();
         if id.kind == "Job" || is_leaving || !self.is_absent(id) {
             return None;

@@ -9,7 +9,7 @@ use crate::reconcile::options::DEPENDENCY_PAUSE;
 /// When a run that failed is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// Not before somebody changes something.
+    /// Only after a change of the set.
     Never,
     /// After a pause that grows with each failure.
     Backoff,

@@ -27,7 +27,7 @@ const FLUX_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct FinalizedResourceSet {
     pub deleted: Vec<ObjectId>,
-    /// Objects that stay, because the set is suspended, they are protected, or nobody may delete them.
+    /// Objects that are kept, because the set is suspended, or because they are protected or cannot be deleted with the rights of the run.
     pub kept: Vec<ObjectId>,
     /// Why objects could not be deleted: the finalizer stays, and the next run tries again.
     pub errors: Vec<String>,

@@ -278,7 +278,7 @@ impl<'a> SetRun<'a> {
         Box::pin(self.carry_out(desired)).await
     }
 
-    /// Refuses a run that would lose more than somebody agreed to.
+    /// Refuses a run that would lose more than the options consent to.
     async fn refuse_losses(&mut self, desired: &Desired) -> Result<(), Stop> {
         // Every loss was agreed to in advance, so there is nothing to look for.
         if self.options.consent >= Consent::CustomResources && self.options.agreed.is_none() {
