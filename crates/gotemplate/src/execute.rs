@@ -67,6 +67,24 @@ enum At<'t> {
     Term(&'t Term),
 }
 
+/// The arguments of a call, and the dot with which they are evaluated.
+struct CallArguments<'a, 't> {
+    dot: &'a Operand,
+    arguments: &'t [Term],
+    /// The result of the command before in the pipeline: one more argument at the end.
+    piped: Option<Operand>,
+}
+
+impl<'a> CallArguments<'a, '_> {
+    fn nothing(dot: &'a Operand) -> Self {
+        CallArguments { dot, arguments: &[], piped: None }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.arguments.is_empty() && self.piped.is_none()
+    }
+}
+
 struct Variable<'t> {
     name: &'t str,
     value: Operand,
@@ -468,24 +486,25 @@ impl<'t, 'c> Executor<'t, 'c> {
     /// Evaluates a command; `piped` is the result of the one before it.
     fn command(&mut self, dot: &Operand, command: &'t Command, piped: Option<Operand>) -> Evaluated<Operand> {
         let Some((first, arguments)) = command.terms.split_first() else { return Ok(Operand::Invalid) };
+        let given = CallArguments { dot, arguments, piped };
         match &first.kind {
             TermKind::Field(fields) => {
                 self.at_term(first);
-                self.fields(dot, dot.clone(), first, fields, arguments, piped)
+                self.fields(dot.clone(), first, fields, given)
             }
-            TermKind::Chain { head, fields } => self.chain(dot, first, head, fields, arguments, piped),
+            TermKind::Chain { head, fields } => self.chain(first, head, fields, given),
             TermKind::Function { name, function } => {
                 self.at_term(first);
-                self.call(dot, function, name, At::Command(command), arguments, piped)
+                self.call(None, function, name, At::Command(command), given)
             }
             TermKind::Pipe(pipe) => {
-                self.refuse_arguments(first, arguments, piped.as_ref())?;
+                self.refuse_arguments(first, &given)?;
                 self.pipeline(dot, pipe)
             }
-            TermKind::Variable(path) => self.variable_path(dot, first, path, arguments, piped),
+            TermKind::Variable(path) => self.variable_path(first, path, given),
             _ => {
                 self.at_term(first);
-                self.refuse_arguments(first, arguments, piped.as_ref())?;
+                self.refuse_arguments(first, &given)?;
                 match &first.kind {
                     TermKind::Dot => Ok(dot.clone()),
                     TermKind::Nil => self.error("nil is not a command"),
@@ -495,8 +514,8 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn refuse_arguments(&self, first: &Term, arguments: &[Term], piped: Option<&Operand>) -> Evaluated<()> {
-        if arguments.is_empty() && piped.is_none() {
+    fn refuse_arguments(&self, first: &Term, given: &CallArguments<'_, 't>) -> Evaluated<()> {
+        if given.is_nothing() {
             return Ok(());
         }
         self.error(format!("can't give argument to non-function {first}"))
@@ -528,61 +547,53 @@ impl<'t, 'c> Executor<'t, 'c> {
 
     fn chain(
         &mut self,
-        dot: &Operand,
         term: &'t Term,
         head: &'t Term,
         fields: &'t [String],
-        arguments: &'t [Term],
-        piped: Option<Operand>,
+        given: CallArguments<'_, 't>,
     ) -> Evaluated<Operand> {
         self.at_term(term);
-        let receiver = self.operand(dot, head)?;
-        self.fields(dot, receiver, term, fields, arguments, piped)
+        let receiver = self.operand(given.dot, head)?;
+        self.fields(receiver, term, fields, given)
     }
 
     fn variable_path(
         &mut self,
-        dot: &Operand,
         term: &'t Term,
         path: &'t [String],
-        arguments: &'t [Term],
-        piped: Option<Operand>,
+        given: CallArguments<'_, 't>,
     ) -> Evaluated<Operand> {
         self.at_term(term);
         let (name, fields) = path.split_first().map_or(("$", &[][..]), |(name, fields)| (name.as_str(), fields));
         let value = self.variable(name)?;
         if fields.is_empty() {
-            self.refuse_arguments(term, arguments, piped.as_ref())?;
+            self.refuse_arguments(term, &given)?;
             return Ok(value);
         }
-        self.fields(dot, value, term, fields, arguments, piped)
+        self.fields(value, term, fields, given)
     }
 
     /// Evaluates fields of fields; only the last one takes the arguments.
     fn fields(
         &mut self,
-        dot: &Operand,
         mut receiver: Operand,
         term: &'t Term,
         fields: &'t [String],
-        arguments: &'t [Term],
-        piped: Option<Operand>,
+        given: CallArguments<'_, 't>,
     ) -> Evaluated<Operand> {
         let Some((last, before)) = fields.split_last() else { return Ok(receiver) };
         for field in before {
-            receiver = self.field(dot, receiver, term, field, &[], None)?;
+            receiver = self.field(receiver, term, field, CallArguments::nothing(given.dot))?;
         }
-        self.field(dot, receiver, term, last, arguments, piped)
+        self.field(receiver, term, last, given)
     }
 
     fn field(
         &mut self,
-        dot: &Operand,
         receiver: Operand,
         term: &'t Term,
         field: &'t str,
-        arguments: &'t [Term],
-        piped: Option<Operand>,
+        given: CallArguments<'_, 't>,
     ) -> Evaluated<Operand> {
         let type_name = receiver.type_name();
         let value = match receiver {
@@ -599,10 +610,10 @@ impl<'t, 'c> Executor<'t, 'c> {
             Operand::Interface(value) | Operand::Concrete(value) => value,
         };
         if let Some(method) = time::method(&value, field) {
-            return self.call_method(dot, value, method, field, term, arguments, piped);
+            return self.call(Some(value), method, field, At::Term(term), given);
         }
         if let Value::Map(map) = &value {
-            if !arguments.is_empty() || piped.is_some() {
+            if !given.is_nothing() {
                 return self.error(format!("{field} is not a method but has arguments"));
             }
             return match map.get(field.as_bytes()) {
@@ -619,79 +630,27 @@ impl<'t, 'c> Executor<'t, 'c> {
 
     // Calls.
 
-    #[expect(clippy::too_many_arguments, reason = "a method has a receiver beside what a function has")]
-    fn call_method(
-        &mut self,
-        dot: &Operand,
-        receiver: Value,
-        method: &'static Function,
-        name: &'t str,
-        term: &'t Term,
-        arguments: &'t [Term],
-        piped: Option<Operand>,
-    ) -> Evaluated<Operand> {
-        self.call_with(dot, Some(receiver), method, name, At::Term(term), arguments, piped)
-    }
-
+    /// Calls a function, or a method on a receiver. An error of the call is reported at `node`.
     fn call(
         &mut self,
-        dot: &Operand,
-        function: &'static Function,
-        name: &'t str,
-        node: At<'t>,
-        arguments: &'t [Term],
-        piped: Option<Operand>,
-    ) -> Evaluated<Operand> {
-        self.call_with(dot, None, function, name, node, arguments, piped)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are what a call is made of")]
-    fn call_with(
-        &mut self,
-        dot: &Operand,
         receiver: Option<Value>,
         function: &'static Function,
         name: &'t str,
         node: At<'t>,
-        arguments: &'t [Term],
-        piped: Option<Operand>,
+        given: CallArguments<'_, 't>,
     ) -> Evaluated<Operand> {
         self.spend(1)?;
-        let given = arguments.len() + usize::from(piped.is_some());
-        let fixed = function.parameters.len();
-        if function.rest.is_some() {
-            if given < fixed {
-                // Here Go counts only the written arguments, in the message below the piped one as well.
-                let count = arguments.len();
-                return self.error(format!("wrong number of args for {name}: want at least {fixed} got {count}"));
-            }
-        } else if given != fixed {
-            return self.error(format!("wrong number of args for {name}: want {fixed} got {given}"));
+        self.check_count(function, name, &given)?;
+        if let Special::And | Special::Or = function.special {
+            return self.decide(function.special == Special::Or, given);
         }
+        let CallArguments { dot, arguments, piped } = given;
         let parameter =
             |index: usize| function.parameters.get(index).copied().or(function.rest).unwrap_or(Parameter::Any);
-
-        if let Special::And | Special::Or = function.special {
-            let stops_at = function.special == Special::Or;
-            let mut value = Operand::Invalid;
-            for argument in arguments {
-                value = self.reflected(dot, argument)?;
-                let truth = match &value {
-                    Operand::Invalid => false,
-                    Operand::Concrete(value) | Operand::Interface(value) => value.is_true(),
-                };
-                if truth == stops_at {
-                    return Ok(value);
-                }
-            }
-            // The piped value is the last argument: if no other decides, it is the result, true or not.
-            return Ok(piped.unwrap_or(value));
-        }
-
         let mut call = Call {
             context: self.context,
             name: function.name,
-            arguments: Vec::with_capacity(given + 1),
+            arguments: Vec::with_capacity(arguments.len() + 2),
             nil_is_interface: false,
         };
         call.arguments.extend(receiver);
@@ -739,16 +698,50 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
+    fn check_count(&self, function: &Function, name: &str, given: &CallArguments<'_, 't>) -> Evaluated<()> {
+        let count = given.arguments.len() + usize::from(given.piped.is_some());
+        let fixed = function.parameters.len();
+        if function.rest.is_some() {
+            if count < fixed {
+                // Here Go counts only the written arguments, in the message below the piped one as well.
+                let count = given.arguments.len();
+                return self.error(format!("wrong number of args for {name}: want at least {fixed} got {count}"));
+            }
+        } else if count != fixed {
+            return self.error(format!("wrong number of args for {name}: want {fixed} got {count}"));
+        }
+        Ok(())
+    }
+
+    /// Evaluates `and` or `or`: arguments after the one that decides are not evaluated.
+    fn decide(&mut self, stops_at: bool, given: CallArguments<'_, 't>) -> Evaluated<Operand> {
+        let mut value = Operand::Invalid;
+        for argument in given.arguments {
+            value = self.reflected(given.dot, argument)?;
+            let truth = match &value {
+                Operand::Invalid => false,
+                Operand::Concrete(value) | Operand::Interface(value) => value.is_true(),
+            };
+            if truth == stops_at {
+                return Ok(value);
+            }
+        }
+        // The piped value is the last argument: if no other decides, it is the result, true or not.
+        Ok(given.piped.unwrap_or(value))
+    }
+
     /// Evaluates an operand that is not a constant, with any type.
     fn operand(&mut self, dot: &Operand, term: &'t Term) -> Evaluated<Operand> {
         self.at_term(term);
         match &term.kind {
             TermKind::Dot => Ok(dot.clone()),
-            TermKind::Field(fields) => self.fields(dot, dot.clone(), term, fields, &[], None),
-            TermKind::Variable(path) => self.variable_path(dot, term, path, &[], None),
+            TermKind::Field(fields) => self.fields(dot.clone(), term, fields, CallArguments::nothing(dot)),
+            TermKind::Variable(path) => self.variable_path(term, path, CallArguments::nothing(dot)),
             TermKind::Pipe(pipe) => self.pipeline(dot, pipe),
-            TermKind::Function { name, function } => self.call(dot, function, name, At::Term(term), &[], None),
-            TermKind::Chain { head, fields } => self.chain(dot, term, head, fields, &[], None),
+            TermKind::Function { name, function } => {
+                self.call(None, function, name, At::Term(term), CallArguments::nothing(dot))
+            }
+            TermKind::Chain { head, fields } => self.chain(term, head, fields, CallArguments::nothing(dot)),
             _ => self.constant(term),
         }
     }
