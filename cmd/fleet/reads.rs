@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::views::FleetView;
 use crate::args::ObjectFormat;
 use crate::cli::Command;
-use crate::terminal::output_format::Format;
+use crate::terminal::output_format::{Format, OutputArgs};
 use crate::terminal::{CliError, is_stdin};
 use crate::verbs::logs::LogFormat;
 use crate::verbs::plan::instance::PlanOutput;
@@ -99,7 +99,7 @@ impl FleetRead {
             }
             _ => {}
         }
-        let headers = headers(command);
+        let headers = list_output(command).is_none_or(|output| !output.no_headers);
         let Some(slot) = slot(command) else { return Err(refusal(command, words)) };
         let format = match slot {
             FormatSlot::Plain(format) => format.clone(),
@@ -170,18 +170,29 @@ fn shape(command: &Command) -> FleetShape {
     }
 }
 
+/// The output flags of a command that prints a list.
+fn list_output(command: &mut Command) -> Option<&mut OutputArgs> {
+    Some(match command {
+        Command::Get(get::Command::Instance(args)) => &mut args.output,
+        Command::Get(get::Command::Components(args)) => &mut args.output,
+        Command::Get(get::Command::History(args)) => &mut args.output,
+        Command::Get(get::Command::Inventory(args)) => &mut args.output,
+        Command::Get(get::Command::Inputs(args)) => &mut args.output,
+        Command::Get(get::Command::Resources(args)) => &mut args.output,
+        Command::Get(get::Command::Suspended(args)) => &mut args.output,
+        Command::Events(args) => &mut args.output,
+        Command::Stats(args) => &mut args.output,
+        Command::WhatChanged(args) => &mut args.output,
+        _ => return None,
+    })
+}
+
 /// Where the format of a command is; `None` for a command that does not run for many clusters.
 fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
     let plain = match command {
-        Command::Get(get) => match get {
-            get::Command::Instance(args) => &mut args.output.output,
-            get::Command::Components(args) => &mut args.output.output,
-            get::Command::History(args) => &mut args.output.output,
-            get::Command::Inventory(args) => &mut args.output.output,
-            get::Command::Inputs(args) => &mut args.output.output,
-            get::Command::Resources(args) => &mut args.output.output,
-            get::Command::Suspended(args) => &mut args.output.output,
-        },
+        Command::Get(_) | Command::Events(_) | Command::Stats(_) | Command::WhatChanged(_) => {
+            &mut list_output(command)?.output
+        }
         Command::Tree(tree) => match tree {
             tree::Command::Instance(args) => &mut args.tree.view.output,
             tree::Command::Kustomization(args)
@@ -194,15 +205,12 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
             None => &mut args.view.output,
         },
         Command::Trace(args) => &mut args.view.output,
-        Command::Events(args) => &mut args.output.output,
         Command::Debug(args) => &mut args.view.output,
         Command::Impact(args) => &mut args.view.output,
         Command::Report(args) => &mut args.view.output,
-        Command::Stats(args) => &mut args.output.output,
         Command::Status(args) => &mut args.view.output,
         Command::Check(args) if args.filename.is_none() => &mut args.view.output,
         Command::Version(args) => &mut args.view.output,
-        Command::WhatChanged(args) => &mut args.output.output,
         Command::Wait(wait::Command::Revision(args)) => &mut args.view.output,
         Command::Wait(_) => return Some(FormatSlot::Fixed),
         Command::Logs(args) => return Some(FormatSlot::Log(&mut args.output)),
@@ -219,25 +227,6 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
         _ => return None,
     };
     Some(FormatSlot::Plain(plain))
-}
-
-fn headers(command: &Command) -> bool {
-    let output = match command {
-        Command::Get(get) => match get {
-            get::Command::Instance(args) => &args.output,
-            get::Command::Components(args) => &args.output,
-            get::Command::History(args) => &args.output,
-            get::Command::Inventory(args) => &args.output,
-            get::Command::Inputs(args) => &args.output,
-            get::Command::Resources(args) => &args.output,
-            get::Command::Suspended(args) => &args.output,
-        },
-        Command::Events(args) => &args.output,
-        Command::Stats(args) => &args.output,
-        Command::WhatChanged(args) => &args.output,
-        _ => return true,
-    };
-    !output.no_headers
 }
 
 /// Why a command does not run for many clusters, and the way that there is.

@@ -237,18 +237,7 @@ pub async fn for_each(
     let at_once = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_AT_ONCE);
     let look = |path: PathBuf| {
         let (versions, file) = (versions.clone(), path.clone());
-        let work = move || {
-            let (text, problem) = match yaml::read(File::open(&file).map_err(yaml::YamlError::Read)?) {
-                // Such a file is not edited, but an old version in it is named.
-                Err(problem @ yaml::YamlError::NotUtf8 { .. }) => (searchable(&file)?, Some(problem)),
-                text => (text?, None),
-            };
-            let migrated = problem.map_or_else(|| migrated(&versions, &text, edits_lines), Err);
-            // A folder of charts holds templates; a file that was named is meant.
-            let is_yaml = migrated.is_ok();
-            let left = |_| Migrated { unedited: versions.old_versions(&text), ..Migrated::default() };
-            Ok::<_, yaml::YamlError>((migrated.unwrap_or_else(left), text, is_yaml))
-        };
+        let work = move || migrate_file(&versions, &file, edits_lines);
         async move {
             let looked_at = shell.read_input(&path.display().to_string(), work).await;
             (path, looked_at)
@@ -263,6 +252,20 @@ pub async fn for_each(
         migration.passed_over.unreadable += usize::from(!is_yaml);
         add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
     }
+    warn_of_unread(folder.unread, &versions, at_once, shell).await?;
+    for line in migration.passed_over.lines() {
+        shell.status(&line);
+    }
+    Ok(migration)
+}
+
+/// Warns of old versions in the files of a folder that are not read as manifests.
+async fn warn_of_unread(
+    files: Vec<PathBuf>,
+    versions: &Arc<StoredVersions>,
+    at_once: usize,
+    shell: &Shell,
+) -> Result<(), CliError> {
     let search = |path: PathBuf| {
         let (versions, file) = (versions.clone(), path.clone());
         let work = move || Some(versions.old_versions(&searchable(&file).ok()?));
@@ -271,16 +274,13 @@ pub async fn for_each(
             (path, found)
         }
     };
-    let mut others = stream::iter(folder.unread).map(search).buffered(at_once);
-    while let Some((path, found)) = others.next().await {
+    let mut found_versions = stream::iter(files).map(search).buffered(at_once);
+    while let Some((path, found)) = found_versions.next().await {
         for UneditedVersion { line, object, from, .. } in found?.unwrap_or_default() {
             shell.warn(&format!("{}:{line}: {object} is written as {from}, but the file is not read", path.display()));
         }
     }
-    for line in migration.passed_over.lines() {
-        shell.status(&line);
-    }
-    Ok(migration)
+    Ok(())
 }
 
 /// Reads the files beside manifests that say which variables have values and which files are in an artifact.
@@ -315,6 +315,24 @@ fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<
         Err(yaml::YamlError::Syntax { .. }) if edits_lines => Ok(versions.migrate_lines(text)),
         migrated => migrated,
     }
+}
+
+/// Migrates a file of a folder. Returns its text as well, and whether it is YAML.
+fn migrate_file(
+    versions: &StoredVersions,
+    file: &Path,
+    edits_lines: bool,
+) -> Result<(Migrated, String, bool), yaml::YamlError> {
+    let (text, problem) = match yaml::read(File::open(file).map_err(yaml::YamlError::Read)?) {
+        // Such a file is not edited, but an old version in it is reported.
+        Err(problem @ yaml::YamlError::NotUtf8 { .. }) => (searchable(file)?, Some(problem)),
+        text => (text?, None),
+    };
+    let migrated = problem.map_or_else(|| migrated(versions, &text, edits_lines), Err);
+    // Not an error: a folder of charts holds templates, which are not YAML.
+    let is_yaml = migrated.is_ok();
+    let left = |_| Migrated { unedited: versions.old_versions(&text), ..Migrated::default() };
+    Ok((migrated.unwrap_or_else(left), text, is_yaml))
 }
 
 impl FileChanges {

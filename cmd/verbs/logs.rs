@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::args::{When, kind};
 use crate::flows::rights::{Rights, always, when};
 use crate::output::next_step::word as quoted;
+use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::read_source::{FromArgs, Lacking, Source, within};
 use crate::terminal::{CliError, Exit, Shell};
@@ -175,65 +176,79 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
             }
             Source::Cluster(session) => {
-                // Before the old lines are read, so that following misses none that are written meanwhile.
-                let started = Timestamp::now();
-                let look = shell.while_waiting("answer", sources_now(&session.cluster, &controllers));
-                let sources = look.await.map_err(|e| cli_error(&e))?;
-                let place = shell.global().namespace();
-                // A named namespace without any controller may be misspelt. Beside objects it is theirs, where no
-                // controller has to be.
-                let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
-                if let Some(place) = in_vain.filter(|_| named.is_empty() || sources.is_empty())
-                    && let Some(error) = session.no_namespace(place).await
-                {
-                    return Err(error);
-                }
-                if sources.is_empty() {
-                    if source.is_not_installed(shell).await {
-                        return Ok(source.tell_not_installed(shell));
-                    }
-                    return Err(nobody(&controllers, &source.place()));
-                }
-                let mut last: HashMap<String, Timestamp> = HashMap::new();
-                let logs = sources.len();
-                // Without a number of old lines only new ones are shown.
-                if !args.follow || args.tail.is_some() || args.since.is_some() {
-                    let Ok(problems) = read(&session.cluster, sources.clone(), &wanted, |entry| {
-                        if let Some(at) = entry.at {
-                            last.insert(entry.source.pod.clone(), at);
-                        }
-                        printer.add(&entry);
-                        Ok::<_, Infallible>(())
-                    })
-                    .await;
-                    printer.flush();
-                    // There are logs and none could be read: no lines would look like silence.
-                    if printer.lines == 0 && problems.len() == logs && !args.follow {
-                        return Err(unreadable(&problems, &source.place()));
-                    }
-                    for problem in problems {
-                        shell.warn(&problem.sentence());
-                    }
-                }
-                let lacking = missing(shell, &source, &printer.unseen, named.len()).await;
-                if args.follow {
-                    // It may be created later.
-                    lacking.warn(shell);
-                    shell.interruption().looks_on();
-                    let from = (last, since.unwrap_or(started));
-                    let lines = follow(&session.cluster, &controllers, &wanted.filter, from, sources, |entries| {
-                        entries.iter().for_each(|entry| printer.add(entry));
-                        printer.flush();
-                        if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
-                    });
-                    // It ends with the time-out, or when the reader closes the output.
-                    let _ = shell.while_wanted(lines).await;
-                    return Ok(Exit::Done);
-                }
-                lacking.told(shell, Exit::Done)
+                print_cluster_logs(args, &source, session, &controllers, &wanted, named.len(), printer).await
             }
         }
     })
+}
+
+/// Prints the logs of a cluster, and follows them if that was asked for. `names` counts the objects of the line.
+async fn print_cluster_logs(
+    args: &Args,
+    source: &Source<'_>,
+    session: &Session<'_>,
+    controllers: &[String],
+    wanted: &LogSelection,
+    names: usize,
+    mut printer: LogPrinter<'_>,
+) -> Result<Exit, CliError> {
+    let shell = session.shell;
+    // Before the old lines are read, so that following misses none that are written meanwhile.
+    let started = Timestamp::now();
+    let look = shell.while_waiting("answer", sources_now(&session.cluster, controllers));
+    let sources = look.await.map_err(|e| cli_error(&e))?;
+    let place = shell.global().namespace();
+    // A named namespace without any controller may be misspelt. Beside objects it is theirs, where no
+    // controller has to be.
+    let in_vain = place.filter(|place| !sources.iter().any(|source| source.namespace == *place));
+    if let Some(place) = in_vain.filter(|_| names == 0 || sources.is_empty())
+        && let Some(error) = session.no_namespace(place).await
+    {
+        return Err(error);
+    }
+    if sources.is_empty() {
+        if source.is_not_installed(shell).await {
+            return Ok(source.tell_not_installed(shell));
+        }
+        return Err(nobody(controllers, &source.place()));
+    }
+    let mut last: HashMap<String, Timestamp> = HashMap::new();
+    let logs = sources.len();
+    // Without a number of old lines only new ones are shown.
+    if !args.follow || args.tail.is_some() || args.since.is_some() {
+        let Ok(problems) = read(&session.cluster, sources.clone(), wanted, |entry| {
+            if let Some(at) = entry.at {
+                last.insert(entry.source.pod.clone(), at);
+            }
+            printer.add(&entry);
+            Ok::<_, Infallible>(())
+        })
+        .await;
+        printer.flush();
+        // There are logs and none could be read: no lines would look like silence.
+        if printer.lines == 0 && problems.len() == logs && !args.follow {
+            return Err(unreadable(&problems, &source.place()));
+        }
+        for problem in problems {
+            shell.warn(&problem.sentence());
+        }
+    }
+    let lacking = missing(shell, source, &printer.unseen, names).await;
+    if args.follow {
+        // It may be created later.
+        lacking.warn(shell);
+        shell.interruption().looks_on();
+        let from = (last, wanted.since.unwrap_or(started));
+        let lines = follow(&session.cluster, controllers, &wanted.filter, from, sources, |entries| {
+            entries.iter().for_each(|entry| printer.add(entry));
+            printer.flush();
+            if shell.output_is_lost() { Err(OutputLost) } else { Ok(()) }
+        });
+        // It ends with the time-out, or when the reader closes the output.
+        let _ = shell.while_wanted(lines).await;
+        return Ok(Exit::Done);
+    }
+    lacking.told(shell, Exit::Done)
 }
 
 /// Returns the objects without any line that do not exist; empty without the right to read them.

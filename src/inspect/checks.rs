@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
+use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -175,7 +176,7 @@ pub fn check(snapshot: &Snapshot, options: CheckOptions<'_>) -> CheckReport {
     CheckReport::of(found.map(|found| found.verdict), groups)
 }
 
-/// How Flux's objects and workloads stand, by cause.
+/// Checks the health of Flux's objects and workloads, by cause.
 fn health_group(found: &Overview) -> Group {
     let mut group = Group::new("health");
     for CauseGroup { cause, affected, .. } in &found.causes {
@@ -195,13 +196,11 @@ fn health_group(found: &Overview) -> Group {
     group
 }
 
-/// Can the instance be built from a distribution that was named?
+/// Checks whether the instance can be built from a given distribution.
 fn distribution_group(snapshot: &Snapshot, namespace: &str, distribution: &Distribution) -> Group {
     let mut group = Group::new("distribution");
     let title = distribution.to_string();
-    let kind = kinds::of(well_known::GROUP, "FluxInstance");
-    let instance = kind.and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), well_known::INSTANCE_NAME));
-    let Some(instance) = instance else {
+    let Some(instance) = instance(snapshot, namespace) else {
         group.skip(&title, "there is no instance to build from it");
         return group;
     };
@@ -231,9 +230,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     let version = &target.version.version;
     let mut group = Group::new(&format!("Flux {}", target.version.name));
     let kubernetes = snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion"));
-    // Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; that does not make it a pre-release.
-    let kubernetes = kubernetes.and_then(|text| parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)));
-    match (minor_changes::oldest_kubernetes(version), kubernetes) {
+    match (minor_changes::oldest_kubernetes(version), kubernetes.and_then(parse_kubernetes_version)) {
         (Some(oldest), Some(there)) if there.minor < oldest => {
             let message = format!("{there} is older than 1.{oldest}, which this Flux is made for");
             group.fail(
@@ -294,6 +291,11 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
     group
 }
 
+/// Vendors append to the version, as in v1.33.1-gke.100 or v1.33.1+k3s1; that does not make it a pre-release.
+fn parse_kubernetes_version(text: &str) -> Option<Version> {
+    parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text))
+}
+
 /// CEL validation rules of the FluxInstance API are beta and on by default since 1.25
 /// (<https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/>).
 const OLDEST_KUBERNETES: (u64, u64) = (1, 25);
@@ -303,7 +305,7 @@ const SUPPORTED_KUBERNETES: (u64, u64) = (1, 33);
 fn kubernetes(snapshot: &Snapshot) -> Group {
     let mut group = Group::new("kubernetes");
     match snapshot.server_version().and_then(|v| fields::some_text(v, "/gitVersion")) {
-        Some(text) => match parse_version_lenient(text.split(['+', '-']).next().unwrap_or(text)) {
+        Some(text) => match parse_kubernetes_version(text) {
             Some(version) if (version.major, version.minor) < OLDEST_KUBERNETES => group.fail(
                 "version",
                 format!("Kubernetes {text} lacks the validation rules FluxInstances need"),
@@ -443,12 +445,18 @@ fn definitions(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
 }
 
 fn instance<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a Value> {
-    kinds::find("FluxInstance")
-        .and_then(|k| snapshot.get(&k.resource_type(), Some(namespace), well_known::INSTANCE_NAME))
+    snapshot.get(&INSTANCE, Some(namespace), well_known::INSTANCE_NAME)
 }
 
 fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdict) -> Group {
     let mut group = Group::new("operator");
+    check_instance(&mut group, snapshot, options, unwell);
+    check_operator(&mut group, snapshot, options);
+    check_version_skew(&mut group, snapshot, options);
+    group
+}
+
+fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdict) {
     let reference = instance_ref(options.namespace);
     match instance(snapshot, options.namespace) {
         Some(instance) => {
@@ -458,7 +466,7 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             match ready {
                 _ if fields::is_being_deleted(instance) => group.warn(&name, fields::BEING_DELETED, why),
                 _ if kinds::is_suspended(instance) => {
-                    group.warn(&name, "reconciling is switched off", NextStep::Resume(reference.clone()));
+                    group.warn(&name, "reconciling is switched off", NextStep::Resume(reference));
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
                 Some(ready) if ready.is_true() => group.add(&name, unwell, fields::CHANGED_SINCE, Some(why)),
@@ -477,7 +485,9 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             NextStep::CreateInstance.after("choose another namespace, or write an instance"),
         ),
     }
-    let in_process = || NextStep::Reconcile { object: reference.clone(), in_process: true, force: false };
+}
+
+fn check_operator(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<'_>) {
     let name = |deployment: &Value| format!("deployment/{}", fields::name(deployment));
     match operator::state(snapshot, options.namespace, options.now) {
         OperatorState::Stopped(deployment) if desired_replicas(deployment) == 0 => group.fail(
@@ -503,7 +513,9 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             );
         }
         OperatorState::Absent => {
-            let hint = in_process().after("run this after every change");
+            let reconcile =
+                NextStep::Reconcile { object: instance_ref(options.namespace), in_process: true, force: false };
+            let hint = reconcile.after("run this after every change");
             group.warn("deployment", "no operator runs in this cluster", hint);
         }
         OperatorState::Unknown => group.skip("deployment", "Deployments cannot be read"),
@@ -521,24 +533,24 @@ fn operator_group(snapshot: &Snapshot, options: CheckOptions<'_>, unwell: Verdic
             }
         }
     }
-    if let Some(running) = version::operator_version(snapshot) {
-        let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
-        // Another operator counts its versions for itself.
-        let is_another = operator::deployment(snapshot, options.namespace).is_some_and(|one| !runs_this_program(one));
-        match (minor(&running), minor(options.client)) {
-            _ if is_another => {
-                let message = format!("this program is {}, the operator is another program, {running}", options.client);
-                group.pass("version skew", message);
-            }
-            (Some(theirs), Some(ours)) if theirs != ours => group.warn(
-                "version skew",
-                format!("this program is {}, the operator is {running}", options.client),
-                NextStep::advice("use the same minor version on both sides"),
-            ),
-            _ => group.pass("version skew", format!("this program is {}, the operator is {running}", options.client)),
+}
+
+fn check_version_skew(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<'_>) {
+    let Some(running) = version::operator_version(snapshot) else { return };
+    let minor = |text: &str| parse_version_lenient(text).map(|v| (v.major, v.minor));
+    let both = format!("this program is {}, the operator is {running}", options.client);
+    // Another operator has version numbers of its own.
+    let is_another = operator::deployment(snapshot, options.namespace).is_some_and(|one| !runs_this_program(one));
+    match (minor(&running), minor(options.client)) {
+        _ if is_another => {
+            let message = format!("this program is {}, the operator is another program, {running}", options.client);
+            group.pass("version skew", message);
         }
+        (Some(theirs), Some(ours)) if theirs != ours => {
+            group.warn("version skew", both, NextStep::advice("use the same minor version on both sides"));
+        }
+        _ => group.pass("version skew", both),
     }
-    group
 }
 
 fn components_group(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {

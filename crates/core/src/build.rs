@@ -136,25 +136,7 @@ pub fn build(
     configure(&mut list, &settings)?;
     let patches: Vec<Patch> = spec.kustomize.iter().flat_map(|kustomize| &kustomize.patches).map(as_patch).collect();
     let mut reports = apply_patches(&mut list, &patches)?;
-    for report in &mut reports {
-        // A patch without a target names its object itself. Only an empty patch names none.
-        if report.objects.is_empty() && patches.get(report.index).is_some_and(|patch| patch.target.is_some()) {
-            let warning = unmatched(report, &patches, &list);
-            if options.strict {
-                return Err(BuildError::UnmatchedPatch {
-                    message: warning.message,
-                    hint: warning.hint.unwrap_or_default(),
-                });
-            }
-            warnings.push(warning);
-        }
-        for object in &mut report.objects {
-            // Reports name objects as they are in the result, not as they are during the build.
-            if object.object.namespace.is_empty() && !is_cluster_scoped(&object.object.group, &object.object.kind) {
-                object.object.namespace.clone_from(&settings.namespace);
-            }
-        }
-    }
+    warnings.extend(check_patches(&mut reports, &patches, &list, &settings.namespace, options)?);
 
     // As in the reference, namespaces are set after the patches, so a patch cannot select by them.
     list.set_namespace(&settings.namespace);
@@ -193,6 +175,40 @@ pub fn build(
         blocked: selection.blocked,
         artifact: distribution.digest().map(str::to_owned),
     })
+}
+
+/// Completes the reports of patches, and returns a warning for each patch that matches no object.
+///
+/// # Errors
+/// Strict options refuse such a patch.
+fn check_patches(
+    reports: &mut [PatchReport],
+    patches: &[Patch],
+    list: &ResourceList,
+    namespace: &str,
+    options: &BuildOptions,
+) -> Result<Vec<BuildWarning>, BuildError> {
+    let mut warnings = vec![];
+    for report in reports {
+        // A patch without a target names its object itself. Only an empty patch names none.
+        if report.objects.is_empty() && patches.get(report.index).is_some_and(|patch| patch.target.is_some()) {
+            let warning = unmatched(report, patches, list);
+            if options.strict {
+                return Err(BuildError::UnmatchedPatch {
+                    message: warning.message,
+                    hint: warning.hint.unwrap_or_default(),
+                });
+            }
+            warnings.push(warning);
+        }
+        for object in &mut report.objects {
+            // Reports name objects as they are in the result, not as they are during the build.
+            if object.object.namespace.is_empty() && !is_cluster_scoped(&object.object.group, &object.object.kind) {
+                object.object.namespace = namespace.to_owned();
+            }
+        }
+    }
+    Ok(warnings)
 }
 
 fn as_patch(patch: &KustomizePatch) -> Patch {

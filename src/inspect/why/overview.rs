@@ -1,4 +1,4 @@
-//! Everything that is not well, by what explains it.
+//! All failing objects, grouped by cause.
 
 use std::collections::BTreeMap;
 
@@ -80,10 +80,10 @@ impl<S> Overview<S> {
     }
 }
 
-/// So many objects of one kind that are named in failures are worth a list instead of a request each.
+/// From this number of objects of one kind on, one list is cheaper than a request for each.
 const WORTH_A_LIST: usize = 8;
 
-/// Finds what is not well among the Flux objects of a namespace (or all) and what they applied, and explains it.
+/// Explains the failing Flux objects of a namespace (or all), and the failing workloads that they applied.
 pub fn overview(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> Overview {
     overview_of(snapshot, namespace, None, now)
 }
@@ -183,16 +183,25 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     groups.sort_by_key(|group| std::cmp::Reverse(group.affected.len()));
     let failing = groups.iter().map(|group| group.affected.len()).sum();
     let unreadable = definition::unreadable(snapshot, namespace, only);
+    let found =
+        Overview { counts, kinds, unreadable, failing, in_progress, workloads: count, causes: groups, ..nothing };
+    let verdict = whole_verdict(snapshot, &objects, &found);
+    Overview { verdict, well: verdict.is_well(), ..found }
+}
+
+/// Returns the verdict on the whole. The first that applies counts: a failure is certain even where objects cannot be read.
+fn whole_verdict(snapshot: &Snapshot, objects: &[(&FluxKind, &Value)], found: &Overview) -> HealthVerdict {
+    let counts = &found.counts;
     let is_instance_suspended =
         objects.iter().any(|(kind, object)| kind.kind == "FluxInstance" && kinds::is_suspended(object));
-    let verdict = if failing > 0 {
+    if found.failing > 0 {
         HealthVerdict::Failing
-    } else if !unreadable.is_empty() {
+    } else if !found.unreadable.is_empty() {
         HealthVerdict::Unknown
     } else if objects.is_empty() && !definition::is_installed(snapshot) {
         HealthVerdict::NotInstalled
-    // `in_progress` also counts workloads and what has not started.
-    } else if counts.in_progress > 0 || in_progress > counts.not_started {
+    // `in_progress` also counts workloads and objects that have not started.
+    } else if counts.in_progress > 0 || found.in_progress > counts.not_started {
         HealthVerdict::InProgress
     } else if counts.not_started > 0 {
         HealthVerdict::NotStarted
@@ -200,9 +209,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
         HealthVerdict::Suspended
     } else {
         HealthVerdict::Ready
-    };
-    let (well, workloads) = (verdict.is_well(), count);
-    Overview { verdict, well, counts, kinds, unreadable, failing, in_progress, workloads, causes: groups, ..nothing }
+    }
 }
 
 /// The step that restores the definitions of Flux.
@@ -215,7 +222,7 @@ fn restoration(snapshot: &Snapshot, now: Timestamp) -> NextStep {
     NextStep::Reconcile { object: ObjectId::of(instance), in_process, force: false }
 }
 
-/// Causes as they come up, each with whom it takes down.
+/// Causes in the order in which they are found, each with the objects that it affects.
 #[derive(Default)]
 struct CollectedCauses {
     groups: Vec<CauseGroup>,
@@ -224,7 +231,7 @@ struct CollectedCauses {
 }
 
 impl CollectedCauses {
-    /// The same cause at the place where it was told of its object alone.
+    /// Returns the cause without its place if the same cause without a place was added before.
     fn known(&self, cause: Cause) -> Cause {
         let alone = Cause { place: None, ..cause.clone() };
         if self.places.contains_key(&alone.key()) { alone } else { cause }
@@ -248,7 +255,7 @@ impl CollectedCauses {
     }
 }
 
-/// The same cause with who applied the workload that led to it: its own report does not tell.
+/// Adds the owner that applied the workload to a cause, because the workload's own status does not name it.
 fn applied_by(cause: Cause, owner: &Value) -> Cause {
     let is_ready = fields::condition(owner, READY).is_some_and(|c| c.is_true());
     let says = if is_ready { ", which is ready" } else { "" };

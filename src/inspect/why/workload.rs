@@ -287,44 +287,8 @@ impl<'a> Walk<'a> {
             }
         }
         let events = self.events_of(pod);
-        let volumes = ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"];
-        if let Some(event) = events::newest_warning(&events, &ObjectId::of(pod), &volumes) {
-            let text = fields::text(event, "/message");
-            let (reason, summary) = match message::container_config(text) {
-                Some((Reason::SecretMissing, _)) => {
-                    let secret = message::after(text, "secret ").unwrap_or("it names");
-                    (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist"))
-                }
-                Some(found) => found,
-                None if text.contains("Multi-Attach") => {
-                    (Reason::VolumeUnavailable, "a volume of the pod is still in use on another node".to_owned())
-                }
-                None if fields::text(event, "/reason") == "FailedAttachVolume" => {
-                    (Reason::VolumeUnavailable, "a volume of the pod cannot be attached to its node".to_owned())
-                }
-                None => (Reason::ContainerConfigError, "the pod cannot be set up on its node".to_owned()),
-            };
-            return Some(
-                Cause::new(reason, pod, summary)
-                    .evidence("event", text, fields::last_seen(event))
-                    .next(NextStep::Describe(ObjectId::of(pod))),
-            );
-        }
-        if let Some(cause) = self.node(pod) {
-            return Some(cause);
-        }
-        let probe = events::newest_warning(&events, &ObjectId::of(pod), &["Unhealthy"])?;
-        let text = fields::text(probe, "/message");
-        let which = ["Readiness", "Liveness", "Startup"].into_iter().find(|probe| text.starts_with(probe));
-        let summary = match which {
-            Some(which) => format!("the {} probe of the container fails", which.to_lowercase()),
-            None => "a probe of the container fails".to_owned(),
-        };
-        Some(
-            Cause::new(Reason::ProbeFailing, pod, summary)
-                .evidence("event", text, fields::last_seen(probe))
-                .next(NextStep::ShowLog { pod: ObjectId::of(pod), container: None }),
-        )
+        // A failing probe explains least: a node that is not ready fails every probe.
+        setup_failure(pod, &events).or_else(|| self.node(pod)).or_else(|| probe_failure(pod, &events))
     }
 
     /// The node of a pod that was placed, when it is the node that is not well.
@@ -556,4 +520,46 @@ impl<'a> Walk<'a> {
 fn is_without_address(service: &Value) -> bool {
     fields::text(service, "/spec/type") == "LoadBalancer"
         && fields::items(service, "/status/loadBalancer/ingress").is_empty()
+}
+
+/// Returns the cause of a pod whose volumes, network or Secrets cannot be set up on its node.
+fn setup_failure(pod: &Value, events: &[&Value]) -> Option<Cause> {
+    let volumes = ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"];
+    let event = events::newest_warning(events, &ObjectId::of(pod), &volumes)?;
+    let text = fields::text(event, "/message");
+    let (reason, summary) = match message::container_config(text) {
+        Some((Reason::SecretMissing, _)) => {
+            let secret = message::after(text, "secret ").unwrap_or("it names");
+            (Reason::SecretMissing, format!("the secret {secret} that the pod mounts does not exist"))
+        }
+        Some(found) => found,
+        None if text.contains("Multi-Attach") => {
+            (Reason::VolumeUnavailable, "a volume of the pod is still in use on another node".to_owned())
+        }
+        None if fields::text(event, "/reason") == "FailedAttachVolume" => {
+            (Reason::VolumeUnavailable, "a volume of the pod cannot be attached to its node".to_owned())
+        }
+        None => (Reason::ContainerConfigError, "the pod cannot be set up on its node".to_owned()),
+    };
+    Some(
+        Cause::new(reason, pod, summary)
+            .evidence("event", text, fields::last_seen(event))
+            .next(NextStep::Describe(ObjectId::of(pod))),
+    )
+}
+
+/// Returns the cause of a pod that runs, but fails a probe.
+fn probe_failure(pod: &Value, events: &[&Value]) -> Option<Cause> {
+    let probe = events::newest_warning(events, &ObjectId::of(pod), &["Unhealthy"])?;
+    let text = fields::text(probe, "/message");
+    let which = ["Readiness", "Liveness", "Startup"].into_iter().find(|probe| text.starts_with(probe));
+    let summary = match which {
+        Some(which) => format!("the {} probe of the container fails", which.to_lowercase()),
+        None => "a probe of the container fails".to_owned(),
+    };
+    Some(
+        Cause::new(Reason::ProbeFailing, pod, summary)
+            .evidence("event", text, fields::last_seen(probe))
+            .next(NextStep::ShowLog { pod: ObjectId::of(pod), container: None }),
+    )
 }
