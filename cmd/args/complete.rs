@@ -39,12 +39,6 @@ pub const COMPLETING_PLUGIN: &str = "kubectl_complete-flux_operator";
 pub const COBRA_COMMANDS: [&str; 2] = ["__complete", "__completeNoDesc"];
 /// Limit for a user at a prompt, where the line says no other.
 const LIMIT: Duration = Duration::from_millis(300);
-/// flux's two-word names for kinds.
-const TWO_WORDS: [(&str, &[&str]); 3] = [
-    ("source", &["git", "oci", "helm", "chart", "bucket", "external"]),
-    ("image", &["repository", "policy", "update"]),
-    ("artifact", &["generator"]),
-];
 /// Prefix of internal flags that completion must hide; it cannot be typed.
 const UNTYPABLE: char = '\0';
 /// Flags of the completed line that select cluster and namespace, and say how long its answer may take.
@@ -266,7 +260,7 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
     }
     let line = words_of_line();
     let whole = whole_words(&line);
-    let second = second_words(whole);
+    let second = whole.last().map(|last| grammar::second_words(last)).unwrap_or_default();
     if !second.is_empty() {
         return matching(current, second.iter().map(ToString::to_string).collect());
     }
@@ -282,12 +276,6 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
     };
     spellings.dedup();
     matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
-}
-
-/// Returns the second words of flux's names: `git` after `source`.
-fn second_words(whole: &[String]) -> &'static [&'static str] {
-    let last = whole.last().map(|word| word.strip_suffix('s').unwrap_or(word));
-    TWO_WORDS.iter().find(|(first, _)| Some(*first) == last).map_or(&[], |(_, second)| *second)
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -376,12 +364,9 @@ mod tests {
     }
 
     #[test]
-    fn what_flux_says_in_two_words_is_a_kind() {
-        for (first, second) in TWO_WORDS {
-            for word in second {
-                assert!(grammar::kind_alone(&["get", first, word]).is_some(), "{first} {word}");
-            }
-        }
+    fn the_first_word_of_a_kind_of_flux_is_completed_by_the_second() {
+        assert_eq!(grammar::second_words("images"), ["repository", "policy", "update"]);
+        assert!(grammar::second_words("ks").is_empty());
     }
 
     #[test]

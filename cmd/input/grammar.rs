@@ -303,6 +303,12 @@ pub fn kinds_of_group(word: &str) -> Vec<String> {
     rows.map(|(one, two, _)| format!("{one} {two}")).collect()
 }
 
+/// Returns the words that make a kind of flux after its first word: `git`, `oci` and others after `source`.
+pub fn second_words(first: &str) -> Vec<&'static str> {
+    let first = singular(first);
+    WORDS_OF_FLUX.iter().filter(|(one, two, _)| !two.is_empty() && *one == first).map(|(_, two, _)| *two).collect()
+}
+
 /// The kind that words begin with, and the first name.
 pub fn first_object(words: &[&str]) -> Option<(&'static FluxKind, Option<String>)> {
     let (kind, names) = kind_and_names(words)?;
