@@ -25,6 +25,9 @@ _clap_complete_flux_operator() {
     elif [[ $_CLAP_COMPLETE_SPACE == false ]] && [[ "${COMPREPLY-}" =~ [=/:]$ ]]; then
         compopt -o nospace
     fi
+    if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\"\']* ]]; then
+        COMPREPLY=( "${COMPREPLY[@]// /\\ }" )
+    fi
 }
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
     complete -o nospace -o bashdefault -o nosort -F _clap_complete_flux_operator flux-operator

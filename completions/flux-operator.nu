@@ -990,14 +990,14 @@ module completions {
     --allow-unmasked          # Write it although secrets may be left in it
     --log-lines: string       # Last lines of each log
     --progress: string@"nu-complete flux-operator bundle progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1324,14 +1324,14 @@ module completions {
 
   # Create secrets and manifests from flags
   export extern "flux-operator create" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1448,14 +1448,14 @@ module completions {
     --wait: string@"nu-complete flux-operator create instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator create instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator create instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1482,14 +1482,14 @@ module completions {
 
   # Create the secrets Flux needs
   export extern "flux-operator create secret" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1536,14 +1536,14 @@ module completions {
     --bearer-token-stdin      # Read the bearer token from standard input
     --bearer-token-file: path # Read the bearer token from a file of one line
     --bearer-token-env: string # Read the bearer token from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1588,14 +1588,14 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1640,14 +1640,14 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1691,14 +1691,14 @@ module completions {
     --app-installation-id: string # Number of the installation
     --app-private-key-file: path # Private key of the app, in PEM
     --app-base-url: string    # API of a GitHub Enterprise server
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1742,14 +1742,14 @@ module completions {
     --secretkey-stdin         # Read the secret key from standard input: one line, spaces kept
     --secretkey-file: path    # Read the secret key from a file of one line
     --secretkey-env: string   # Read the secret key from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1794,14 +1794,14 @@ module completions {
     --password-stdin          # Read the password from standard input: one line, spaces kept
     --password-file: path     # Read the password from a file of one line
     --password-env: string    # Read the password from the environment variable NAME
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1843,14 +1843,14 @@ module completions {
     --tls-crt-file: path      # Client certificate, in PEM
     --tls-key-file: path      # Private key of the client certificate, in PEM
     --ca-crt-file: path       # Certificate authority of the server, in PEM
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -1893,14 +1893,14 @@ module completions {
     --gpg-key-file: path      # Files with armoured GPG private keys, repeatable or separated by commas
     --age-key-stdin           # Read age identities from standard input
     --gpg-key-stdin           # Read an armoured GPG private key from standard input
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2015,14 +2015,14 @@ module completions {
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2067,14 +2067,14 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2112,14 +2112,14 @@ module completions {
     --output(-o): string@"nu-complete flux-operator build resourceset output" # Output: objects or their names
     --explain                 # Print the template and the input set that made each object
     --strict                  # Fail on everything that is a warning otherwise
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2315,14 +2315,14 @@ module completions {
 
   # Apply objects and wait for the outcome
   export extern "flux-operator apply" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2381,14 +2381,14 @@ module completions {
     --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2436,14 +2436,14 @@ module completions {
     --wait: string@"nu-complete flux-operator apply resourceset wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator apply resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator apply resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2485,14 +2485,14 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2549,14 +2549,14 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2603,14 +2603,14 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resourceset wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2660,14 +2660,14 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2718,14 +2718,14 @@ module completions {
     --wait: string@"nu-complete flux-operator reconcile all wait" # Wait until each object has handled its request and is ready
     --dry-run: string@"nu-complete flux-operator reconcile all dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator reconcile all progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2798,14 +2798,14 @@ module completions {
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator upgrade wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator upgrade progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2832,14 +2832,14 @@ module completions {
 
   # Go back to what worked before
   export extern "flux-operator rollback" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2885,14 +2885,14 @@ module completions {
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2931,14 +2931,14 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -2971,14 +2971,14 @@ module completions {
     --reason: string          # Reason of the suspension, shown by `get suspended`
     --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3015,14 +3015,14 @@ module completions {
     --reason: string          # Reason of the suspension, shown by `get suspended`
     --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3065,14 +3065,14 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3115,14 +3115,14 @@ module completions {
     --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3167,14 +3167,14 @@ module completions {
     --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3217,14 +3217,14 @@ module completions {
     --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3460,14 +3460,14 @@ module completions {
 
   # Delete objects
   export extern "flux-operator delete" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3514,14 +3514,14 @@ module completions {
     --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3570,14 +3570,14 @@ module completions {
     --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3712,14 +3712,14 @@ module completions {
     --confirm-context: string # Confirm a protected context by its name
     --wait: string@"nu-complete flux-operator install wait" # Wait for the outcome; --wait=false only sends the request
     --progress: string@"nu-complete flux-operator install progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3745,14 +3745,14 @@ module completions {
 
   # Uninstall Flux or the operator
   export extern "flux-operator uninstall" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3798,14 +3798,14 @@ module completions {
     --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
     --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -3846,14 +3846,14 @@ module completions {
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator uninstall operator progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4074,14 +4074,14 @@ module completions {
     --extensions(-e): string  # Extensions of manifests in a folder [default: .yaml, .yml, .json]
     --dry-run                 # Only show what would be changed
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4121,14 +4121,14 @@ module completions {
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
     --progress: string@"nu-complete flux-operator migrate bootstrap progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4165,14 +4165,14 @@ module completions {
     --confirm-context: string # Confirm a protected context by its name
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4222,14 +4222,14 @@ module completions {
     --api-version: string     # Version of the kind [default: the stored one]
     --recursive               # Show the fields of all levels, without their descriptions
     --output(-o): string@"nu-complete flux-operator explain output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4256,14 +4256,14 @@ module completions {
 
   # Show, export and mirror the Flux versions that can be installed
   export extern "flux-operator distribution" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4303,14 +4303,14 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4356,14 +4356,14 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4399,14 +4399,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4443,14 +4443,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4486,14 +4486,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4551,14 +4551,14 @@ module completions {
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
     --progress: string@"nu-complete flux-operator distribution mirror progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4609,14 +4609,14 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .tag
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4668,14 +4668,14 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --progress: string@"nu-complete flux-operator distribution pack progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4707,14 +4707,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4785,14 +4785,14 @@ module completions {
 
   # Push, pull and compare OCI artifacts with manifests
   export extern "flux-operator artifact" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4828,14 +4828,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4868,14 +4868,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4909,14 +4909,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4948,14 +4948,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -4997,14 +4997,14 @@ module completions {
     --registry-cert: path     # Client certificate in PEM, shown to registries that ask for one
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -5068,14 +5068,14 @@ module completions {
     --service-account: string # Bind the roles to this ServiceAccount
     --name: string            # Name of the roles [default: flux-operator-COMMAND]
     --output(-o): string@"nu-complete flux-operator rbac format" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -5149,14 +5149,14 @@ module completions {
     --web-config-secret-name: string
     --token-cache-max-size: string
     --token-cache-max-duration: string
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -5186,14 +5186,14 @@ module completions {
 
   # Print the completion script for a shell
   export extern "flux-operator completion" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -5220,14 +5220,14 @@ module completions {
 
   # Show the settings of this program
   export extern "flux-operator config" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
@@ -5253,14 +5253,14 @@ module completions {
 
   # Show the settings in use, and where each comes from
   export extern "flux-operator config view" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
+    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
+    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
+    --context: string         # Context of the kubeconfig to use
     --as: string              # User to impersonate
     --as-group: string        # Group to impersonate, repeatable
     --as-uid: string          # UID to impersonate
