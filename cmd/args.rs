@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_object_is_refused_with_a_hint() {
+    fn words_that_do_not_name_an_object_are_refused_with_a_hint() {
         for words in [&["gitrepo"][..], &["gitrepo/"], &["/a"], &["a/b/c"], &["gitrpo/a"], &["ks", "hr/a"]] {
             let error = resolve(words).unwrap_err();
             assert_eq!(error.exit(), crate::terminal::Exit::Usage, "{words:?}");

@@ -39,7 +39,7 @@ pub struct Proposal {
     /// Differences that an instance cannot express: fields that would change, and objects that would be created.
     pub unexpressed: Vec<UnexpressedDifference>,
     /// Objects of the installation that are not part of the instance, and would no longer be managed.
-    pub left_alone: Vec<ObjectId>,
+    pub kept_objects: Vec<ObjectId>,
     /// The Kustomization that applies Flux itself from Git, and its path there; `None` after a plain `flux install`.
     pub applied_by: Option<(ObjectId, String)>,
     /// Notes for the user about the instance.
@@ -105,8 +105,16 @@ pub async fn propose(
     };
     let (accepted, unexpressed) = changes::judge(&plan);
     let built: Vec<&ObjectId> = plan.objects.iter().map(|one| &one.object).collect();
-    let left_alone = found.objects.into_iter().filter(|id| !built.contains(&id)).collect();
-    Ok(Proposal { manifest, plan, accepted, unexpressed, left_alone, applied_by: found.applied_by, notes: found.notes })
+    let kept_objects = found.objects.into_iter().filter(|id| !built.contains(&id)).collect();
+    Ok(Proposal {
+        manifest,
+        plan,
+        accepted,
+        unexpressed,
+        kept_objects,
+        applied_by: found.applied_by,
+        notes: found.notes,
+    })
 }
 
 /// Returns patches for the changes that can be predicted without the API server, which refuses some of them: a volume

@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_download_left_is_deleted_once_it_is_old() {
+    fn leftovers_of_a_killed_download_are_deleted_when_they_are_old() {
         let folder = tempfile::tempdir().unwrap();
         let cache = ArtifactCache { folder: folder.path().to_owned(), max_bytes: 1000 };
         std::fs::create_dir_all(blobs(folder.path()).join(".partial-folder/below")).unwrap();

@@ -10,7 +10,7 @@ use flux_operator::request::{Absent, reconcile_patch, token};
 use serde_json::{Map, Value, json};
 
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::{report_unwatched, way_without};
+use crate::flows::operator::{command_without_operator, report_unwatched};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, reconcile_here,
@@ -93,13 +93,13 @@ impl SpecChange<'_> {
         if coverage == OperatorCoverage::NotInstalled && is_here {
             return Ok(Reconciler::ThisProcess);
         }
-        if !coverage.is_nobody() {
+        if !coverage.is_missing() {
             return Ok(Reconciler::Operator);
         }
         let reference = target.reference();
         let refused = format!("cannot {} {}: no operator is running to do it", self.verb, session.place(&reference));
         let here = format!("{line} --in-process");
-        Err(CliError::failed(refused).cause(coverage.to_string()).object(reference).hint(way_without(
+        Err(CliError::failed(refused).cause(coverage.to_string()).object(reference).hint(command_without_operator(
             session,
             &coverage,
             "do it from here",
@@ -129,7 +129,7 @@ impl SpecChange<'_> {
         let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
         shell.interruption().set("the instance is stored, and the operator continues with it", Some(resume));
         let coverage = shell.interruptible(session.operator_coverage(target)).await?;
-        if coverage.is_nobody() {
+        if coverage.is_missing() {
             let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
             return report_unwatched(session, target, &coverage, &here, true);
         }

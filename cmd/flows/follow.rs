@@ -8,7 +8,7 @@ use flux_operator::api::well_known::{self, FINALIZER, FLUX_FINALIZER};
 use flux_operator::cluster::ClusterError;
 use flux_operator::inspect::judged_objects::{JudgedObject, judged_objects};
 use flux_operator::inspect::read::from_cluster;
-use flux_operator::inspect::why::{self, Unattended};
+use flux_operator::inspect::why::{self, MissingController};
 use flux_operator::k8s::kstatus::Status;
 use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::args::FollowArgs;
-use crate::flows::operator::way_without;
+use crate::flows::operator::command_without_operator;
 use crate::flows::request::Sent;
 use crate::flows::request::{RequestKind, send};
 use crate::session::HINT_LIMIT;
@@ -67,7 +67,7 @@ async fn not_ready(
             // Check the object's own changes before reporting a missing controller.
             biased;
             result = ready => result,
-            error = unattended(session, one, &signs) => {
+            error = missing_controller_error(session, one, &signs) => {
                 progress.borrow_mut().fail(&key, error.message());
                 return Err(error);
             }
@@ -166,7 +166,7 @@ pub async fn follow_sent(
     }
     // If no controller can answer, fail now instead of waiting for the timeout.
     if let Some(at) = followed.iter().position(|one| one.target.kind == instance_kind())
-        && let Some(error) = nobody_answers(session, &followed[at].target).await
+        && let Some(error) = missing_operator_error(session, &followed[at].target).await
     {
         followed.remove(at);
         failed.push(error);
@@ -178,17 +178,17 @@ pub async fn follow_sent(
 }
 
 /// Returns the error for a stored request that no operator will answer.
-async fn nobody_answers(session: &Session<'_>, target: &Target) -> Option<CliError> {
+async fn missing_operator_error(session: &Session<'_>, target: &Target) -> Option<CliError> {
     let limit = HINT_LIMIT.min(session.deadline.left());
     let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
-    if !coverage.is_nobody() {
+    if !coverage.is_missing() {
         return None;
     }
     let place = session.place(&target.reference());
     let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
     let error = CliError::failed(format!("the request is saved on {place}, but no controller is running to handle it"));
     let error = error.cause(coverage.to_string()).object(target.reference());
-    Some(error.hint(way_without(session, &coverage, "run the reconciliation from here", &here)))
+    Some(error.hint(command_without_operator(session, &coverage, "run the reconciliation from here", &here)))
 }
 
 /// Returns the UID, which distinguishes an object from later ones with the same name.
@@ -236,7 +236,7 @@ impl Signs {
 }
 
 /// Returns the error for an object without a controller; never returns if there is one or it is unknown.
-async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+async fn missing_controller_error(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = match followed.request {
         Some(_) => {
@@ -247,29 +247,34 @@ async fn unattended(session: &Session<'_>, followed: &Followed, signs: &Signs) -
             format!("{place} does not become ready: no controller is running to reconcile it"),
         ),
     };
-    left_alone(session, followed, signs, error).await
+    with_missing_controller(session, followed, signs, error).await
 }
 
-/// Like [`unattended`], for an object that is being deleted and has a finalizer that no controller will remove.
-async fn held_by_nobody(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+/// Like [`missing_controller_error`], for an object that is being deleted and has a finalizer that no controller will remove.
+async fn stuck_finalizer_error(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = CliError::new(
         Exit::Unhealthy,
         format!("{place} is not deleted: no controller is running to remove its finalizer"),
     );
-    left_alone(session, followed, signs, error).await
+    with_missing_controller(session, followed, signs, error).await
 }
 
 /// Returns `error` with the missing controller after a time without further activity.
-async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, error: CliError) -> CliError {
+async fn with_missing_controller(
+    session: &Session<'_>,
+    followed: &Followed,
+    signs: &Signs,
+    error: CliError,
+) -> CliError {
     // The first sign is the object as it was found: silence counts from there.
     signs.first.notified().await;
     let before = signs.count.get();
     tokio::time::sleep(UNTOUCHED).await;
     // A controller is working, even if no Deployment shows it.
     if signs.count.get() == before
-        && let Ok(Ok(Some(Unattended { cause, is_certain }))) =
-            timeout(HINT_LIMIT, who_is_missing(session, &followed.target)).await
+        && let Ok(Ok(Some(MissingController { cause, is_certain }))) =
+            timeout(HINT_LIMIT, find_missing_controller(session, &followed.target)).await
     {
         if !is_certain {
             tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
@@ -285,12 +290,15 @@ async fn left_alone(session: &Session<'_>, followed: &Followed, signs: &Signs, e
     std::future::pending().await
 }
 
-async fn who_is_missing(session: &Session<'_>, target: &Target) -> Result<Option<Unattended>, ClusterError> {
+async fn find_missing_controller(
+    session: &Session<'_>,
+    target: &Target,
+) -> Result<Option<MissingController>, ClusterError> {
     let resource = target.kind.resource_type();
     let now = jiff::Timestamp::now();
     let found = from_cluster::collect(&session.cluster, |snapshot| {
         let object = snapshot.get(&resource, Some(&target.namespace), &target.name)?;
-        why::unattended(snapshot, object, now)
+        why::missing_controller(snapshot, object, now)
     });
     Ok(found.await?.value)
 }
@@ -386,7 +394,7 @@ pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: Progre
     let result = tokio::select! {
         biased;
         result = gone => result,
-        error = held_by_nobody(session, followed, &signs) => {
+        error = stuck_finalizer_error(session, followed, &signs) => {
             progress.borrow().clear();
             return Err(error);
         }

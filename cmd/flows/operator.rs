@@ -80,7 +80,7 @@ pub fn report_unwatched(
 ) -> Result<Exit, CliError> {
     let message =
         format!("{} is saved, but no operator is running to reconcile it", session.place(&target.reference()));
-    let way = way_without(session, coverage, "reconcile it from here", here);
+    let way = command_without_operator(session, coverage, "reconcile it from here", here);
     if waits {
         return Err(CliError::failed(message).cause(coverage.to_string()).object(target.reference()).hint(way));
     }
@@ -91,7 +91,12 @@ pub fn report_unwatched(
 
 /// Returns the next step for an instance without an operator: a command line that does its work here, unless a stalled
 /// operator could continue at any moment.
-pub fn way_without(session: &Session<'_>, coverage: &OperatorCoverage, purpose: &str, here: &str) -> String {
+pub fn command_without_operator(
+    session: &Session<'_>,
+    coverage: &OperatorCoverage,
+    purpose: &str,
+    here: &str,
+) -> String {
     let silent = match coverage {
         OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. }) => deployment,
         _ => return format!("{purpose} with `{here}`"),

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_name_who_set_them_and_when() {
+    fn fields_show_their_manager_and_time() {
         insta::assert_snapshot!(field(&replicas(), false, &style(None, false)), @r"
             spec.replicas: 3 → 1
               set by kubectl, 5m ago
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn diffs_stand_between_the_same_head_and_sums_and_name_who_set_what() {
+    fn diffs_have_the_same_head_and_sums_and_name_the_field_managers() {
         let text = diffs(&plan(false), &style(None, false)).unwrap();
         assert!(text.starts_with("Instance: flux-system/flux\nRevision: "), "{text}");
         assert!(

@@ -43,7 +43,7 @@ impl ThroughOperator {
         let resume = session.command(&format!("wait {}", target.words()), &target.namespace);
         // From here on an interrupt leaves a stored object behind.
         session.shell.interruption().set("the object is stored, and the operator continues with it", Some(resume));
-        if coverage.is_nobody() {
+        if coverage.is_missing() {
             let here = format!("{} --in-process", self.command);
             return report_unwatched(session, &target, &coverage, &here, self.wait);
         }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_in_the_lines_is_marked() {
+    fn text_that_exceeds_the_line_limit_is_marked() {
         assert_eq!(wrapped("one two three four", 7, 2), ["one two", "three…"]);
         assert_eq!(wrapped("one two", 3, 1), ["on…"]);
     }

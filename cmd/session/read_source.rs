@@ -543,7 +543,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_read_is_said_once_for_all_kinds_of_a_place() {
+    fn missing_rights_are_reported_once_for_all_kinds_of_a_namespace() {
         let denied = |verb: &str, resource: &str, namespace: Option<&str>| {
             let some = |text: &str| Some(text.to_owned());
             let (user, verb, resource) = (some("jane"), some(verb), some(resource));

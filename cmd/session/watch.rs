@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_never_settles_is_shown_all_the_same() {
+    async fn a_list_that_keeps_changing_is_shown_anyway() {
         let shell = Shell::of_flags(&[]);
         let often = stream::unfold((), |()| async {
             tokio::time::sleep(SETTLE / 2).await;

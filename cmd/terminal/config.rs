@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_may_not_hold_is_told_with_its_line() {
+    fn content_that_is_not_allowed_is_reported_with_its_line() {
         for (text, line, word) in [
             ("namespace: a\n\ncolour: never\n", 3, "colour"),
             ("namespace: a\noutput: tabel\n", 2, "table"),

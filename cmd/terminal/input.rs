@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_is_returned() {
+    async fn the_text_that_was_read_is_returned() {
         assert_eq!(Shell::of_flags(&[]).read_input("a number", || 7).await.unwrap(), 7);
     }
 }

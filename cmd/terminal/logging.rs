@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_directive_changes_nothing() {
+    fn text_that_is_not_a_directive_changes_nothing() {
         assert_eq!(targets("info,"), targets("info"));
         assert_eq!(targets("kube_client=off,x=nonsense,,info"), targets("info,kube_client=off"));
     }

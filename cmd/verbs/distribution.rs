@@ -304,11 +304,11 @@ impl ListArgs {
 fn newest(distribution: &Distribution, range: &VersionRange) -> Result<FluxVersion, CliError> {
     let all = distribution.versions();
     all.iter().rfind(|version| range.matches(&version.version)).cloned().ok_or_else(|| {
-        CliError::failed(format!("no version of {distribution} matches {range}")).hint(what_there_is(&all))
+        CliError::failed(format!("no version of {distribution} matches {range}")).hint(version_span(&all))
     })
 }
 
-fn what_there_is(versions: &[FluxVersion]) -> String {
+fn version_span(versions: &[FluxVersion]) -> String {
     match versions {
         [first, .., last] => format!("there are {first} to {last}: `flux-operator distribution versions` lists them"),
         [only] => format!("there is only {only}"),

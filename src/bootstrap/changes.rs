@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_that_flux_does_is_accepted_and_nothing_else() {
+    fn only_settings_without_an_effect_on_flux_are_accepted() {
         let container = "spec.template.spec.containers[name=manager]";
         for (path, from, to, expected) in [
             ("metadata.labels[app.kubernetes.io/version]", json!("v1"), json!("v2"), Some(Accepted::Labels)),

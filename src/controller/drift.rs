@@ -538,7 +538,7 @@ mod tests {
     const LATER: &str = "2026-01-01T00:10:00Z";
 
     #[test]
-    fn whoever_takes_a_field_of_ours_is_named_with_it() {
+    fn the_manager_that_takes_one_of_our_fields_is_reported() {
         let spec = json!({"f:spec": {"f:replicas": {}, "f:paused": {}}});
         let less = json!({"f:spec": {"f:paused": {}}});
         let theirs = entry("hpa", "Update", LATER, json!({"f:spec": {"f:replicas": {}}}));
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubectl_adds_is_taken_back_and_what_controllers_add_stays() {
+    fn fields_added_by_kubectl_are_removed_and_those_of_controllers_kept() {
         let spec = || ours(json!({"f:spec": {"f:replicas": {}}}));
         let env = json!({"f:spec": {"f:containers": {"k:{\"name\":\"manager\"}": {"f:env": {}}}}});
         let found = changed(vec![spec()], vec![spec(), entry("kubectl-edit", "Update", LATER, env.clone())]).unwrap();
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_ourselves_is_no_drift() {
+    fn our_own_writes_are_not_drift() {
         let before =
             vec![ours(json!({"f:spec": {}})), entry("kubectl", "Update", LATER, json!({"f:spec": {"f:a": {}}}))];
         let after = vec![entry("flux-operator", "Apply", "2026-01-01T00:20:00Z", json!({"f:spec": {"f:a": {}}}))];

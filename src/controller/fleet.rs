@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_last_list_did_not_have_is_gone_and_a_kind_counts_once_its_list_is_complete() {
+    fn objects_missing_from_a_complete_list_are_removed() {
         let fleet = Fleet::default();
         let (git, object) = (
             kinds::find("gitrepo").unwrap(),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_during_a_run_comes_right_after_it_and_once() {
+    fn requests_made_during_a_run_cause_one_run_right_after_it() {
         let (now, mut schedule) = (Instant::now(), schedule());
         schedule.begin();
         for _ in 0..1000 {

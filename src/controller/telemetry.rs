@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_was_added_to_its_queue_once_whatever_made_it_due() {
+    fn every_run_is_queued_once_for_each_trigger() {
         let telemetry = Telemetry::new("1", "linux/amd64");
         let run = |requests: usize| {
             (0..requests).for_each(|_| telemetry.asked(ControllerKind::Report, &ObjectId::default()));

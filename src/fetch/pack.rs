@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_another_version_left_in_the_layout_is_not_packed() {
+    async fn leftovers_of_another_version_in_the_layout_are_not_packed() {
         let embedded = Distribution::embedded();
         let versions = embedded.versions();
         let [.., older, newest] = versions.as_slice() else { panic!("fewer than two versions") };

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_a_dump_and_holds_no_secret() {
+    fn a_written_bundle_is_read_as_a_dump_and_holds_no_secret() {
         let bundle = redact(gathered(), vec![1], 1 << 20);
         let files = bundle.files("1.0.0", Timestamp::UNIX_EPOCH, vec![("why".into(), "{}".into())]);
         let folder = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_left_out_and_said() {
+    fn data_over_the_limits_is_left_out_and_reported() {
         let bundle = redact(gathered(), vec![], 400);
         assert!(bundle.snapshot.all().any(|object| fields::kind(object) == "Kustomization"), "Flux's own come first");
         let told: Vec<&str> = bundle.unread.iter().map(|unread| unread.what.as_str()).collect();

@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pruned_is_told_by_events_and_nothing_is_told_twice() {
+    fn pruned_objects_are_listed_from_events_and_listed_once() {
         let web = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "apps",
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "managedFields": [entry("kustomize-controller", "2026-11-22T12:02:01Z", json!({}))]}});

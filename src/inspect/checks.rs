@@ -850,7 +850,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ready_is_counted_as_the_recommended_command_lists_it() {
+    fn the_count_of_failing_objects_equals_the_list_of_the_recommended_command() {
         let git = |name: &str, reason: &str| {
             json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": name, "namespace": "fs"},
                 "status": {"conditions": [{"type": "Ready", "status": "False", "reason": reason}]}})

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_map_is_an_error_that_names_it() {
+    fn missing_values_and_values_that_are_not_maps_are_named_in_the_error() {
         let one = |object: SourceLookup| {
             let source = sources_of_values(&release()).remove(0);
             values(&release(), &[(source, object)], false).map_err(|e| e.to_string())
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dump_does_not_hold_is_masked_or_said_to_be_unknown() {
+    fn data_missing_from_a_dump_is_masked_or_reported_as_unknown() {
         let keys = |key: &str| json!({"kind": "ConfigMap", "masked": {key: {"bytes": 3}}});
         let found = [keys("values.yaml"), json!({"kind": "Secret"}), json!({"kind": "Secret"})];
         let found: Vec<_> =

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_is_found_through_nested_inventories_and_the_painful_comes_first() {
+    fn objects_to_be_deleted_are_found_through_nested_inventories_and_the_severe_come_first() {
         let mut kept = plain("ConfigMap", "apps", "kept", json!({}));
         kept["metadata"]["annotations"] = json!({"kustomize.toolkit.fluxcd.io/prune": "Disabled"});
         let mut service = plain("Service", "apps", "web", json!({"type": "LoadBalancer"}));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_pruned_stays_and_the_reason_is_said() {
+    fn objects_that_are_not_pruned_are_reported_with_the_reason() {
         let config = || plain("ConfigMap", "apps", "config", json!({}));
         for (spec, why) in [
             (json!({"prune": false}), "its prune is off"),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_takes_nothing_along_and_names_who_uses_it() {
+    fn deleting_a_source_deletes_nothing_else_and_names_its_users() {
         let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app", "namespace": "fs"}});
         let found = look(vec![source, ks("a", json!({"sourceRef": {"kind": "GitRepository", "name": "app"}}), &[])]);
         assert_eq!(found.summary, "nothing else goes with GitRepository/fs/app");

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sleeps_is_told_with_since_when_by_whom_why_and_whether_it_is_overdue() {
+    fn suspended_objects_are_listed_with_time_author_reason_and_deadline() {
         let note = |until: &str| json!({SUSPEND_REASON_ANNOTATION: "migration", SUSPEND_UNTIL_ANNOTATION: until});
         let kustomization = "kustomize.toolkit.fluxcd.io/v1";
         let snapshot = Snapshot::of_dump([

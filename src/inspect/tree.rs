@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_waits_for_is_shown_with_missing_ends_and_circles() {
+    fn dependencies_are_shown_with_missing_objects_and_cycles() {
         let waiting = |name: &str, depends_on: Value| {
             json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": name, "namespace": "apps"},
                 "spec": {"dependsOn": depends_on}, "status": {"inventory": {"entries": [{"id": "apps_web__ConfigMap", "v": "v1"}]}}})

@@ -90,7 +90,7 @@ pub fn why(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Why {
 
 /// Reason why an object is not reconciled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unattended {
+pub struct MissingController {
     pub cause: Cause,
     /// False where nothing of Flux is in the cluster at all: then it may work from elsewhere.
     pub is_certain: bool,
@@ -98,14 +98,14 @@ pub struct Unattended {
 
 /// Returns why an object will not be reconciled: its controller or the operator is missing, is scaled to zero, or leaves the object
 /// to a shard that is not running. `None` if a controller may reconcile it, or if that cannot be determined.
-pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<Unattended> {
+pub fn missing_controller(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<MissingController> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
         let mut cause = walk.gone_operator(Some("the instance waits for an operator"))?;
         if fields::is_being_deleted(object) {
             cause.next = vec![NextStep::Uninstall(ObjectId::of(object))];
         }
-        return Some(Unattended { cause, is_certain: true });
+        return Some(MissingController { cause, is_certain: true });
     }
     let kind = kinds::of(fields::group(object), fields::kind(object))?;
     // Pods that are not ready may become so.
@@ -115,7 +115,7 @@ pub fn unattended(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option
         _ => false,
     })?;
     let is_certain = cause.reason != Reason::ControllerMissing || walk.is_at_work(&cause.object.name);
-    Some(Unattended { cause, is_certain })
+    Some(MissingController { cause, is_certain })
 }
 
 /// The newest moment a dump speaks of, which is about when it was written.

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_stands_for_the_same_bytes_for_ever() {
+    fn a_cache_entry_always_has_the_same_bytes() {
         let mut instance = FluxInstance::new("flux", FluxInstanceSpec::default());
         instance.spec.distribution.version = "2.x".to_owned();
         instance.spec.distribution.artifact = Some("oci://example.com/manifests:latest".to_owned());

@@ -53,7 +53,7 @@ pub enum OperatorCoverage {
 
 impl OperatorCoverage {
     /// Whether it is certain that no operator reconciles the instance.
-    pub fn is_nobody(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         !matches!(self, OperatorCoverage::Watched(_) | OperatorCoverage::Unknown(_))
     }
 }
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_looks_is_said_in_each_case() {
+    fn each_reason_for_a_missing_controller_is_reported() {
         assert_eq!(judged(&[], &[], "flux"), "no operator is installed in this cluster");
         assert_eq!(
             judged(&[lease("flux-system", "host_1", OLD)], &[deployment("flux-system", 1, 0)], "flux"),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_controller_or_the_server_added_is_left_out() {
+    fn fields_added_by_controllers_or_the_server_are_left_out() {
         let object = json!({
             "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
             "metadata": {

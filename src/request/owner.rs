@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_is_no_longer_in_the_old_inventory() {
+    fn moved_objects_are_removed_from_the_old_inventory() {
         let owner = kustomization("a");
         let moved = [ObjectId::new("", "ConfigMap", Some("apps"), "web")];
         let patch = inventory_patch(&owner, &moved).unwrap();

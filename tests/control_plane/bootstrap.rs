@@ -20,7 +20,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_installation_of_any_minor_is_kept_without_a_patch,
         patches_of_the_git_repository_are_taken_over_as_they_are_written,
         tenancy_shards_and_pull_secrets_become_fields_of_the_instance,
-        what_an_instance_cannot_express_is_named,
+        settings_that_an_instance_cannot_express_are_reported,
         the_three_installations_of_a_home_lab_are_kept,
     ]
 }
@@ -241,7 +241,7 @@ async fn tenancy_shards_and_pull_secrets_become_fields_of_the_instance(cluster: 
     assert_eq!(proposed.code, 0, "{}", proposed.stderr);
 }
 
-async fn what_an_instance_cannot_express_is_named(cluster: TestCluster) {
+async fn settings_that_an_instance_cannot_express_are_reported(cluster: TestCluster) {
     let world = World::with(&cluster, crate::support::Options::api_server_only()).await;
     run(&world, "migrate bootstrap")
         .await

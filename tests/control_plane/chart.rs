@@ -23,10 +23,10 @@ const HELM: GoProgram = GoProgram {
 
 pub fn tests() -> Vec<ClusterTest> {
     let tests = cluster_tests![
-        the_chart_has_the_objects_of_the_manifests_whatever_its_values,
+        the_chart_has_the_objects_of_the_manifests_for_all_values,
         values_that_the_chart_does_not_know_are_refused,
         the_chart_is_installed_upgraded_and_leaves_its_definitions,
-        what_the_program_has_installed_is_adopted_by_a_release_that_takes_ownership,
+        objects_of_the_program_are_adopted_by_a_release_that_takes_ownership,
     ];
     tests.into_iter().map(|test| test.where_possible(unavailable_because)).collect()
 }
@@ -91,7 +91,7 @@ fn exported(arguments: &str) -> Vec<Value> {
     objects(&text(&output))
 }
 
-async fn the_chart_has_the_objects_of_the_manifests_whatever_its_values(_: TestCluster) {
+async fn the_chart_has_the_objects_of_the_manifests_for_all_values(_: TestCluster) {
     let helm = helm().await;
     let chart = deploy("chart");
     let chart = chart.to_str().unwrap();
@@ -173,7 +173,7 @@ async fn the_chart_is_installed_upgraded_and_leaves_its_definitions(cluster: Tes
     assert!(theirs.read(&kept).await.unwrap().is_some(), "definitions outlive the release");
 }
 
-async fn what_the_program_has_installed_is_adopted_by_a_release_that_takes_ownership(cluster: TestCluster) {
+async fn objects_of_the_program_are_adopted_by_a_release_that_takes_ownership(cluster: TestCluster) {
     let helm = helm().await;
     let plane = cluster.fresh(Options::default()).await;
     let kubeconfig = plane.admin("me").unwrap();

@@ -25,12 +25,12 @@ pub fn tests() -> Vec<ClusterTest> {
         the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstall_flux,
         an_operator_with_its_own_rights_alone_looks_after_an_instance_from_install_to_uninstall,
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
-        what_the_reference_has_bound_to_cluster_admin_is_removed_or_named,
+        bindings_of_the_reference_to_cluster_admin_are_removed_or_reported,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
         resource_sets_stay_with_their_definition_and_are_told,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
         an_operator_that_looks_after_an_instance_is_not_taken_off,
-        what_is_on_its_way_out_is_waited_for_and_made_anew,
+        objects_that_are_being_deleted_are_awaited_and_recreated,
     ]
 }
 
@@ -294,7 +294,7 @@ async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(
     assert!(!install_plan(&world.cluster, &params()).await.unwrap().has_changes());
 }
 
-async fn what_the_reference_has_bound_to_cluster_admin_is_removed_or_named(cluster: TestCluster) {
+async fn bindings_of_the_reference_to_cluster_admin_are_removed_or_reported(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let rbac = "rbac.authorization.k8s.io/v1";
     let bind = async |name: &str, more: &[&str]| {
@@ -417,7 +417,7 @@ async fn an_operator_that_looks_after_an_instance_is_not_taken_off(cluster: Test
 }
 
 /// As an uninstallation leaves it that was cut off.
-async fn what_is_on_its_way_out_is_waited_for_and_made_anew(cluster: TestCluster) {
+async fn objects_that_are_being_deleted_are_awaited_and_recreated(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     installed(&world).await;
     let accounts = objects::api(world.plane.client(), "v1", "ServiceAccount", NAMESPACE).await.unwrap();

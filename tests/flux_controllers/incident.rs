@@ -17,7 +17,7 @@ pub fn tests() -> Vec<ClusterTest> {
         values_and_variables_are_those_that_helm_and_substitution_used,
         failures_of_real_controllers_are_explained,
         logs_of_real_controllers_are_filtered_to_one_object,
-        what_was_applied_and_pruned_is_told_as_changes_of_flux,
+        applied_and_pruned_objects_are_listed_as_changes_of_flux,
     ]
 }
 
@@ -201,7 +201,7 @@ async fn logs_of_real_controllers_are_filtered_to_one_object(cluster: TestCluste
     assert!(shown.stdout.contains("MalformedYAMLError"), "{}", shown.stdout);
 }
 
-async fn what_was_applied_and_pruned_is_told_as_changes_of_flux(cluster: TestCluster) {
+async fn applied_and_pruned_objects_are_listed_as_changes_of_flux(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world
         .repository

@@ -19,7 +19,7 @@ use crate::support::{TestCluster, eventually};
 use crate::world::SOON;
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![what_the_operator_does_reaches_a_provider_and_an_address_that_says_nothing_delays_nothing]
+    cluster_tests![events_reach_a_provider_and_a_silent_address_delays_nothing]
 }
 
 /// A web server that keeps the JSON it is sent; or one that takes connections and says nothing.
@@ -76,9 +76,7 @@ async fn write(cluster: &TestCluster, network_policy: bool, token: &str) {
     cluster.apply(&[instance]).await;
 }
 
-async fn what_the_operator_does_reaches_a_provider_and_an_address_that_says_nothing_delays_nothing(
-    cluster: TestCluster,
-) {
+async fn events_reach_a_provider_and_a_silent_address_delays_nothing(cluster: TestCluster) {
     cluster.apply(&[crd::flux_instance(), crd::flux_report()]).await;
     let (silent, told) = listen(false).await;
     let mut first = operator(&cluster, "operator-silent", &silent);

@@ -18,8 +18,8 @@ use crate::world::{Run, SOON, config_map};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        whatever_is_dropped_in_whatever_order_what_was_deployed_stays,
-        what_was_deployed_stays_when_helm_goes_first_or_all_at_once
+        removing_components_in_any_order_keeps_deployed_workloads,
+        workloads_are_kept_when_helm_controller_is_removed_first_or_with_the_others
     ]
 }
 
@@ -237,7 +237,7 @@ async fn play_processes(client: kube::Client, flux: std::sync::Arc<FluxControlle
     }
 }
 
-async fn whatever_is_dropped_in_whatever_order_what_was_deployed_stays(cluster: TestCluster) {
+async fn removing_components_in_any_order_keeps_deployed_workloads(cluster: TestCluster) {
     drop_in(&World::new(&cluster).await, &SYNC_FIRST).await;
 }
 
@@ -264,7 +264,7 @@ async fn drop_in(world: &World, orders: &[&[&[Part]]]) {
     }
 }
 
-async fn what_was_deployed_stays_when_helm_goes_first_or_all_at_once(cluster: TestCluster) {
+async fn workloads_are_kept_when_helm_controller_is_removed_first_or_with_the_others(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     drop_in(&world, &HELM_FIRST).await;
     world.deploy().await;

@@ -371,7 +371,7 @@ fn an_archive_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn what_is_no_distribution_is_refused_with_the_reason() {
+fn an_artifact_that_is_not_a_distribution_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("missing");
     assert!(chain(&Distribution::open(&missing).unwrap_err()).contains("cannot read"));

@@ -47,7 +47,7 @@ fn our_examples_are_accepted_without_warnings_and_build() {
 }
 
 #[test]
-fn what_the_rule_book_refuses_is_refused_in_a_manifest_and_what_it_accepts_builds() {
+fn manifests_are_refused_and_built_as_the_rules_of_the_definition_say() {
     for Refused { name, spec, by_us, .. } in REFUSED {
         let error = read(&instance(name, spec).to_string()).expect_err(spec).to_string();
         assert!(error.contains(by_us), "{spec}: {error}");

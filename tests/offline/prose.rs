@@ -1,5 +1,5 @@
-//! The part of plain English that a machine can check: how comments begin, how messages negate, and that a type name has one
-//! meaning.
+//! The part of plain English that a machine can check: how comments and names of functions begin, how messages negate, and that
+//! a type name has one meaning.
 //!
 //! Each list of exceptions can only shrink: an entry that is no longer needed fails the test.
 
@@ -73,6 +73,20 @@ fn a_comment_begins_with_its_subject() {
     check("a comment begins with its subject or a verb", &all, |source| {
         let begun = beginnings(&source.text).into_iter().filter(|(_, words)| hidden.is_match(words));
         begun.map(|(number, words)| (number, words.to_owned())).collect()
+    });
+}
+
+#[test]
+fn a_function_name_begins_with_its_subject_or_a_verb() {
+    // In a name, "one" is a number.
+    let subjects = HIDDEN_SUBJECTS.iter().filter(|word| **word != "One").map(|word| word.to_lowercase());
+    let subjects = subjects.collect::<Vec<_>>().join("|");
+    let hidden = Regex::new(&format!(r"^\s*(?:pub(?:\([^)]*\))? )?(?:async )?fn (?:{subjects})_")).expect("a pattern");
+    assert!(hidden.is_match("async fn what_is_left_is_deleted() {") && !hidden.is_match("fn whole() {"));
+    let all = sources(&["src", "cmd", "crates", "tests", "tools"]);
+    check("a name of a function begins with its subject or a verb", &all, |source| {
+        let named = source.text.lines().enumerate().filter(|(_, line)| hidden.is_match(line));
+        named.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()
     });
 }
 

@@ -23,11 +23,11 @@ tests![
     an_artifact_comes_back_as_it_was_pushed_and_flux_knows_its_types,
     a_distribution_gives_the_same_build_embedded_and_from_a_registry,
     the_cache_saves_requests_and_survives_damage,
-    what_is_in_use_stays_in_a_cache_that_is_full,
-    what_is_remembered_is_not_pulled_again,
+    entries_in_use_are_kept_in_a_full_cache,
+    a_remembered_artifact_is_not_pulled_again,
     a_tag_that_moves_during_a_pull_gives_the_artifact_it_was_resolved_to,
     a_distribution_that_drips_is_given_up_after_its_time,
-    a_distribution_that_is_signed_by_nobody_is_refused,
+    an_unsigned_distribution_is_refused,
     an_image_is_copied_whole_between_registries_and_layouts,
     every_registry_is_written_to_and_read_from,
     a_copy_that_is_cut_at_any_request_is_finished_by_the_next,
@@ -170,7 +170,7 @@ async fn the_cache_saves_requests_and_survives_damage() {
     }
 }
 
-async fn what_is_in_use_stays_in_a_cache_that_is_full() {
+async fn entries_in_use_are_kept_in_a_full_cache() {
     let registry = Registry::start().await.unwrap();
     let client = client(RegistryCredentials::Anonymous);
     let folder = tempfile::tempdir().unwrap();
@@ -210,7 +210,7 @@ async fn what_is_in_use_stays_in_a_cache_that_is_full() {
     assert!(kept <= 5 * size / 2, "{kept}");
 }
 
-async fn what_is_remembered_is_not_pulled_again() {
+async fn a_remembered_artifact_is_not_pulled_again() {
     let registry = Registry::start().await.unwrap();
     let counted = FaultyRegistry::start(registry.port(), |_, _| Mishap::None).await.unwrap();
     let client = client(RegistryCredentials::Anonymous);
@@ -297,7 +297,7 @@ async fn a_distribution_that_drips_is_given_up_after_its_time() {
     assert_eq!(error.sentence(), expected);
 }
 
-async fn a_distribution_that_is_signed_by_nobody_is_refused() {
+async fn an_unsigned_distribution_is_refused() {
     let registry = Registry::start().await.unwrap();
     let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "flux").with_tag("latest").unwrap();

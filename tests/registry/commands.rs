@@ -28,7 +28,7 @@ tests![
     an_instance_is_built_from_its_artifact,
     images_are_mirrored_and_checked,
     a_mirror_that_is_killed_goes_on_where_it_was,
-    what_a_registry_may_have_got_is_told_by_an_interrupted_command,
+    an_interrupted_command_reports_the_artifacts_that_a_registry_may_have,
     a_version_goes_through_an_air_gap_in_one_file,
     a_pull_wants_the_signature_that_the_key_verifies,
 ];
@@ -207,7 +207,7 @@ async fn images_are_mirrored_and_checked() {
     assert_eq!(again.matches("present").count(), 2, "{again}");
 }
 
-async fn what_a_registry_may_have_got_is_told_by_an_interrupted_command() {
+async fn an_interrupted_command_reports_the_artifacts_that_a_registry_may_have() {
     let registry = Registry::start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let home = home.path();

@@ -22,7 +22,7 @@ use super::{client, noise, repository, tests};
 tests![
     a_check_names_the_digests_that_are_missing,
     a_check_asks_for_every_platform_and_layer,
-    what_an_instance_pulls_is_looked_for_where_it_pulls_it,
+    images_of_an_instance_are_checked_in_its_own_registry,
     a_tag_that_moved_after_its_digest_was_recorded_changes_nothing,
     a_rehearsal_only_reads,
     where_tags_are_immutable_what_is_there_already_is_not_written,
@@ -157,7 +157,7 @@ async fn a_check_asks_for_every_platform_and_layer() {
     world.call("check-mirror", &host, &[]).await.exits(0);
 }
 
-async fn what_an_instance_pulls_is_looked_for_where_it_pulls_it() {
+async fn images_of_an_instance_are_checked_in_its_own_registry() {
     let world = World::new(1000).await;
     let (from, host) = (world.from.host(), world.to.host());
     let components = COMPONENTS.map(|component| component.to_string()).join(", ");

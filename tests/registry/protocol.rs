@@ -19,15 +19,15 @@ use super::support::registry::{Authentication, PASSWORD, Registry, RegistryOptio
 use super::{access, client, image, login, noise, push, repository, tests};
 
 tests![
-    what_is_pushed_is_read_by_the_judges_and_by_us,
-    what_a_judge_pushes_is_read,
+    pushed_artifacts_are_read_by_other_tools_and_by_us,
+    artifacts_pushed_by_other_tools_are_read,
     an_index_leads_to_the_image_of_a_platform,
     a_large_blob_is_sent_from_a_file_and_saved_to_one,
     tags_are_listed_over_pages,
     a_password_opens_a_registry_and_a_wrong_one_does_not,
     tokens_are_fetched_once_for_each_scope,
     a_blob_is_mounted_from_another_repository_under_token_authentication,
-    what_refers_to_a_manifest_is_listed_for_us_and_for_regctl,
+    referrers_of_a_manifest_are_listed_for_us_and_for_regctl,
     a_signature_is_found_in_both_forms_and_its_absence_is_an_error,
     tls_needs_the_right_authority,
     a_client_certificate_is_shown_where_it_is_asked_for,
@@ -35,7 +35,7 @@ tests![
     nothing_secret_is_in_what_is_shown,
 ];
 
-async fn what_is_pushed_is_read_by_the_judges_and_by_us() {
+async fn pushed_artifacts_are_read_by_other_tools_and_by_us() {
     let registry = Registry::start().await.unwrap();
     let client = client(RegistryCredentials::Anonymous);
     let reference = repository(&registry.host(), "team/app").with_tag("v1").unwrap();
@@ -67,7 +67,7 @@ async fn what_is_pushed_is_read_by_the_judges_and_by_us() {
     assert!(matches!(missing.reason, Reason::NotFound { .. }), "{missing:?}");
 }
 
-async fn what_a_judge_pushes_is_read() {
+async fn artifacts_pushed_by_other_tools_are_read() {
     let registry = Registry::start().await.unwrap();
     let file = registry.folder().join("layer.tar");
     let mut archive = tar::Builder::new(std::fs::File::create(&file).unwrap());
@@ -240,7 +240,7 @@ async fn a_blob_is_mounted_from_another_repository_under_token_authentication() 
     }
 }
 
-async fn what_refers_to_a_manifest_is_listed_for_us_and_for_regctl() {
+async fn referrers_of_a_manifest_are_listed_for_us_and_for_regctl() {
     let registry = Registry::start().await.unwrap();
     let client = client(RegistryCredentials::Anonymous);
     let repository = repository(&registry.host(), "signed");

@@ -24,8 +24,8 @@ tests![
     offline_no_command_opens_a_connection,
     without_the_cache_everything_is_pulled_and_nothing_is_kept,
     processes_that_share_the_cache_do_not_disturb_each_other,
-    what_is_read_of_a_cluster_is_compared_with_the_distribution_that_is_named,
-    what_is_to_be_ignored_is_not_in_the_artifact,
+    a_cluster_is_compared_with_the_given_distribution,
+    ignored_files_are_not_in_the_artifact,
     the_flags_for_tls_reach_a_registry_with_certificates_of_its_own,
     a_registry_is_spoken_to_without_tls_where_the_flag_says_so,
     a_registry_that_drips_or_stays_silent_is_given_up_after_the_time_of_the_command,
@@ -257,7 +257,7 @@ async fn processes_that_share_the_cache_do_not_disturb_each_other() {
     assert_eq!(run(home, &offline).await.exits(0).stdout, embedded);
 }
 
-async fn what_is_read_of_a_cluster_is_compared_with_the_distribution_that_is_named() {
+async fn a_cluster_is_compared_with_the_given_distribution() {
     let registry = Registry::start().await.unwrap();
     let (home, _) = home().await;
     let home = home.path();
@@ -327,7 +327,7 @@ async fn what_is_read_of_a_cluster_is_compared_with_the_distribution_that_is_nam
     }
 }
 
-async fn what_is_to_be_ignored_is_not_in_the_artifact() {
+async fn ignored_files_are_not_in_the_artifact() {
     let registry = Registry::start().await.unwrap();
     let (host, home) = (registry.host(), tempfile::tempdir().unwrap());
     let home = home.path();

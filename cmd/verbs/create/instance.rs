@@ -159,7 +159,7 @@ async fn store(
         return Ok(Exit::Done);
     }
     let coverage = session.operator_coverage(target).await?;
-    let next = match coverage.is_nobody() {
+    let next = match coverage.is_missing() {
         true => {
             shell.warn(&format!("no operator is running to reconcile it: {coverage}"));
             session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace)

@@ -15,7 +15,7 @@ use crate::args::{DryRun, FollowArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::inventory::inventory_counts;
-use crate::flows::operator::way_without;
+use crate::flows::operator::command_without_operator;
 use crate::flows::request::{RequestKind, request_deletion, send};
 use crate::flows::rights::{FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_NAMESPACE, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, instance_of, is_done_here, refuse_beside_operator};
@@ -201,7 +201,7 @@ fn refuse_without_operator(
     target: &Target,
     coverage: &OperatorCoverage,
 ) -> Result<(), CliError> {
-    if !coverage.is_nobody() {
+    if !coverage.is_missing() {
         return Ok(());
     }
     let here = session.command(&format!("delete {} --in-process", target.words()), &target.namespace);
@@ -211,7 +211,7 @@ fn refuse_without_operator(
     ))
     .cause(coverage.to_string())
     .object(target.reference())
-    .hint(way_without(session, coverage, "uninstall Flux from here", &here)))
+    .hint(command_without_operator(session, coverage, "uninstall Flux from here", &here)))
 }
 
 /// Describes the effect of deleting the object in one sentence.

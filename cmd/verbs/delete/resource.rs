@@ -13,7 +13,7 @@ use crate::args::{DryRun, FollowArgs, ResourceArgs};
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;
-use crate::flows::operator::way_without;
+use crate::flows::operator::command_without_operator;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
 use crate::flows::run_in_process::{
@@ -153,7 +153,7 @@ async fn refuse_to_leave_objects(
         return Ok(());
     }
     let coverage = session.operator_coverage(target).await?;
-    if !coverage.is_nobody() {
+    if !coverage.is_missing() {
         // It adds the finalizer when it looks at the set.
         return Ok(());
     }
@@ -163,7 +163,7 @@ async fn refuse_to_leave_objects(
     Err(CliError::failed(format!("cannot delete {place}: no running operator would delete its {}", objects(owned)))
         .cause(coverage.to_string())
         .object(target.reference())
-        .hint(way_without(session, &coverage, "delete it and its objects from here", &here))
+        .hint(command_without_operator(session, &coverage, "delete it and its objects from here", &here))
         .hint(format!("to keep its objects, suspend it first with `{suspend}`")))
 }
 

@@ -4,7 +4,7 @@ use flux_operator::distribution::{CrdSummary, Distribution, FluxVersion};
 use flux_operator::format::version_range::VersionRange;
 use serde::Serialize;
 
-use super::{ListArgs, unusable, what_there_is};
+use super::{ListArgs, unusable, version_span};
 use crate::output::listing::{Cell, Column, Row};
 use crate::session::registries::SourceArgs;
 use crate::terminal::{CliError, Exit, Shell};
@@ -40,7 +40,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         .map(|version| view(&distribution, &all, version))
         .collect::<Result<_, _>>()?;
     if rows.is_empty() {
-        shell.status(&format!("No version of {distribution} matches {}; {}.", args.version, what_there_is(&all)));
+        shell.status(&format!("No version of {distribution} matches {}; {}.", args.version, version_span(&all)));
     }
     args.list.print(&rows, shell)
 }

@@ -179,7 +179,7 @@ fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     for field in &overlay.unexpressed {
         shell.warn(&format!("an instance has no field for {field}"));
     }
-    for id in &proposal.left_alone {
+    for id in &proposal.kept_objects {
         shell.warn(&format!("{id} is not part of the instance: it is kept, but nothing reconciles it any more"));
     }
     for warning in &plan.warnings {

@@ -11,7 +11,7 @@ use futures::stream::{StreamExt, TryStreamExt, iter};
 use crate::args::{DryRun, FollowArgs};
 use crate::flows::follow::{Followed, until_gone};
 use crate::flows::here::{self, UninstallHere};
-use crate::flows::operator::way_without;
+use crate::flows::operator::command_without_operator;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{
     FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
@@ -150,7 +150,7 @@ fn refuse_without_operator(
     coverage: &OperatorCoverage,
     without: &str,
 ) -> Result<(), CliError> {
-    if !coverage.is_nobody() {
+    if !coverage.is_missing() {
         return Ok(());
     }
     Err(CliError::failed(format!(
@@ -159,7 +159,7 @@ fn refuse_without_operator(
     ))
     .cause(coverage.to_string())
     .object(target.reference())
-    .hint(way_without(session, coverage, "do it from here", &format!("{without} --in-process"))))
+    .hint(command_without_operator(session, coverage, "do it from here", &format!("{without} --in-process"))))
 }
 
 /// Deletes the object and follows the operator's work.

@@ -162,16 +162,16 @@ async fn instances(shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     let mut found = vec![];
     for id in plan.instances {
         let target = Target { kind: instance_kind(), namespace: id.namespace.clone(), name: id.name.clone() };
-        let nobody = session.operator_coverage(&target).await?.is_nobody();
-        found.push((id, nobody));
+        let is_operator_missing = session.operator_coverage(&target).await?.is_missing();
+        found.push((id, is_operator_missing));
     }
     Ok(found)
 }
 
-fn instance_args(args: &Args, (instance, nobody): (ObjectId, bool)) -> instance::Args {
+fn instance_args(args: &Args, (instance, is_operator_missing): (ObjectId, bool)) -> instance::Args {
     instance::Args {
         name: instance.name,
-        in_process: InProcessArgs { in_process: nobody, force_in_process: false },
+        in_process: InProcessArgs { in_process: is_operator_missing, force_in_process: false },
         keep_crds: false,
         // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.
         confirm: ConfirmArgs { yes: args.confirm.yes || args.dry_run.is_set(), ..args.confirm.clone() },

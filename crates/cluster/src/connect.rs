@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_says_who_asks_and_what_for_and_no_secret_without_tls() {
+    async fn a_request_carries_the_user_agent_and_sends_no_secret_without_tls() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
         let text = PLAIN.replace("http://127.0.0.1:1", &server);

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_failed_plugin_said_is_part_of_the_error_and_what_it_printed_is_not() {
+    async fn the_error_of_a_failed_plugin_has_its_stderr_but_not_its_stdout() {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo canary; printf 'SSO session expired\\n\\033[31mrun aws sso login\\n' >&2; exit 1";
         let error = run(&plugin(&folder, script), HIDDEN).await.err().unwrap().to_string();
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_plugin_delays_nobody_while_its_old_token_lasts() {
+    async fn a_slow_plugin_delays_no_request_while_its_old_token_is_valid() {
         let folder = tempfile::tempdir().unwrap();
         let token = signed_in(plugin(&folder, &answer("old", 40))).await;
         plugin(

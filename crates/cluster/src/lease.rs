@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_holder_that_renews_is_there_whatever_its_clock_says() {
+    async fn a_holder_that_renews_keeps_its_lease_even_if_its_clock_is_wrong() {
         let cluster = server(|_, count| {
             let spec = json!({"holderIdentity": "you", "leaseDurationSeconds": 15,
                 "renewTime": format!("2001-01-01T00:00:{:02}.000000Z", count / 4 % 60)});

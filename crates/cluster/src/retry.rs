@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sender_knows_decides_about_conflicts_and_unclear_answers() {
+    fn conflicts_and_unclear_answers_are_retried_only_if_the_sender_allows_it() {
         let answered = |code: u16| Ok(Response::builder().status(code).body(Body::empty()).unwrap());
         let repeats = |code, repeat| AttemptFailure::of(&answered(code), false, repeat).is_some();
         let none = Repeat::default();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_it_was_sent_is_not_sent_again() {
+    fn a_request_that_failed_before_it_was_sent_is_not_retried() {
         let failed =
             |error: BoxError| AttemptFailure::of(&Err(kube::Error::Service(error)), true, Repeat::default()).is_some();
         let cut = || std::io::Error::from(std::io::ErrorKind::ConnectionReset);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_answer_is_no_challenge() {
+    fn a_challenge_without_a_supported_scheme_is_ignored() {
         for header in ["", "Negotiate", "Negotiate abc==", "Bearer", "Bearer realm=\"\"", ",,,", "=\"", "\"", "a=\"b"] {
             assert_eq!(choose([header]), None, "{header}");
         }

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused_with_the_reason() {
+    fn invalid_references_are_refused_with_the_reason() {
         for (text, reason) in [
             ("", "empty"),
             ("https://ghcr.io/a", "https://, not oci://"),
@@ -320,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_prints_and_parses_again(text in "(oci://)?[a-z0-9.:\\[\\]-]{0,12}(/[a-z0-9._-]{0,6}){0,3}(:[a-zA-Z0-9._-]{0,5})?(@sha256:[0-9a-f]{63,64})?") {
+        fn printed_values_parse_to_the_same_values(text in "(oci://)?[a-z0-9.:\\[\\]-]{0,12}(/[a-z0-9._-]{0,6}){0,3}(:[a-zA-Z0-9._-]{0,5})?(@sha256:[0-9a-f]{63,64})?") {
             if let Ok(reference) = text.parse::<Reference>() {
                 let again: Reference = reference.url().parse().unwrap();
                 prop_assert_eq!(again.url(), reference.url());

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_attached_is_looked_at_up_to_a_number_of_bytes() {
+    async fn attached_artifacts_are_read_up_to_a_size_limit() {
         let (key, sign) = own_key();
         let digest = Digest::of(b"signed");
         let good = bundle(&sign, STATEMENT, SIGN_PREDICATE, &digest);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_must_be_a_signature_and_not_some_other_statement() {
+    fn a_signed_statement_that_is_not_a_signature_is_refused() {
         let (key, sign) = own_key();
         let digest = Digest::of(b"x");
         let bundle = |kind: &str, predicate: &str, digest: &Digest| bundle(&sign, kind, predicate, digest);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_the_name_of_its_field() {
+    fn values_that_cannot_be_read_are_refused_with_the_field_name() {
         let refused = |of: Filter| filter(ProviderType::GitHubBranch, of).err().unwrap();
         let pattern = Filter { exclude_tag: "(".to_owned(), ..Filter::default() };
         assert_eq!(refused(pattern), "invalid excludeTag regex: error parsing regexp: missing closing ): `(`");

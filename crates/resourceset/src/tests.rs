@@ -177,7 +177,7 @@ steps:
 }
 
 #[test]
-fn what_a_cluster_would_not_take_is_a_warning() {
+fn objects_that_a_cluster_would_refuse_cause_a_warning() {
     let spec = "
 inputs: [{on: 1, unused: x, empty: null}]
 resourceTemplate: typo

@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_and_what_is_too_much_is_an_error() {
+    fn endless_and_oversized_input_is_an_error() {
         assert!(matches!(read(Path::new("/dev/zero")), Err(DumpError::NoFile(_))));
         let folder = tempfile::tempdir().unwrap();
         let text = r#"{"kind":"PodList","apiVersion":"v1","items":[]}"#;

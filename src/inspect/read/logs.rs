@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_is_not_shown_again() {
+    fn rows_that_were_shown_are_not_shown_again() {
         let text = b"2026-01-01T00:00:01.1Z a\n2026-01-01T00:00:01.2Z b\nmore of b\n2026-01-01T00:00:01.3Z c\n";
         let mut lines = LineSplitter { unread: text.to_vec(), last: None };
         let after = "2026-01-01T00:00:01.2Z".parse().ok();

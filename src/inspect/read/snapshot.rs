@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_anyway_is_not_asked_for_by_name_unless_the_list_is_refused() {
+    fn listed_objects_are_requested_by_name_only_if_the_list_is_refused() {
         let mut snapshot = Snapshot::of_cluster();
         let ask = |snapshot: &Snapshot| {
             snapshot.get(&POD, Some("a"), "x");

@@ -91,7 +91,7 @@ fn values_of_charts_variables_and_environments_are_masked_by_their_place() {
 }
 
 #[test]
-fn who_an_object_is_stays_whatever_words_a_secret_holds() {
+fn object_identities_are_kept_even_if_a_secret_holds_the_same_words() {
     let mut redactor = Redactor::new(vec![]);
     redactor.learn(&secret("podinfo"));
     let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "podinfo", "namespace": "podinfo"},
@@ -466,7 +466,7 @@ fn objects_are_masked_by_their_structure() {
 }
 
 #[test]
-fn values_of_secrets_are_found_whatever_they_are_part_of() {
+fn values_of_secrets_are_found_inside_other_texts() {
     let data = |entries: &[(&str, &str)]| {
         let entries: Map<String, Value> =
             entries.iter().map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into())).collect();

@@ -315,7 +315,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::inspect::read::snapshot::Snapshot;
-    use crate::inspect::why::{Reason, Unattended, unattended};
+    use crate::inspect::why::{MissingController, Reason, missing_controller};
 
     fn deployment(name: &str, replicas: i64, ready: i64) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "fs",
@@ -324,15 +324,15 @@ mod tests {
             "status": {"readyReplicas": ready, "replicas": replicas}})
     }
 
-    fn judge(mut objects: Vec<Value>) -> Option<Unattended> {
+    fn judge(mut objects: Vec<Value>) -> Option<MissingController> {
         let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
             "metadata": {"name": "app", "namespace": "fs", "generation": 1}, "spec": {}});
         objects.push(source.clone());
-        unattended(&Snapshot::of_dump(objects), &source, "2026-01-01T00:00:00Z".parse().unwrap())
+        missing_controller(&Snapshot::of_dump(objects), &source, "2026-01-01T00:00:00Z".parse().unwrap())
     }
 
     #[test]
-    fn nobody_is_missed_who_may_come_and_nobody_is_sure_where_nothing_of_flux_is() {
+    fn a_controller_is_missing_only_where_flux_is_installed() {
         let told = |objects| judge(objects).map(|found| (found.cause.reason, found.is_certain));
         let foreign =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "fs"}});

@@ -271,7 +271,7 @@ fn a_resource_set_without_an_operator_is_reconciled_from_here() {
 }
 
 #[test]
-fn an_instance_nobody_looks_at_lacks_an_operator() {
+fn an_instance_that_is_not_reconciled_lacks_an_operator() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["generation"] = 2.into();
     let other =
@@ -286,7 +286,7 @@ fn an_instance_nobody_looks_at_lacks_an_operator() {
 }
 
 #[test]
-fn a_finalizer_nobody_removes_is_stuck() {
+fn a_finalizer_that_is_not_removed_is_stuck() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     object["metadata"]["finalizers"] = json!(["fluxcd.controlplane.io/finalizer"]);
@@ -401,7 +401,7 @@ fn an_applied_object_that_is_gone_is_a_cause_where_its_kind_can_be_read() {
 }
 
 #[test]
-fn what_switches_reconciling_off_is_named_as_the_kind_has_it() {
+fn suspension_is_named_as_its_kind_spells_it() {
     let suspended = |kind: &str, group: &str, annotation: &str| {
         json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind, "metadata": {"name": "a", "namespace": "fs",
             "annotations": {annotation: "disabled"}}, "spec": {"suspend": true}})

@@ -47,7 +47,7 @@ async fn values_and_variables_are_merged_with_their_origins_and_masked(cluster: 
     let vars = run(&cluster, &["debug", "ks", "app", "--vars"]).await.exits(0);
     let vars = vars.stdout_has("region: \"us\"  # spec.postBuild.substitute");
     vars.stdout_has("password: \"[masked]\"  # Secret/db");
-    what_was_released_and_applied_is_told(&cluster).await;
+    releases_and_applied_revisions_are_listed(&cluster).await;
     from_a_dump_all_but_the_values_of_secrets_is_told(&cluster).await;
     run(&cluster, &["debug", "ks", "app", "--values"])
         .await
@@ -67,7 +67,7 @@ async fn reports(cluster: &TestCluster, api_version: &str, kind: &str, name: &st
     api.patch_status(name, &PatchParams::default(), &patch).await.expect("written");
 }
 
-async fn what_was_released_and_applied_is_told(cluster: &TestCluster) {
+async fn releases_and_applied_revisions_are_listed(cluster: &TestCluster) {
     let condition = |reason: &str, message: &str| {
         json!([{"type": "Ready", "status": "False", "reason": reason, "message": message,
             "lastTransitionTime": "2026-01-01T00:00:00Z"}])

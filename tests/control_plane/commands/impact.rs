@@ -10,7 +10,7 @@ use crate::support::{TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        what_goes_along_is_shown_and_asked_about_before_a_delete,
+        objects_deleted_together_are_shown_before_the_question,
         volumes_addresses_and_namespaces_are_found_through_nested_inventories,
     ]
     .into_iter()
@@ -18,7 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
     .collect()
 }
 
-async fn what_goes_along_is_shown_and_asked_about_before_a_delete(cluster: TestCluster) {
+async fn objects_deleted_together_are_shown_before_the_question(cluster: TestCluster) {
     let components = json!(["source-controller", "kustomize-controller"]);
     let manifest = instance(&cluster, json!({"components": components}));
     install(&cluster, &manifest).await.exits(0);

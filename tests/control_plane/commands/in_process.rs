@@ -32,7 +32,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_upgrade_that_does_not_become_ready_is_taken_back,
         the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away,
         a_running_operator_keeps_the_work_and_its_controllers_are_followed,
-        an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds,
+        an_instance_without_an_operator_is_stored_and_reported_within_two_seconds,
         an_image_that_cannot_be_pulled_is_named_when_the_time_is_up,
         an_interrupted_run_says_what_was_done_and_the_next_one_completes_it,
         an_uninstall_lists_asks_and_keeps_what_is_not_flux,
@@ -46,13 +46,13 @@ pub fn tests() -> Vec<ClusterTest> {
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
         an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody,
         a_deletion_counts_the_objects_of_people_and_says_what_stays,
-        what_takes_something_away_is_refused_in_a_protected_context,
+        destructive_commands_are_refused_in_a_protected_context,
         a_secret_that_is_not_there_is_told_by_the_plan,
         a_suspended_instance_is_planned_as_if_it_were_resumed,
         a_suspended_instance_that_cannot_be_stored_is_an_error,
         a_watched_status_is_drawn_anew_when_something_changes,
         a_second_instance_is_refused_with_both_names_and_the_way_out,
-        a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version,
+        a_run_that_finds_nothing_to_do_needs_few_requests_with_every_version,
         a_terminal_that_hangs_up_ends_a_run_in_order,
     ]
 }
@@ -321,7 +321,7 @@ async fn a_running_operator_keeps_the_work_and_its_controllers_are_followed(clus
     assert!(lines.iter().any(|l| l.contains("ImagePullBackOff") || l.contains("ErrImagePull")), "{}", run.stderr);
 }
 
-async fn an_instance_nobody_looks_at_is_written_and_said_so_within_two_seconds(cluster: TestCluster) {
+async fn an_instance_without_an_operator_is_stored_and_reported_within_two_seconds(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     own.write("2.9.x", &["source-controller"]);
@@ -654,7 +654,7 @@ async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: T
     own.run("plan instance").await.exits(0);
 }
 
-async fn a_run_that_finds_nothing_to_do_needs_few_requests_whatever_the_version(cluster: TestCluster) {
+async fn a_run_that_finds_nothing_to_do_needs_few_requests_with_every_version(cluster: TestCluster) {
     for version in ["2.2.3", "2.4.0", "2.9.4"] {
         let own = Own::new(&cluster).await;
         own.write(
@@ -866,7 +866,7 @@ async fn refused_as_protected(own: &Own, protected: impl Fn(&str) -> std::proces
     assert!(writes.is_empty(), "{:#?}", writes.table());
 }
 
-async fn what_takes_something_away_is_refused_in_a_protected_context(cluster: TestCluster) {
+async fn destructive_commands_are_refused_in_a_protected_context(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     two_kustomizations(&own).await;

@@ -10,13 +10,13 @@ use crate::support::runner::ClusterTest;
 use crate::support::{TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![what_a_resourceset_owns_becomes_a_kustomizations]
+    cluster_tests![objects_of_a_resourceset_are_handed_over_to_a_kustomization]
         .into_iter()
         .map(ClusterTest::that_installs)
         .collect()
 }
 
-async fn what_a_resourceset_owns_becomes_a_kustomizations(cluster: TestCluster) {
+async fn objects_of_a_resourceset_are_handed_over_to_a_kustomization(cluster: TestCluster) {
     let components = json!(["source-controller", "kustomize-controller"]);
     install(&cluster, &instance(&cluster, json!({"components": components}))).await.exits(0);
     cluster.apply(&crd::all()).await;

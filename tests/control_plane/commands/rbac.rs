@@ -27,7 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         every_command_works_under_exactly_what_rbac_prints_for_it,
         every_command_has_a_row_or_a_reason_why_not,
-        what_is_printed_for_somebody_is_applied_as_it_is,
+        exported_manifests_can_be_applied_unchanged,
     ]
 }
 
@@ -520,7 +520,7 @@ async fn every_command_has_a_row_or_a_reason_why_not(_: TestCluster) {
     assert!(needless.is_empty(), "these have a row and an excuse: {needless:?}");
 }
 
-async fn what_is_printed_for_somebody_is_applied_as_it_is(cluster: TestCluster) {
+async fn exported_manifests_can_be_applied_unchanged(cluster: TestCluster) {
     let stage = stage(&cluster).await;
     let line = "suspend ks app";
     // The API server knows a ServiceAccount by a name like this.

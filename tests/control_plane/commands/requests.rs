@@ -18,7 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
         one_failure_of_several_is_reported_and_the_others_go_on,
         a_kind_without_a_status_is_refused_before_anything_is_sent,
         kinds_are_suspended_and_resumed_the_way_their_controllers_read,
-        what_sleeps_is_listed_with_its_note_and_resumed_when_overdue,
+        suspended_objects_are_listed_with_their_note_and_resumed_when_overdue,
         all_objects_of_a_kind_are_reconciled_and_waited_for,
         a_mistyped_name_gets_the_nearest_one_and_exit_3,
         an_object_in_another_namespace_is_found,
@@ -268,7 +268,7 @@ async fn an_oci_helm_repository_is_not_waited_for(cluster: TestCluster) {
     run(&cluster, &["reconcile", "resource", "helmrepo/charts"]).await.exits(0).stderr_has("only a reference");
 }
 
-async fn what_sleeps_is_listed_with_its_note_and_resumed_when_overdue(cluster: TestCluster) {
+async fn suspended_objects_are_listed_with_their_note_and_resumed_when_overdue(cluster: TestCluster) {
     // The author of an empty spec owns all of it.
     let spec = json!({"spec": {"path": "./"}});
     create(&cluster, KUSTOMIZATION, "late", spec.clone()).await;

@@ -14,7 +14,7 @@ use crate::support::{TestCluster, objects};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_revision_is_waited_for_from_its_source_to_the_last_application,
-        who_is_late_is_named_with_the_cause,
+        objects_that_are_late_are_named_with_the_cause,
         a_tag_or_a_digest_of_an_artifact_is_waited_for,
     ]
     .into_iter()
@@ -109,7 +109,7 @@ async fn a_revision_is_waited_for_from_its_source_to_the_last_application(cluste
     }
 }
 
-async fn who_is_late_is_named_with_the_cause(cluster: TestCluster) {
+async fn objects_that_are_late_are_named_with_the_cause(cluster: TestCluster) {
     world(&cluster).await;
     let namespace = cluster.namespace();
     let never = run(&cluster, &["wait", "revision", COMMIT, "--timeout", "2s"]).await.exits(7);

@@ -20,8 +20,8 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_timeout_names_the_last_condition_the_last_event_and_the_next_command,
         a_controller_that_is_not_there_ends_the_wait_at_once,
-        nobody_answering_is_said_with_the_way_to_run_it_here,
-        an_operator_that_stands_still_is_nobody_and_no_free_way_either,
+        a_missing_operator_is_reported_with_the_in_process_command,
+        a_stalled_operator_neither_reconciles_nor_allows_a_run_here,
         a_missing_object_ends_the_wait_at_once_unless_its_creation_is_awaited,
         an_object_that_goes_is_waited_for,
         a_watch_prints_every_change_until_its_time_is_up,
@@ -67,7 +67,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
     .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
 }
 
-async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestCluster) {
+async fn a_missing_operator_is_reported_with_the_in_process_command(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
     // A request without a receiver is not waited for.
     let begun = Instant::now();
@@ -82,7 +82,7 @@ async fn nobody_answering_is_said_with_the_way_to_run_it_here(cluster: TestClust
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
 }
 
-async fn an_operator_that_stands_still_is_nobody_and_no_free_way_either(cluster: TestCluster) {
+async fn a_stalled_operator_neither_reconciles_nor_allows_a_run_here(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
     let labels = json!({"app": "flux-operator"});
     let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "flux-operator"}, "spec": {

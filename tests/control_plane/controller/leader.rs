@@ -12,8 +12,8 @@ use crate::support::{ClusterTest, Component, Fault, FaultProxy, FaultRule, TestC
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         the_second_takes_over_from_one_that_was_killed_and_at_once_from_one_that_ended,
-        one_that_stood_still_writes_nothing_more_when_it_goes_on,
-        one_that_is_cut_off_stops_before_the_other_begins,
+        a_stalled_operator_writes_nothing_after_it_lost_its_lease,
+        an_operator_without_a_connection_stops_before_another_starts,
         an_api_server_that_is_restarted_and_watches_that_expire_end_nothing,
     ]
 }
@@ -61,7 +61,7 @@ async fn the_second_takes_over_from_one_that_was_killed_and_at_once_from_one_tha
     assert!(ended.elapsed() < Duration::from_secs(4), "a lease that is given back is free: {:?}", ended.elapsed());
 }
 
-async fn one_that_stood_still_writes_nothing_more_when_it_goes_on(cluster: TestCluster) {
+async fn a_stalled_operator_writes_nothing_after_it_lost_its_lease(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let frozen_user = world.plane.admin("frozen").unwrap();
@@ -87,7 +87,7 @@ async fn one_that_stood_still_writes_nothing_more_when_it_goes_on(cluster: TestC
     assert!(lease["spec"]["holderIdentity"].as_str().unwrap().starts_with("operator-b_"), "{lease}");
 }
 
-async fn one_that_is_cut_off_stops_before_the_other_begins(cluster: TestCluster) {
+async fn an_operator_without_a_connection_stops_before_another_starts(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let through = FaultProxy::start(&world.plane.admin("cut-off").unwrap(), world.plane.folder()).await.unwrap();

@@ -18,7 +18,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_spec_that_cannot_be_built_is_not_tried_again_until_it_changes,
         a_suspended_instance_is_left_alone_and_resumed_and_its_deletion_leaves_flux,
         a_new_spec_ends_the_wait_for_health_and_an_unhealthy_one_is_tried_again_later_each_time,
-        an_instance_deleted_while_nobody_looked_is_taken_away_by_the_next_operator,
+        an_instance_deleted_while_no_operator_ran_is_finalized_by_the_next_one,
         an_instance_beside_another_one_says_so_until_that_is_gone,
         flags_of_what_is_not_served_are_refused_by_name,
     ]
@@ -210,7 +210,7 @@ async fn a_new_spec_ends_the_wait_for_health_and_an_unhealthy_one_is_tried_again
     drop(operator);
 }
 
-async fn an_instance_deleted_while_nobody_looked_is_taken_away_by_the_next_operator(cluster: TestCluster) {
+async fn an_instance_deleted_while_no_operator_ran_is_finalized_by_the_next_one(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let mut operator = Operator::start(&world, "operator-a", &[]);

@@ -14,10 +14,10 @@ use crate::support::{ClusterTest, TestCluster, eventually};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_flux_object_is_shown_at_once_and_reported_when_asked_or_at_the_interval,
-        what_the_reference_has_reported_goes,
+        the_report_of_the_reference_is_deleted,
         a_report_of_a_cluster_in_which_nothing_happens_is_one_request,
         a_report_comes_back_with_its_definition,
-        what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance_answers_requests,
+        failed_fetches_are_reported_and_retried_and_a_suspended_instance_answers_requests,
     ]
 }
 
@@ -186,9 +186,7 @@ async fn a_report_of_a_cluster_in_which_nothing_happens_is_one_request(cluster: 
     assert!((4..=7).contains(&own.len()), "{table:?}");
 }
 
-async fn what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance_answers_requests(
-    cluster: TestCluster,
-) {
+async fn failed_fetches_are_reported_and_retried_and_a_suspended_instance_answers_requests(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=1s"]);
@@ -228,7 +226,7 @@ async fn what_cannot_be_fetched_is_told_and_tried_again_and_a_suspended_instance
     assert_eq!(ready.last_artifact_revision.unwrap_or_default(), "");
 }
 
-async fn what_the_reference_has_reported_goes(cluster: TestCluster) {
+async fn the_report_of_the_reference_is_deleted(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     // The reference writes by merge patches under the name that we apply under.

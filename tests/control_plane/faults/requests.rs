@@ -6,12 +6,12 @@ use crate::support::{ClusterTest, TestCluster};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        whatever_request_fails_the_run_or_the_next_one_converges,
-        whatever_request_fails_the_operator_converges,
+        a_run_or_the_next_one_converges_after_every_failed_request,
+        the_operator_converges_after_every_failed_request,
     ]
 }
 
-async fn whatever_request_fails_the_run_or_the_next_one_converges(_: TestCluster) {
+async fn a_run_or_the_next_one_converges_after_every_failed_request(_: TestCluster) {
     let report =
         matrix::run(Actor::InProcess, Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
@@ -39,7 +39,7 @@ fn print_left_out(report: &Report) {
 }
 
 /// Some hundred requests make a life of an operator: `cargo run -p tools --bin fault-matrix -- operator` takes all of them.
-async fn whatever_request_fails_the_operator_converges(_: TestCluster) {
+async fn the_operator_converges_after_every_failed_request(_: TestCluster) {
     let report = matrix::run(Actor::Operator, Extent::Sample(12), 2, super::progress())
         .await
         .expect("undisturbed lives succeed");

@@ -18,7 +18,7 @@ use crate::support::{ClusterTest, Component, Fault, FaultRule, TestCluster, even
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_second_apply_at_any_request_of_the_first_leaves_the_whole_of_one,
-        whatever_befalls_a_renewal_the_run_or_the_next_one_converges,
+        a_run_or_the_next_one_converges_after_every_failed_renewal,
         a_run_whose_api_server_stands_still_writes_nothing_after_its_lease,
     ]
 }
@@ -131,7 +131,7 @@ async fn install_while(site: &Site, disturb: impl Future<Output = ()>) -> Result
     }
 }
 
-async fn whatever_befalls_a_renewal_the_run_or_the_next_one_converges(_: TestCluster) {
+async fn a_run_or_the_next_one_converges_after_every_failed_renewal(_: TestCluster) {
     let site = Site::start().await.expect("a cluster");
     install_while(&site, async {}).await.expect("undisturbed");
     let alone = end(&site).await;

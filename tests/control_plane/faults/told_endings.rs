@@ -22,7 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_command_that_says_nothing_was_changed_has_changed_nothing,
         a_run_that_says_nothing_was_changed_has_changed_nothing,
-        what_was_written_is_told_while_something_else_is_still_asked,
+        written_objects_are_reported_while_other_requests_still_run,
         a_write_that_is_not_answered_yet_is_no_nothing,
         a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
         a_run_whose_lease_somebody_takes_ends_at_its_next_renewal,
@@ -199,7 +199,7 @@ async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCl
     endings.happened(5, 5);
 }
 
-async fn what_was_written_is_told_while_something_else_is_still_asked(cluster: TestCluster) {
+async fn written_objects_are_reported_while_other_requests_still_run(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let mut spec = spec("2.9.x");
     spec["wait"] = false.into();

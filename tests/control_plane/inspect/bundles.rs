@@ -16,7 +16,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_bundle_answers_every_read_and_holds_no_secret,
         a_dump_is_cleaned_and_what_cannot_be_written_is_said,
-        what_is_too_much_for_a_bundle_is_left_out_and_said,
+        data_over_the_limits_of_a_bundle_is_left_out_and_reported,
         without_rights_to_secrets_a_bundle_is_written_only_on_request,
     ]
 }
@@ -171,7 +171,7 @@ async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestClust
     run(&cluster, &["bundle", "--redact", "/no/such/dump"]).await.exits(1).stderr_has("cannot read the dump");
 }
 
-async fn what_is_too_much_for_a_bundle_is_left_out_and_said(cluster: TestCluster) {
+async fn data_over_the_limits_of_a_bundle_is_left_out_and_reported(cluster: TestCluster) {
     let line = format!("{{\"level\":\"info\",\"msg\":\"{}\"}}\n", "x".repeat(1000));
     let rule = PodRule::new(cluster.namespace(), Behaviour::Run).name_starts_with("source-controller");
     cluster.kubelet().add_rule(rule.log(&line.repeat(1500)));

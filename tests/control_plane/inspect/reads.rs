@@ -21,7 +21,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_list_is_one_request_in_order_and_goes_on_where_it_was_cut,
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
-        what_is_deleted_is_told_by_a_watched_list,
+        a_watched_list_reports_deletions,
         a_watched_tree_is_drawn_again_when_an_object_comes_or_goes,
         a_list_that_may_not_be_watched_is_refused_with_the_right_that_is_missing,
         a_terminal_is_redrawn_and_an_interrupt_ends_with_130,
@@ -30,8 +30,8 @@ pub fn tests() -> Vec<ClusterTest> {
         a_server_that_stays_silent_is_given_up_in_time,
         live_names_complete_and_a_silent_server_completes_nothing,
         checks_pass_before_and_after_an_installation,
-        what_the_next_minor_changes_is_told_of_a_cluster,
-        what_does_not_depend_on_each_other_is_asked_side_by_side,
+        changes_of_the_next_minor_version_are_reported_for_a_cluster,
+        independent_requests_are_sent_at_once,
     ]
 }
 
@@ -193,7 +193,7 @@ async fn a_watched_list_appends_what_changes(cluster: TestCluster) {
     assert_eq!(whole.matches("/first\n").count(), 1, "an unchanged row is not repeated: {whole}");
 }
 
-async fn what_is_deleted_is_told_by_a_watched_list(cluster: TestCluster) {
+async fn a_watched_list_reports_deletions(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("stays", "a"), git("goes", "a")]).await;
     let watch = GoingOn::start(&cluster, &["get", "gitrepo", "-w"]);
@@ -418,7 +418,7 @@ async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
     );
 }
 
-async fn what_the_next_minor_changes_is_told_of_a_cluster(cluster: TestCluster) {
+async fn changes_of_the_next_minor_version_are_reported_for_a_cluster(cluster: TestCluster) {
     let patch = "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --no-such-flag=1\n\
                  - op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --feature-gates=AdoptLegacyReleases=false\n";
     let patches = json!([{"patch": patch, "target": {"kind": "Deployment", "name": "helm-controller"}}]);
@@ -483,7 +483,7 @@ const DEPENDENT: &[(&str, usize)] = &[
     ("plan instance", 2),
 ];
 
-async fn what_does_not_depend_on_each_other_is_asked_side_by_side(cluster: TestCluster) {
+async fn independent_requests_are_sent_at_once(cluster: TestCluster) {
     // Failures of other tests would be explained too.
     let world = World::new(&cluster).await;
     let mut wanted = spec("2.9.x");

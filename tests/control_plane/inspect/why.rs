@@ -15,7 +15,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_ready_instance_has_no_cause,
         an_image_that_does_not_exist,
-        a_registry_that_wants_credentials_nobody_set,
+        a_registry_that_wants_credentials_that_are_not_set,
         a_pull_secret_that_does_not_exist,
         a_pull_secret_the_registry_refuses,
         a_crash_loop_with_its_last_log_line,
@@ -29,7 +29,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_version_range_nothing_fits,
         a_patch_that_cannot_be_applied,
         a_suspended_instance,
-        a_finalizer_nobody_removes,
+        a_finalizer_that_is_not_removed,
         an_operator_that_is_absent,
         a_source_reports_what_is_wrong_at_the_other_end,
     ]
@@ -57,7 +57,7 @@ async fn an_image_that_does_not_exist(cluster: TestCluster) {
     assert!(cause["summary"].as_str().unwrap().contains("ghcr.io/fluxcd/source-controller"), "{cause:#}");
 }
 
-async fn a_registry_that_wants_credentials_nobody_set(cluster: TestCluster) {
+async fn a_registry_that_wants_credentials_that_are_not_set(cluster: TestCluster) {
     cluster.kubelet().add_rule(rule(&cluster, Behaviour::ImageCannotBePulled(PullFailure::Denied)));
     installed(&cluster, json!({})).await;
     let cause = explained(&cluster, "PullSecretMissing").await;
@@ -236,7 +236,7 @@ async fn patch_instance(cluster: &TestCluster, patch: Value) {
     api.patch("flux", &PatchParams::default(), &Patch::Merge(patch)).await.expect("patched");
 }
 
-async fn a_finalizer_nobody_removes(cluster: TestCluster) {
+async fn a_finalizer_that_is_not_removed(cluster: TestCluster) {
     installed(&cluster, json!({"wait": true})).await;
     patch_instance(&cluster, json!({"metadata": {"finalizers": ["fluxcd.controlplane.io/finalizer"]}})).await;
     let api = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", cluster.namespace()).await;

@@ -31,7 +31,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use,
         an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_told,
         offline_opens_no_connection_but_the_api_servers,
-        what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_process,
+        distribution_flags_hold_for_every_run_in_this_process,
     ]
 }
 
@@ -315,7 +315,7 @@ pub async fn sign(reference: &Reference, digest: &str, key: &TokenKey) {
     client.push_manifest(&tag, &manifest).await.unwrap();
 }
 
-async fn what_the_flags_say_of_a_distribution_holds_for_every_run_in_this_process(cluster: TestCluster) {
+async fn distribution_flags_hold_for_every_run_in_this_process(cluster: TestCluster) {
     let registry = Registry::start().await.unwrap();
     let world = World::with(&cluster, Options::api_server_only()).await;
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -11,7 +11,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         drift_is_corrected_or_left_as_the_manager_decides,
         an_installation_of_other_tools_is_taken_over,
-        what_others_put_on_the_namespace_stays_unless_the_instance_names_it,
+        labels_of_others_on_the_namespace_are_kept_unless_the_instance_sets_them,
     ]
 }
 
@@ -346,7 +346,7 @@ async fn an_installation_of_other_tools_is_taken_over(cluster: TestCluster) {
     assert!(!world.plan().await.has_changes());
 }
 
-async fn what_others_put_on_the_namespace_stays_unless_the_instance_names_it(cluster: TestCluster) {
+async fn labels_of_others_on_the_namespace_are_kept_unless_the_instance_sets_them(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let namespace = id("v1", "Namespace", "", NAMESPACE);
     // Made before Flux came, as `kubectl create` does, with the level that admission enforces.

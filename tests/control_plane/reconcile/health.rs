@@ -15,7 +15,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_deployment_that_fails_is_reported_with_its_pods_reason,
         a_newer_request_and_a_stop_end_the_wait_and_what_was_applied_is_on_record,
         a_newer_request_does_not_end_the_wait_for_a_stage,
-        what_cannot_be_built_or_applied_is_said,
+        failed_builds_and_applies_are_reported,
         a_suspended_instance_is_left_alone,
     ]
 }
@@ -157,7 +157,7 @@ async fn a_newer_request_does_not_end_the_wait_for_a_stage(cluster: TestCluster)
     assert!(outcome.failure.is_none(), "{}", outcome.message);
 }
 
-async fn what_cannot_be_built_or_applied_is_said(cluster: TestCluster) {
+async fn failed_builds_and_applies_are_reported(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let with_patch = |patch: &str| {
         let (mut wanted, _) = two("5s");

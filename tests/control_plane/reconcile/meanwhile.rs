@@ -22,7 +22,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_instance_that_never_stands_still_gets_nothing_of_a_run,
         an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again,
         an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed,
-        what_somebody_else_writes_into_the_status_meanwhile_stays,
+        status_fields_written_by_others_during_a_run_are_kept,
     ]
 }
 
@@ -212,7 +212,7 @@ async fn an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed(clu
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
-async fn what_somebody_else_writes_into_the_status_meanwhile_stays(cluster: TestCluster) {
+async fn status_fields_written_by_others_during_a_run_are_kept(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     world.instance(small(&OLD)).await;

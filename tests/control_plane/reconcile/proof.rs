@@ -17,7 +17,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         the_short_cut_never_hides_a_change_that_a_dry_run_would_make,
         a_manifest_called_unchanged_after_another_one_is_unchanged_for_a_dry_run,
-        what_a_change_of_the_spec_leaves_unchanged_is_unchanged_for_a_dry_run,
+        a_dry_run_shows_no_change_where_the_spec_changes_nothing,
     ]
 }
 
@@ -597,7 +597,7 @@ fn built(world: &World, instance: &Value) -> Option<Vec<Value>> {
 
 /// From one spec of an instance to another: an object that is called unchanged, by the proof before the run or by the run when
 /// it is done, is unchanged for a forced dry run.
-async fn what_a_change_of_the_spec_leaves_unchanged_is_unchanged_for_a_dry_run(cluster: TestCluster) {
+async fn a_dry_run_shows_no_change_where_the_spec_changes_nothing(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let instances = instances();
     let mut dice = Dice(9);

@@ -28,13 +28,13 @@ pub fn tests() -> Vec<ClusterTest> {
         a_dropped_shard_leaves_what_it_looked_after_and_deployed,
         dropped_components_and_syncs_leave_what_they_deployed,
         a_dropped_controller_that_does_not_end_keeps_its_custom_resources,
-        what_a_run_works_on_is_read_under_the_lease,
+        a_run_reads_its_objects_after_it_took_the_lease,
         an_instance_that_cannot_hold_a_status_gets_nothing_installed,
         a_watch_that_fails_in_a_stage_is_told_in_the_status,
         a_finalizer_of_somebody_else_survives_ours,
         a_finalizer_that_may_not_be_set_is_told_in_the_status,
         an_inventory_of_another_time_forgets_nothing,
-        who_may_not_see_pods_waits_all_the_same,
+        waiting_works_without_the_right_to_read_pods,
     ]
 }
 
@@ -374,7 +374,7 @@ async fn a_dropped_controller_that_does_not_end_keeps_its_custom_resources(clust
     assert!(world.cluster.read(&kustomizations).await.unwrap().is_none());
 }
 
-async fn what_a_run_works_on_is_read_under_the_lease(cluster: TestCluster) {
+async fn a_run_reads_its_objects_after_it_took_the_lease(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.instance(small(&["source-controller"])).await;
     world.ready().await;
@@ -550,7 +550,7 @@ async fn an_inventory_of_another_time_forgets_nothing(cluster: TestCluster) {
     assert_eq!(world.plan().await.count(Step::Prune), 0);
 }
 
-async fn who_may_not_see_pods_waits_all_the_same(cluster: TestCluster) {
+async fn waiting_works_without_the_right_to_read_pods(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let mut wanted = small(&["source-controller"]);
     wanted["wait"] = json!(true);

@@ -93,7 +93,7 @@ fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
 }
 
 #[test]
-fn nothing_is_installed_or_exported_with_an_image_that_nobody_has_named() {
+fn install_and_export_refuse_to_run_without_an_image() {
     for line in [&["install"][..], &["install", "--dry-run"], &["install", "--export"], &["install", "--image", ""]] {
         let refused = run(line).exits(2);
         assert!(refused.stdout.is_empty(), "{}", refused.stdout);

@@ -152,7 +152,7 @@ fn json_is_the_same_manifest() {
 }
 
 #[test]
-fn what_the_api_would_refuse_is_refused_at_once() {
+fn values_that_the_api_would_refuse_are_refused_at_once() {
     run(&[
         "create",
         "instance",

@@ -342,7 +342,7 @@ fn stats_count_by_kind_and_state() {
 }
 
 #[test]
-fn who_waits_for_a_dependency_is_counted_beside_who_fails() {
+fn objects_that_wait_for_a_dependency_are_counted_apart_from_failing_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("dump.json");
     let item = |name: &str, reason: &str| {

@@ -81,7 +81,7 @@ fn a_pipe_gets_the_text_and_wrong_words_are_told() {
 }
 
 #[test]
-fn what_a_minor_changes_is_named_with_file_and_line() {
+fn changes_of_a_minor_version_are_reported_with_file_and_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |path: &str, text: &str| {
         let path = folder.path().join(path);
@@ -126,7 +126,7 @@ mod on_unix {
     const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: web}\n";
 
     #[test]
-    fn what_a_folder_does_not_show_is_counted_and_named_only_with_an_old_version() {
+    fn files_that_are_not_manifests_are_counted_and_named_only_with_an_old_version() {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         let root = folder.path();

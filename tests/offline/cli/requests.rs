@@ -111,7 +111,7 @@ mod credential_plugins {
     }
 
     #[test]
-    fn what_a_credential_plugin_says_is_there_while_it_runs_wherever_it_goes() {
+    fn messages_of_a_credential_plugin_are_shown_while_it_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = |name: &str| folder.path().join(name);
         let script = "#!/bin/sh\necho 'open example.com and enter the code WDJB-MJHT' >&2\n\

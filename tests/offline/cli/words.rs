@@ -350,7 +350,7 @@ const MISTAKES: &[(&str, &str)] = &[
 const UNLIKE: &[&str] = &["podinfo", "config", "foo"];
 
 #[test]
-fn what_resembles_no_command_is_given_none() {
+fn a_word_unlike_every_command_gets_no_suggestion() {
     for line in UNLIKE {
         let run = run(&words(line)).exits(2);
         assert!(!run.stderr.contains("did you mean"), "{line}: {}", run.stderr);
@@ -403,7 +403,7 @@ fn a_file_with_a_resource_set_needs_the_noun() {
 }
 
 #[test]
-fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
+fn silent_flags_of_flux_are_answered_with_yes() {
     for line in ["uninstall --silent", "uninstall -s", "uninstall instance --silent"] {
         run(&words(line)).exits(2).stderr_has("did you mean `flux-operator uninstall instance --yes`?");
     }
@@ -417,7 +417,7 @@ fn who_uninstalls_as_with_flux_is_told_the_flag_that_asks_nobody() {
 }
 
 #[test]
-fn a_version_that_nobody_has_is_warned_about() {
+fn a_version_that_is_not_released_causes_a_warning() {
     run(&["create", "instance", "--export", "--distribution-version", "99"])
         .exits(0)
         .stderr_has("no Flux version of this program fits 99");

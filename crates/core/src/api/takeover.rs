@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_taken_over_managers_hold_is_shown_as_going_away() {
+    fn fields_held_only_by_replaced_managers_are_shown_as_removed() {
         let live = json!({
             "metadata": {"labels": {"a": "1", "b": "2"}, "managedFields": [
                 entry("kubectl-edit", "Update", json!({"f:metadata": {"f:labels": {"f:b": {}}}, "f:spec": {"f:paused": {}, "f:replicas": {}}})),

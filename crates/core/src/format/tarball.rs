@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_in_a_tree_of_files_is_refused() {
+    fn archive_entries_without_a_place_in_a_tree_of_files_are_refused() {
         let file = EntryType::Regular;
         for (archive, problem) in [
             (Raw::new().file("../a", b""), "`..`"),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_a_quantity_is_told_whatever_both_are_written_in() {
+    fn shares_of_quantities_are_computed_across_units() {
         let share = |part: &str, whole: &str| Quantity::parse(part)?.percent_of(Quantity::parse(whole)?);
         assert_eq!(share("998123456n", "1"), Some(99));
         assert_eq!(share("250m", "0.5"), Some(50));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_or_is_rounded_is_not_read() {
+    fn invalid_and_rounded_quantities_are_not_read() {
         for text in ["", ".", "abc", "1e3", "-1", "1 Gi", "1.0000000001", "99999999999999999999999999999999P"] {
             assert_eq!(Quantity::parse(text), None, "{text}");
         }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_trusts_nobody_is_refused() {
+    fn a_trust_file_without_keys_is_refused() {
         for file in [String::new(), "# only a comment\n".into(), format!("@revoked github.com {KEY}\n")] {
             assert!(check(file.as_bytes()).unwrap_err().to_string().contains("no line trusts"), "{file}");
         }

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_private_key_is_refused_in_its_own_words() {
+    fn a_file_that_is_not_a_private_key_is_refused_with_the_reason() {
         for (file, words) in [
             (key(1).public_key().to_openssh().unwrap().as_str(), "contains a public key"),
             ("PuTTY-User-Key-File-3: ssh-ed25519\n", "PuTTY"),

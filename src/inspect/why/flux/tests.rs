@@ -172,7 +172,7 @@ fn a_revision_is_late_only_after_an_interval_a_run_and_a_queue() {
 }
 
 #[test]
-fn what_cannot_be_told_says_what_was_ruled_out() {
+fn an_unknown_cause_lists_the_causes_that_were_ruled_out() {
     let found = explain(
         &ks("app", "ReconciliationFailed", "something nobody has seen before"),
         &[controller("kustomize-controller", 1, 1, json!([]))],
@@ -221,8 +221,8 @@ fn a_missing_controller_is_never_ready() {
     // Without any Deployment of Flux somebody else reconciles: what is observed is.
     let other = deployment("other", json!({}));
     assert!(everything([ready("a"), other.clone()]).well);
-    let unattended = with(ready("a"), "/metadata/generation", 2.into());
-    assert_eq!(everything([unattended, other]).causes[0].cause.reason, Reason::ControllerMissing);
+    let missing_controller = with(ready("a"), "/metadata/generation", 2.into());
+    assert_eq!(everything([missing_controller, other]).causes[0].cause.reason, Reason::ControllerMissing);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_workload_of_a_green_owner_is_found_by_its_inventory_and_grouped_with_what_e
 }
 
 #[test]
-fn every_kind_of_workload_is_looked_at_and_what_nobody_applied_is_not() {
+fn every_kind_of_workload_that_was_applied_is_examined() {
     let ids = [
         "apps_s_apps_StatefulSet",
         "apps_d_apps_DaemonSet",
@@ -289,7 +289,7 @@ fn every_kind_of_workload_is_looked_at_and_what_nobody_applied_is_not() {
 }
 
 #[test]
-fn workloads_that_vanished_are_one_cause_an_owner_unless_nobody_has_to_have_them() {
+fn vanished_workloads_are_one_cause_per_owner_unless_they_are_optional() {
     let ids = ["apps_a_apps_Deployment", "apps_b_apps_Deployment", "apps_done_batch_Job"];
     let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let others = [deployment("other", json!({"replicas": 1})), plain("batch/v1", "Job", "x", json!({}), json!({}))];
@@ -311,7 +311,7 @@ fn workloads_that_vanished_are_one_cause_an_owner_unless_nobody_has_to_have_them
 }
 
 #[test]
-fn what_an_owner_told_to_be_missing_is_not_a_second_cause() {
+fn an_object_that_its_owner_reports_as_missing_is_not_a_second_cause() {
     let red = applying(unhealthy(), &["apps_web_apps_Deployment"]);
     let all = everything([red, deployment("other", json!({}))]);
     let [only] = &all.causes[..] else { panic!("{all:#?}") };
@@ -319,7 +319,7 @@ fn what_an_owner_told_to_be_missing_is_not_a_second_cause() {
 }
 
 #[test]
-fn what_helm_made_of_a_release_without_inventory_is_found_by_its_labels() {
+fn objects_of_a_release_without_inventory_are_found_by_their_labels() {
     let released =
         with(hr("", "Helm install succeeded"), "/status/history", json!([{"status": "deployed", "version": 1}]));
     let mut web = deployment("web", json!({}));

@@ -80,7 +80,7 @@ fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
 }
 
 #[test]
-fn what_has_nothing_to_debug_says_so() {
+fn a_kind_without_anything_to_debug_is_reported() {
     for (part, said) in
         [("--vars", "kustomization/web has no variables"), ("--history", "kustomization/web has no history")]
     {
@@ -158,7 +158,7 @@ fn a_long_name() -> (tempfile::TempDir, String, String) {
 }
 
 #[test]
-fn what_tells_objects_apart_outlives_what_is_said_about_them() {
+fn columns_that_identify_objects_are_kept_longest() {
     let (_folder, dump, name) = a_long_name();
     for (columns, arguments, heading) in [
         (60, "get inventory", "KIND NAMESPACE NAME DRIFT"),

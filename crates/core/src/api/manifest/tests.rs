@@ -64,7 +64,7 @@ fn null_and_empty_text_mean_not_set() {
 }
 
 #[test]
-fn what_an_api_server_adds_is_ignored() {
+fn fields_added_by_an_api_server_are_ignored() {
     let text = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata:\n  annotations:\n    \
         kubectl.kubernetes.io/last-applied-configuration: |\n      {}\n  creationTimestamp: \"2026-01-01T00:00:00Z\"\n  \
         finalizers: [fluxcd.controlplane.io/finalizer]\n  generation: 3\n  name: flux\n  namespace: flux-system\n  \
@@ -454,7 +454,7 @@ fn reading_what_was_written_changes_nothing() {
 }
 
 #[test]
-fn what_the_author_wrote_is_kept_without_what_the_server_added() {
+fn exported_objects_have_the_fields_of_their_author_only() {
     let exported = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
         "metadata": {"name": "flux", "uid": "u", "managedFields": []},
         "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}}, "status": {}});
