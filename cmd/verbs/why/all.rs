@@ -60,6 +60,12 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
     })
 }
 
+/// Counts objects that are neither ready nor failing, with the words of `status`; `in_progress` includes `not_started`.
+fn unfinished(in_progress: usize, not_started: usize) -> String {
+    let counts = [(in_progress.saturating_sub(not_started), "in progress"), (not_started, "not started")];
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!(", {count} {state}")).collect()
+}
+
 fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
     let total = found.counts.total;
     let objects = counted(total, "Flux object");
@@ -76,7 +82,7 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
                 format!("Nothing is failing{place}; {not_started} of {objects} {have} not reconciled yet.")
             }
             _ if found.in_progress > 0 => {
-                format!("Nothing is failing{place}; {} of {objects} in progress.", in_progress + not_started)
+                format!("Nothing is failing{place}{} (checked {objects}).", unfinished(found.in_progress, not_started))
             }
             (_, 0) => format!("Nothing is failing{place} (checked {objects})."),
             (_, workloads) => {
@@ -88,9 +94,8 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
     }
     let failing = counted(found.failing, "object");
     let causes = counted(found.causes.len(), "root cause");
-    let in_progress =
-        if found.in_progress > 0 { format!(", {} in progress", found.in_progress) } else { String::new() };
-    lines.hanging("", &format!("{failing} failing{place}, {causes}{in_progress}"), None);
+    let unfinished = unfinished(found.in_progress, found.counts.not_started);
+    lines.hanging("", &format!("{failing} failing{place}, {causes}{unfinished}"), None);
     for (index, group) in found.causes.iter().enumerate() {
         let CauseGroup { cause, kinds, affected } = group;
         lines.whole("", None);
@@ -130,6 +135,13 @@ fn named(affected: &[ObjectId]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unfinished_objects_are_counted_in_the_words_of_status() {
+        assert_eq!(unfinished(0, 0), "");
+        assert_eq!(unfinished(3, 1), ", 2 in progress, 1 not started");
+        assert_eq!(unfinished(1, 1), ", 1 not started");
+    }
 
     #[test]
     fn three_are_named_and_the_others_counted() {
