@@ -1011,7 +1011,7 @@ texts! { REFUSALS, Exit, [Done],
     Usage {
         title: "The command line cannot be understood (exit code 2)",
         meaning: "A flag, argument or file is wrong, so nothing was attempted.",
-        origin: "A misspelled flag, a missing argument, or a manifest that breaks a rule.",
+        origin: "A misspelled flag, a missing argument, a file that does not exist, or a manifest that breaks a rule.",
         neighbours: "A name that is right and does not exist in the cluster is NotFound.",
         commands: ["flux-operator help", "flux-operator explain instance.spec"],
     }

@@ -168,7 +168,7 @@ async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestClust
     let small = run(&cluster, &["bundle", "-o", small.to_str().expect("UTF-8"), "--timeout", "1ms"]).await;
     assert_eq!(small.code, 7, "nothing could be read in a millisecond: {small:?}");
     assert!(!folder.path().join("small.tar.gz").exists(), "nothing is left behind");
-    run(&cluster, &["bundle", "--redact", "/no/such/dump"]).await.exits(1).stderr_has("cannot read the dump");
+    run(&cluster, &["bundle", "--redact", "/no/such/dump"]).await.exits(2).stderr_has("cannot read the dump");
 }
 
 async fn data_over_the_limits_of_a_bundle_is_left_out_and_reported(cluster: TestCluster) {

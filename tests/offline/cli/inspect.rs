@@ -505,7 +505,7 @@ fn every_read_takes_a_folder_a_file_and_stdin() {
 
 #[test]
 fn a_dump_that_is_none_is_an_error_that_says_so() {
-    run(&["get", "instance", "--from", "/no/such/dump"]).exits(1).stderr_has("cannot read the dump /no/such/dump");
+    run(&["get", "instance", "--from", "/no/such/dump"]).exits(2).stderr_has("cannot read the dump /no/such/dump");
     run_with_input(&["get", "instance", "--from", "-"], "hello").exits(1).stderr_has("caused by");
     run_with_input(&["get", "instance", "--from", "-"], "{\"kind\":").exits(1).stderr_has("caused by");
     read(&["get", "instance", "-w"]).exits(2).stderr_has("a dump does not change");

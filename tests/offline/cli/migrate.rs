@@ -77,7 +77,7 @@ fn a_pipe_gets_the_text_and_wrong_words_are_told() {
     assert_eq!(piped.stdout, OLD.replace("v1beta2", "v1"));
     run_with_input(&["migrate", "-f", "-", "--to", "2.2"], NEW).exits(0).stdout_has("v1\n");
     run_with_input(&["migrate", "-f", "-", "--to", "7"], NEW).exits(2).stderr_has("unknown Flux version 7");
-    run(&["migrate", "-f", "/no/such/folder"]).exits(1).stderr_has("cannot read /no/such/folder");
+    run(&["migrate", "-f", "/no/such/folder"]).exits(2).stderr_has("cannot read /no/such/folder");
 }
 
 #[test]
