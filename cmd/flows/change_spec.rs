@@ -74,16 +74,19 @@ impl SpecChange<'_> {
             true => Reconciler::ThisProcess,
             false => self.reconciler(session, target, &line).await?,
         };
-        // Asked together, because a change that is not carried out is not wanted.
-        let here = ", from this terminal because the cluster has no operator";
-        let is_news = reconciler == Reconciler::ThisProcess && !self.in_process.in_process;
-        let what = format!("{what}{}", if is_news { here } else { "" });
+        // A single question covers both, because a change that nothing carries out is not wanted.
+        let what = match reconciler {
+            Reconciler::ThisProcess if !self.in_process.in_process => {
+                format!("{what}, from this terminal because the cluster has no operator")
+            }
+            _ => what.to_owned(),
+        };
         confirm(shell, self.confirm, context, &what, Agreement::Yes).await?;
         Ok(Some(reconciler))
     }
 
-    /// Returns what carries the change out, before anything is stored: a spec that nothing reconciles is a trap for the
-    /// operator that is installed later.
+    /// Returns what carries the change out, before anything is stored: an operator that is installed later would carry out
+    /// a stored spec unexpectedly.
     ///
     /// # Errors
     /// Nothing would, and neither the configuration nor a terminal lets this process do it.

@@ -164,10 +164,16 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
 /// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
 pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
     let told = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
-    match nearest_file(path).filter(|_| error.kind() == ErrorKind::NotFound) {
-        Some(name) => told.hint(format!("did you mean {name}?")),
+    match suggested_file(path, error) {
+        Some(suggestion) => told.hint(suggestion),
         None => told,
     }
+}
+
+/// Returns a hint with the nearest name in the folder of a path that does not exist; `None` for any other error.
+pub fn suggested_file(path: &Path, error: &std::io::Error) -> Option<String> {
+    let name = if error.kind() == ErrorKind::NotFound { nearest_file(path)? } else { return None };
+    Some(format!("did you mean {name}?"))
 }
 
 fn manifests_in(directory: &Path) -> Vec<String> {
@@ -183,8 +189,8 @@ fn manifests_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the manifest, archive or folder with the name nearest to that of a missing file.
-pub fn nearest_file(path: &Path) -> Option<String> {
+/// Returns the file or folder with the name nearest to that of a missing one.
+fn nearest_file(path: &Path) -> Option<String> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(directory).ok()?.flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::io::{ErrorKind, IsTerminal};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::output::next_step::Whereto;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
-use crate::session::manifest_file::nearest_file;
+use crate::session::manifest_file::suggested_file;
 use crate::terminal::{CliError, Exit, Shell, is_stdin};
 
 /// Advice if the API server does not serve the requested kind.
@@ -430,11 +430,8 @@ async fn read_dump_with(
             CliError::usage(e.to_string()).hint("--from reads one cluster: give the folder or file of one")
         }
         DumpError::Read { source, .. } => {
-            let error = CliError::usage(format!("cannot read the dump {}", path.display())).caused_by(e);
-            match nearest_file(path).filter(|_| source.kind() == ErrorKind::NotFound) {
-                Some(name) => error.hint(format!("did you mean {name}?")),
-                None => error.hint(DUMPS),
-            }
+            let hint = suggested_file(path, source).unwrap_or_else(|| DUMPS.to_owned());
+            CliError::usage(format!("cannot read the dump {}", path.display())).caused_by(e).hint(hint)
         }
         _ => CliError::failed(format!("cannot read the dump {}", path.display())).caused_by(e).hint(DUMPS),
     };

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_a_manifest_is_refused() {
+    fn json_that_is_not_a_manifest_is_refused() {
         let config = json!({"mediaType": "x/y", "digest": DIGEST, "size": 0});
         for (value, reason) in [
             (json!([]), "does not parse"),

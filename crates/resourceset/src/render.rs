@@ -65,9 +65,10 @@ pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> 
 
 /// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
 ///
-/// `warnings` gets the warnings in the order in which they are found, also before an error. `receive` gets the objects in build order, so that a caller who needs only their names or their text does not hold
-/// thousands of them. If the result is an error, the objects received until then count for nothing. The limits in
-/// `options` apply to each execution; use `interrupted` for a common deadline.
+/// `warnings` gets the warnings in the order in which they are found, also before an error. `receive` gets the objects in
+/// build order, so that a caller who needs only their names or their text does not hold thousands of them. If the result
+/// is an error, the objects received until then count for nothing. The limits in `options` apply to each execution; use
+/// `interrupted` for a common deadline.
 ///
 /// # Errors
 /// An invalid spec, template or rendered text, an object in two steps, or no objects at all.

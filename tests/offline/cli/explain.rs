@@ -74,7 +74,7 @@ fn an_object_is_explained_as_its_kind() {
 }
 
 #[test]
-fn a_missing_object_is_refused_with_a_suggestion() {
+fn an_unknown_field_or_kind_is_refused_with_a_suggestion() {
     run(&["explain", "instance.spec.sycn"])
         .exits(2)
         .stderr_has("error: spec has no field sycn\n")

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_object_is_refused_with_a_list_of_existing_ones() {
+    fn a_missing_field_is_refused_with_a_list_of_existing_ones() {
         let Err(ExplainError::NoField { parent, name, known }) = instance("spec.sync.branch") else { panic!() };
         assert_eq!((parent.as_str(), name.as_str(), known.len()), ("spec.sync", "branch", 8));
         assert_eq!(instance("sepc").unwrap_err().to_string(), "FluxInstance has no field sepc");
