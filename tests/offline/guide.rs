@@ -114,6 +114,7 @@ fn every_block_with_a_command_of_this_program_is_run_or_says_why_not() {
 }
 
 #[test]
+#[ignore = "slow: it asks for the help of each command"]
 fn every_flag_and_verb_in_a_block_that_does_not_run_exists() {
     let pages = guide::pages(root());
     let blocks = pages.iter().flat_map(|page| page.blocks().into_iter().map(move |block| (page, block)));

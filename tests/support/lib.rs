@@ -36,7 +36,7 @@
 //!    it was after its start. It goes to another test when yours drops it, so whatever acts on it has to end before.
 //! 4. Another binary: a folder with its own `main.rs`, which uses this crate as `test_support`, and a `[[test]]` entry
 //!    with `harness = false` in `Cargo.toml`.
-//! 5. A test that takes more than ten seconds gets a line in `tests/slow_tests.txt`: then it runs with `cargo test --
+//! 5. A test that takes more than five seconds gets a line in `tests/slow_tests.txt`: then it runs with `cargo test --
 //!    --ignored`.
 //!
 //! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; then the last output of the

@@ -55,6 +55,7 @@ fn a_terminal_without_a_size_gets_the_usual_help() {
 }
 
 #[test]
+#[ignore = "slow: it starts each command in three widths"]
 fn short_help_fits_every_terminal() {
     for (path, _) in commands() {
         for columns in [60, 80, 200] {
@@ -101,6 +102,7 @@ fn every_command_that_asks_a_cluster_names_its_usual_limit() {
 }
 
 #[test]
+#[ignore = "slow: it asks for completions of each command"]
 fn every_flag_is_offered_by_completion() {
     for (path, help) in commands() {
         let mut words: Vec<&str> = vec!["flux-operator"];
@@ -149,6 +151,7 @@ mod lines_for_bash {
     }
 
     #[test]
+    #[ignore = "slow: it starts the program for each example of the help"]
     fn every_leaf_shows_examples_and_each_of_them_is_accepted() {
         let folder = tempfile::tempdir().expect("a folder");
         let binary = env!("CARGO_BIN_EXE_flux-operator");

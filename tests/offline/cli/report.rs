@@ -138,6 +138,7 @@ fn browse(browser: &Path, folder: &Path, flags: &[&str]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "slow: it starts a browser for each drawing"]
 fn a_browser_runs_nothing_of_it_and_draws_it_light_dark_narrow_and_on_paper() {
     let Some(browser) = needs::browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");

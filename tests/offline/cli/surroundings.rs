@@ -219,6 +219,7 @@ fn a_closed_pipe_loses_output_and_neither_work_nor_verdict() {
 }
 
 #[test]
+#[ignore = "slow: it starts each command"]
 fn a_full_disk_and_a_closed_standard_output_are_failures() {
     let texts = [("", "--version"), ("", "-V"), ("", "--help"), ("get", "-h"), ("help", "get"), ("", "help")];
     let texts = texts.iter().chain([&("", "__complete get "), &("migrate", "--help")]);
@@ -373,6 +374,7 @@ fn an_interrupt_ends_every_command_that_waits_for_input() {
 }
 
 #[test]
+#[ignore = "slow: each command waits for its timeout"]
 fn the_timeout_ends_every_command_that_waits_for_input() {
     for_each(READERS, |line| {
         let reader = Reader::start(&format!("--timeout 1s {line}"));
@@ -402,6 +404,7 @@ fn run_words(words: impl IntoIterator<Item = impl AsRef<OsStr>>, folder: &Path) 
 }
 
 #[test]
+#[ignore = "slow: it starts each command"]
 fn an_argument_that_is_not_utf8_is_refused_by_name_and_never_a_panic() {
     let folder = folder();
     let paths: Vec<Vec<String>> =
@@ -570,6 +573,7 @@ fn content(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+#[ignore = "slow: each command asks a server that is not there"]
 fn a_dry_run_of_any_command_leaves_the_folder_as_it_was() {
     let known: BTreeSet<&str> = DRY_RUNS.iter().map(|(path, _)| *path).collect();
     for (path, help) in commands() {

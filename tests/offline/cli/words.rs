@@ -158,6 +158,7 @@ const ORDERS: &[&str] = &[
 ];
 
 #[test]
+#[ignore = "slow: it starts the program 1,200 times"]
 fn every_verb_takes_every_spelling_in_every_order() {
     for verb in VERBS {
         for kind in KINDS {

@@ -284,6 +284,7 @@ fn hostile_dump() -> String {
 }
 
 #[test]
+#[ignore = "slow: it starts the program for each view on a terminal"]
 fn nothing_in_a_dump_steers_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path();
@@ -453,6 +454,7 @@ fn an_empty_list_says_what_was_looked_for() {
 }
 
 #[test]
+#[ignore = "slow: it waits for a silent server"]
 fn a_silent_server_is_named_within_a_second_also_on_a_dumb_terminal() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = server.local_addr().expect("its address");
@@ -545,6 +547,7 @@ const PATIENT: &[&str] = &[
 ];
 
 #[test]
+#[ignore = "slow: each verb waits on a terminal"]
 fn no_verb_leaves_a_person_without_a_word() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = server.local_addr().expect("its address");
