@@ -1,11 +1,10 @@
-//! Formats a page as a self-contained HTML file. It contains no script, and its content may be hostile: every text from
-//! a cluster goes through [`Text`].
+//! Formats a page as a self-contained HTML file. It contains no script, and its content may be hostile: `maud` escapes
+//! every text, and [`document`] removes control characters from the finished page.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::fmt::Write;
 
 use flux_operator::format::age::short_age;
+use flux_operator::format::harmless::on_one_line;
 use flux_operator::inspect::changes::ChangeRow;
 use flux_operator::inspect::components::ComponentRow;
 use flux_operator::inspect::events::EventRow;
@@ -17,11 +16,11 @@ use flux_operator::inspect::tree::TreeNode;
 use flux_operator::inspect::why::Overview;
 use flux_operator::k8s::kstatus::Status;
 use jiff::Timestamp;
+use maud::{Markup, PreEscaped, Render, display, html};
 
 use crate::output::affected::affected_kinds;
 use crate::output::counted;
 use crate::output::listing::Row;
-use flux_operator::format::harmless::on_one_line;
 
 /// Buckets of the timeline of events.
 const BUCKETS: i64 = 48;
@@ -29,25 +28,6 @@ const BUCKETS: i64 = 48;
 const NAMED: usize = 3;
 /// Changes that are listed, the newest.
 const MAX_CHANGES: usize = 50;
-
-/// A foreign text: characters with a meaning in HTML are escaped, control characters are removed.
-struct Text<'a>(&'a str);
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in on_one_line(self.0).chars() {
-            match c {
-                '&' => formatter.write_str("&amp;")?,
-                '<' => formatter.write_str("&lt;")?,
-                '>' => formatter.write_str("&gt;")?,
-                '"' => formatter.write_str("&quot;")?,
-                '\'' => formatter.write_str("&#39;")?,
-                c => formatter.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// The appearance of a value.
 #[derive(Clone, Copy)]
@@ -58,16 +38,19 @@ enum Tone {
     Plain,
 }
 
-impl Tone {
-    fn class(self) -> &'static str {
-        match self {
+/// Its class in [`STYLE`].
+impl Render for Tone {
+    fn render_to(&self, out: &mut String) {
+        out.push_str(match self {
             Tone::Good => "good",
             Tone::Bad => "bad",
             Tone::Busy => "busy",
             Tone::Plain => "plain",
-        }
+        });
     }
+}
 
+impl Tone {
     fn of_ready(ready: &str) -> Self {
         match ready {
             "True" => Tone::Good,
@@ -135,11 +118,9 @@ i.good{background:var(--good)}i.bad{background:var(--bad)}i.busy{background:var(
 @media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}tr{break-inside:avoid}}";
 
 /// Formats the whole page.
-pub fn html(page: &Page<String>) -> String {
-    let mut out = String::with_capacity(64 * 1024);
-    // Writing to a String cannot fail.
-    let _ = write_page(&mut out, page);
-    out
+pub fn html_of_cluster(page: &Page<String>) -> String {
+    let (title, problems) = title_of(page);
+    document(&format!("{title}: {problems}"), &body(page, ""))
 }
 
 /// A cluster on a page of many: its own page, or why there is none.
@@ -150,76 +131,65 @@ pub struct ClusterPage {
 
 /// Formats many clusters as one page: a line for each, then the page of each, folded.
 pub fn html_of_clusters(clusters: &[ClusterPage]) -> String {
-    let mut out = String::with_capacity(64 * 1024 * clusters.len().max(1));
-    // Writing to a String cannot fail.
-    let _ = write_clusters(&mut out, clusters);
-    out
-}
-
-fn write_clusters(out: &mut String, clusters: &[ClusterPage]) -> fmt::Result {
-    let is_well = |cluster: &&ClusterPage| cluster.page.as_ref().is_ok_and(|page| page.status.well);
-    let well = clusters.iter().filter(is_well).count();
+    let pages = || clusters.iter().filter_map(|cluster| cluster.page.as_ref().ok());
+    let well = pages().filter(|page| page.status.well).count();
     let title = format!("Flux on {}", counted(clusters.len(), "cluster"));
-    head(out, &title)?;
     let tone = if well == clusters.len() { Tone::Good } else { Tone::Bad };
-    writeln!(out, "<h1>{}: <span class=\"{}\">{well} well</span></h1>", Text(&title), tone.class())?;
-    if let Some(at) = clusters.iter().filter_map(|cluster| cluster.page.as_ref().ok()).map(|page| page.at).max() {
-        writeln!(out, "<p class=\"soft\">As of {}</p>", moment(at))?;
-    }
-    out.push_str("<div class=\"wide\"><table>\n<tr><th>Cluster</th><th>State</th><th>Flux</th><th>Kubernetes</th><th>First cause</th></tr>\n");
-    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
-        let name = match page {
-            Ok(_) => format!("<a href=\"#c{index}\">{}</a>", Text(context)),
-            // Without a page there is no place to lead to.
-            Err(_) => Text(context).to_string(),
-        };
-        let (tone, state, flux, kubernetes, cause) = match page {
-            Ok(page) => {
-                let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
-                let versions = &page.status.versions;
-                let cause = page.causes.causes.first().map(|group| group.cause.summary.clone()).unwrap_or_default();
-                let (tone, state) = (Tone::of_verdict(page.status.verdict), page.status.verdict.as_str());
-                (tone, state, known(&versions.distribution), known(&versions.kubernetes), cause)
+    let content = html! {
+        h1 { (title) ": " span class=(tone) { (well) " well" } }
+        @if let Some(at) = pages().map(|page| page.at).max() {
+            p.soft { "As of " (moment(at)) }
+        }
+        (table(&["Cluster", "State", "Flux", "Kubernetes", "First cause"], html! {
+            @for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+                tr {
+                    @match page {
+                        Ok(page) => {
+                            td { a href={ "#c" (index) } { (context) } }
+                            td class=(Tone::of_verdict(page.status.verdict)) { (page.status.verdict.as_str()) }
+                            td { (known(&page.status.versions.distribution)) }
+                            td { (known(&page.status.versions.kubernetes)) }
+                            td { @if let Some(group) = page.causes.causes.first() { (group.cause.summary) } }
+                        }
+                        // Without a page there is no place to lead to.
+                        Err(problem) => {
+                            td { (context) }
+                            td class=(Tone::Busy) { "no answer" }
+                            td {}
+                            td {}
+                            td { (problem) }
+                        }
+                    }
+                }
             }
-            Err(problem) => (Tone::Busy, "no answer", String::new(), String::new(), problem.clone()),
-        };
-        writeln!(
-            out,
-            "<tr><td>{name}</td><td class=\"{}\">{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            tone.class(),
-            Text(&flux),
-            Text(&kubernetes),
-            Text(&cause)
-        )?;
-    }
-    out.push_str("</table></div>\n");
-    for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
-        let Ok(page) = page else { continue };
-        writeln!(out, "<details id=\"c{index}\"><summary>{}</summary>", Text(context))?;
-        let mut body = String::new();
-        write_body(&mut body, page)?;
-        // The parts of every cluster have the same ids. Text of a cluster cannot match, because its quotation marks are
-        // escaped.
-        out.push_str(
-            &body.replace(" id=\"", &format!(" id=\"c{index}-")).replace("href=\"#", &format!("href=\"#c{index}-")),
-        );
-        out.push_str("</details>\n");
-    }
-    out.push_str("</body>\n</html>\n");
-    Ok(())
+        }))
+        @for (index, ClusterPage { context, page }) in clusters.iter().enumerate() {
+            @if let Ok(page) = page {
+                details id={ "c" (index) } { summary { (context) } (body(page, &format!("c{index}-"))) }
+            }
+        }
+    };
+    document(&title, &content)
 }
 
-/// Writes everything before the content of the body.
-fn head(out: &mut String, title: &str) -> fmt::Result {
-    // The policy allows nothing but styles: even text that escaped its element could load and run nothing.
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        Text(title)
-    )
+/// Makes a file of the content of its body.
+fn document(title: &str, content: &Markup) -> String {
+    let page = html! {
+        (PreEscaped("<!doctype html>"))
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                // The policy allows nothing but styles: even text that escaped its element could load and run nothing.
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (content) }
+        }
+    };
+    // Removed here, because a text that was forgotten further up would reach an editor or a terminal.
+    on_one_line(&page.into_string()) + "\n"
 }
 
 /// The heading of a page, and its verdict.
@@ -227,108 +197,79 @@ fn title_of(page: &Page<String>) -> (String, String) {
     let problems = match page.causes.causes.len() {
         0 if page.status.well => "no problems".to_owned(),
         0 => page.status.verdict.as_str().to_owned(),
-        1 => "1 problem".to_owned(),
-        count => format!("{count} problems"),
+        count => counted(count, "problem"),
     };
     (format!("Flux on {}", page.place), problems)
 }
 
-fn write_page(out: &mut String, page: &Page<String>) -> fmt::Result {
+/// Formats the content of the body. Every id begins with `prefix`, because a page of many clusters has each part many
+/// times.
+fn body(page: &Page<String>, prefix: &str) -> Markup {
     let (title, problems) = title_of(page);
-    head(out, &format!("{title}: {problems}"))?;
-    write_body(out, page)?;
-    out.push_str("</body>\n</html>\n");
-    Ok(())
-}
-
-/// Writes the content of the body.
-fn write_body(out: &mut String, page: &Page<String>) -> fmt::Result {
-    let (title, problems) = title_of(page);
-    let tone = Tone::of_verdict(page.status.verdict);
-    writeln!(out, "<h1>{}: <span class=\"{}\">{problems}</span></h1>", Text(&title), tone.class())?;
-    writeln!(out, "<p class=\"soft\">Namespace {}, as of {}</p>", Text(&page.namespace), moment(page.at))?;
-    let mut body = String::new();
-    summary(&mut body, page)?;
-    status(&mut body, &page.status, page.at)?;
-    causes(&mut body, &page.causes, page.at)?;
-    changes(&mut body, &page.changes, page.own_changes)?;
-    kinds(&mut body, &page.status.kinds)?;
-    sections(out, page, body)
-}
-
-/// The rest of the page, after links to all of its parts.
-fn sections(out: &mut String, page: &Page<String>, mut body: String) -> fmt::Result {
-    rest(&mut body, page)?;
-    out.push_str("<nav>");
-    // The parts are known only now, because those without content were left out.
-    for part in body.split("<section id=\"").skip(1) {
-        let Some((id, after)) = part.split_once('"') else { continue };
-        let name =
-            after.split_once("<h2>").and_then(|(_, after)| after.split_once("</h2>")).map_or(id, |(name, _)| name);
-        write!(out, "<a href=\"#{id}\">{name}</a> ")?;
+    let parts = [
+        ("Summary", summary(page, prefix)),
+        ("Status", status(&page.status, page.at)),
+        ("Causes", causes(&page.causes, page.at, prefix)),
+        ("What changed", changes(&page.changes, page.own_changes)),
+        ("Resources by kind", kinds(&page.status.kinds)),
+        ("History", histories(&page.histories, page.at)),
+        ("Events", timeline(page)),
+        ("Components", folded_table(&page.components, |row| row.status == Status::Current, "ready", components)),
+        ("Inventory of the instance", inventory(&page.inventory, page.without_drift.as_deref())),
+        ("Tree", html! { @if let Some(root) = &page.tree { div.tree { ul { (tree(root)) } } } }),
+    ];
+    let id = |name: &str| format!("{prefix}{}", name.to_lowercase().replace(' ', "-"));
+    let filled = || parts.iter().filter(|(_, content)| !content.0.is_empty());
+    html! {
+        h1 { (title) ": " span class=(Tone::of_verdict(page.status.verdict)) { (problems) } }
+        p.soft { "Namespace " (page.namespace) ", as of " (moment(page.at)) }
+        nav { @for (name, _) in filled() { a href={ "#" (id(name)) } { (name) } " " } }
+        @for (name, content) in filled() {
+            section id=(id(name)) {}
+            h2 { (name) }
+            (content)
+        }
+        p.soft { "Written by flux-operator report " (page.client) " at " (moment(page.at)) "." }
     }
-    out.push_str("</nav>\n");
-    out.push_str(&body);
-    writeln!(
-        out,
-        "<p class=\"soft\">Written by flux-operator report {} at {}.</p>",
-        Text(&page.client),
-        moment(page.at)
-    )
 }
 
-fn rest(out: &mut String, page: &Page<String>) -> fmt::Result {
-    histories(out, &page.histories, page.at)?;
-    timeline(out, page)?;
-    components(out, &page.components)?;
-    inventory(out, &page.inventory, page.without_drift.as_deref())?;
-    if let Some(root) = &page.tree {
-        heading(out, "Tree")?;
-        out.push_str("<div class=\"tree\"><ul>\n");
-        tree(out, root)?;
-        out.push_str("</ul></div>\n");
+fn table(columns: &[&str], rows: Markup) -> Markup {
+    html! {
+        div.wide {
+            table {
+                @if !columns.is_empty() {
+                    tr { @for name in columns { th { (name) } } }
+                }
+                (rows)
+            }
+        }
     }
-    Ok(())
-}
-
-/// Begins a part of the page, which a link leads to.
-fn heading(out: &mut String, text: &str) -> fmt::Result {
-    let id = text.to_lowercase().replace(' ', "-");
-    writeln!(out, "<section id=\"{id}\"></section><h2>{text}</h2>")
 }
 
 /// The summary for a reader who stops here: how much fails, since when, and why.
-fn summary(out: &mut String, page: &Page<String>) -> fmt::Result {
-    heading(out, "Summary")?;
+fn summary(page: &Page<String>, prefix: &str) -> Markup {
     let found = &page.causes;
     let total = found.counts.total + found.workloads;
     if found.causes.is_empty() {
-        return writeln!(
-            out,
-            "<p class=\"{}\">Nothing is failing: {}.</p>",
-            Tone::of_verdict(found.verdict).class(),
-            found.counts.in_words()
-        );
+        return html! {
+            p class=(Tone::of_verdict(found.verdict)) { "Nothing is failing: " (found.counts.in_words()) "." }
+        };
     }
-    let causes = counted(found.causes.len(), "root cause");
-    let since = page.failing_since.map(|at| format!(", since {}", clock(at, page.at))).unwrap_or_default();
-    writeln!(
-        out,
-        "<p class=\"bad\">{} of {} objects failing, {causes}{since}.</p><ul>",
-        found.failing,
-        total.max(found.failing)
-    )?;
-    for (index, group) in found.causes.iter().enumerate() {
-        writeln!(
-            out,
-            "<li><a href=\"#cause-{}\">{}</a>: {} affected</li>",
-            index + 1,
-            Text(&group.cause.summary),
-            group.affected.len()
-        )?;
+    html! {
+        p class=(Tone::Bad) {
+            (found.failing) " of " (total.max(found.failing)) " objects failing, " (counted(found.causes.len(), "root cause"))
+            @if let Some(at) = page.failing_since { ", since " (clock(at, page.at)) }
+            "."
+        }
+        ul {
+            @for (number, group) in (1..).zip(&found.causes) {
+                li {
+                    a href={ "#" (prefix) "cause-" (number) } { (group.cause.summary) }
+                    ": " (group.affected.len()) " affected"
+                }
+            }
+        }
     }
-    out.push_str("</ul>\n");
-    Ok(())
 }
 
 /// `14:02 UTC` of the same day, else with the date.
@@ -341,70 +282,65 @@ fn clock(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Changes by people and other tools before the failure, newest first.
-fn changes(out: &mut String, rows: &[ChangeRow], own: usize) -> fmt::Result {
-    if rows.is_empty() && own == 0 {
-        return Ok(());
-    }
-    heading(out, "What changed")?;
-    if rows.is_empty() {
-        writeln!(out, "<p>No changes by people or other tools.</p>")?;
-    } else {
-        out.push_str("<div class=\"wide\"><table>\n<tr><th>When</th><th>Who</th><th>What</th><th>Object</th><th>Detail</th></tr>\n");
-        for row in rows.iter().rev().take(MAX_CHANGES) {
-            let detail = if row.fields.is_empty() { row.message.clone() } else { row.fields.join(", ") };
-            writeln!(
-                out,
-                "<tr><td class=\"tight\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                moment(row.at),
-                Text(if row.by.is_empty() { "unknown" } else { &row.by }),
-                row.action.as_str(),
-                Text(&row.object.to_string()),
-                Text(&detail)
-            )?;
-        }
-        out.push_str("</table></div>\n");
-    }
-    let more = rows.len().saturating_sub(MAX_CHANGES);
-    let mut omitted = vec![];
-    if more > 0 {
-        omitted.push(format!("{more} older changes"));
-    }
-    if own > 0 {
-        omitted.push(format!("{own} writes by Flux and Kubernetes themselves"));
-    }
-    if omitted.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "<p class=\"soft\">Not listed: {}.</p>", omitted.join(" and "))
-}
-
 fn moment(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::Result {
-    heading(out, "Status")?;
-    out.push_str("<div class=\"wide\"><table>\n");
-    let mut line = |name: &str, tone: Tone, says: &str| {
-        writeln!(out, "<tr><th>{name}</th><td class=\"{}\">{}</td></tr>", tone.class(), Text(says))
-    };
-    let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "not known".into());
-    line("Flux", Tone::Plain, &known(&view.versions.distribution))?;
-    line("Kubernetes", Tone::Plain, &known(&view.versions.kubernetes))?;
-    line("Operator", Tone::Plain, &view.operator.message)?;
-    match &view.instance {
-        None => line("Instance", Tone::Plain, "none")?,
-        Some(row) => {
-            let says = format!("{}/{}: {}", row.namespace, row.name, row.says(view.instance_fails(), now));
-            let tone = if view.instance_fails() { Tone::Bad } else { Tone::of_ready(&row.ready) };
-            line("Instance", tone, &says)?;
+/// Changes by people and other tools before the failure, newest first.
+fn changes(rows: &[ChangeRow], own: usize) -> Markup {
+    if rows.is_empty() && own == 0 {
+        return html! {};
+    }
+    let older = rows.len().saturating_sub(MAX_CHANGES);
+    let omitted = [
+        (older > 0).then(|| format!("{older} older changes")),
+        (own > 0).then(|| format!("{own} writes by Flux and Kubernetes themselves")),
+    ];
+    let omitted: Vec<String> = omitted.into_iter().flatten().collect();
+    html! {
+        @if rows.is_empty() {
+            p { "No changes by people or other tools." }
+        } @else {
+            (table(&["When", "Who", "What", "Object", "Detail"], html! {
+                @for row in rows.iter().rev().take(MAX_CHANGES) {
+                    tr {
+                        td.tight { (moment(row.at)) }
+                        td { @if row.by.is_empty() { "unknown" } @else { (row.by) } }
+                        td { (row.action.as_str()) }
+                        td { (display(&row.object)) }
+                        td { @if row.fields.is_empty() { (row.message) } @else { (row.fields.join(", ")) } }
+                    }
+                }
+            }))
+        }
+        @if !omitted.is_empty() {
+            p.soft { "Not listed: " (omitted.join(" and ")) "." }
         }
     }
+}
+
+fn known(version: &Option<String>) -> &str {
+    version.as_deref().unwrap_or("not known")
+}
+
+fn status(view: &StatusView<String>, now: Timestamp) -> Markup {
+    let mut lines = vec![
+        ("Flux", Tone::Plain, known(&view.versions.distribution).to_owned()),
+        ("Kubernetes", Tone::Plain, known(&view.versions.kubernetes).to_owned()),
+        ("Operator", Tone::Plain, view.operator.message.clone()),
+    ];
+    lines.push(match &view.instance {
+        None => ("Instance", Tone::Plain, "none".to_owned()),
+        Some(row) => {
+            let tone = if view.instance_fails() { Tone::Bad } else { Tone::of_ready(&row.ready) };
+            let says = row.says(view.instance_fails(), now);
+            ("Instance", tone, format!("{}/{}: {says}", row.namespace, row.name))
+        }
+    });
     let (well, unwell): (Vec<_>, Vec<_>) = view.controllers.iter().partition(|one| one.message.is_none());
     if !well.is_empty() {
         let names: Vec<&str> = well.iter().map(|one| one.name.as_str()).collect();
-        line("Controllers", Tone::Good, &format!("{} ready: {}", well.len(), names.join(", ")))?;
+        lines.push(("Controllers", Tone::Good, format!("{} ready: {}", well.len(), names.join(", "))));
     }
     let mut told = BTreeSet::new();
     for controller in unwell {
@@ -414,144 +350,121 @@ fn status(out: &mut String, view: &StatusView<String>, now: Timestamp) -> fmt::R
             None => String::new(),
         };
         let says = format!("{} {}/{} pods ready{why}", controller.name, controller.ready_pods, controller.desired_pods);
-        line("Controller", Tone::of_status(controller.status), &says)?;
+        lines.push(("Controller", Tone::of_status(controller.status), says));
     }
     for row in &view.sync {
         let revision = row.revision.as_deref().unwrap_or("no revision");
         let says = format!("{}/{}/{}: {revision}: {}", row.kind, row.namespace, row.name, row.message);
-        line("Sync", Tone::of_ready(&row.ready), &says)?;
+        lines.push(("Sync", Tone::of_ready(&row.ready), says));
     }
-    out.push_str("</table></div>\n");
-    Ok(())
+    table(&[], html! { @for (name, tone, says) in lines { tr { th { (name) } td class=(tone) { (says) } } } })
 }
 
-fn causes(out: &mut String, found: &Overview<String>, now: Timestamp) -> fmt::Result {
-    heading(out, "Causes")?;
+fn causes(found: &Overview<String>, now: Timestamp, prefix: &str) -> Markup {
     if found.causes.is_empty() {
         let checked = format!("{} Flux objects and {} workloads", found.counts.total, found.workloads);
-        return writeln!(out, "<p class=\"good\">Nothing is failing (checked {checked}).</p>");
+        return html! { p class=(Tone::Good) { "Nothing is failing (checked " (checked) ")." } };
     }
-    for (index, group) in found.causes.iter().enumerate() {
-        let cause = &group.cause;
-        writeln!(
-            out,
-            "<div class=\"card\" id=\"cause-{}\"><h3 class=\"bad\">{} ({:?})</h3>",
-            index + 1,
-            Text(&cause.summary),
-            cause.reason
-        )?;
-        writeln!(out, "<p>Object: {}</p><ul>", Text(&cause.object.to_string()))?;
-        for evidence in &cause.evidence {
-            let age =
-                evidence.at.map(|at| format!(", {} ({} ago)", clock(at, now), short_age(at, now))).unwrap_or_default();
-            writeln!(
-                out,
-                "<li><span class=\"soft\">{}{age}:</span> {}</li>",
-                Text(&evidence.from),
-                Text(&evidence.text)
-            )?;
-        }
-        out.push_str("</ul>\n");
-        let counts = affected_kinds(&group.kinds);
-        let names: Vec<String> = group.affected.iter().map(ToString::to_string).collect();
-        let (first, rest) = names.split_at(names.len().min(NAMED));
-        writeln!(out, "<p>Affects {}: {}</p>", Text(&counts), Text(&first.join(", ")))?;
-        if !rest.is_empty() {
-            writeln!(out, "<details><summary>and {} more</summary><ul>", rest.len())?;
-            for name in rest {
-                writeln!(out, "<li>{}</li>", Text(name))?;
+    html! {
+        @for (number, group) in (1..).zip(&found.causes) {
+            @let cause = &group.cause;
+            div.card id={ (prefix) "cause-" (number) } {
+                h3 class=(Tone::Bad) { (cause.summary) " (" (format!("{:?}", cause.reason)) ")" }
+                p { "Object: " (display(&cause.object)) }
+                ul {
+                    @for evidence in &cause.evidence {
+                        li {
+                            span.soft {
+                                (evidence.from)
+                                @if let Some(at) = evidence.at { ", " (clock(at, now)) " (" (short_age(at, now)) " ago)" }
+                                ":"
+                            }
+                            " " (evidence.text)
+                        }
+                    }
+                }
+                @let names: Vec<String> = group.affected.iter().map(ToString::to_string).collect();
+                @let (first, rest) = names.split_at(names.len().min(NAMED));
+                p { "Affects " (affected_kinds(&group.kinds)) ": " (first.join(", ")) }
+                @if !rest.is_empty() {
+                    details {
+                        summary { "and " (rest.len()) " more" }
+                        ul { @for name in rest { li { (name) } } }
+                    }
+                }
+                @for next in &cause.next { pre { code { (next) } } }
             }
-            out.push_str("</ul></details>\n");
         }
-        for next in &cause.next {
-            writeln!(out, "<pre><code>{}</code></pre>", Text(next))?;
-        }
-        out.push_str("</div>\n");
     }
-    Ok(())
 }
 
-/// Writes a share of a whole as a part of a bar.
-fn part(out: &mut String, tone: Tone, count: usize, whole: usize) -> fmt::Result {
-    if count == 0 {
-        return Ok(());
-    }
-    let share = count as f64 * 100.0 / whole.max(1) as f64;
-    write!(out, "<i class=\"{}\" style=\"width:{share:.2}%\"></i>", tone.class())
-}
-
-fn kinds(out: &mut String, kinds: &[KindCounts]) -> fmt::Result {
-    if kinds.is_empty() {
-        return Ok(());
-    }
-    heading(out, "Resources by kind")?;
-    for KindCounts { kind, counts } in kinds {
-        let told = counts.in_words();
-        write!(out, "<div class=\"row\"><span>{} <span class=\"soft\">{told}</span></span>", Text(kind))?;
-        write!(out, "<div class=\"bar\" role=\"img\" aria-label=\"{told}\">")?;
-        for (count, verdict) in counts.parts() {
-            part(out, Tone::of_verdict(verdict), count, counts.total)?;
+fn kinds(kinds: &[KindCounts]) -> Markup {
+    html! {
+        @for KindCounts { kind, counts } in kinds {
+            @let told = counts.in_words();
+            div.row {
+                span { (kind) " " span.soft { (told) } }
+                div.bar role="img" aria-label=(told) {
+                    @for (count, verdict) in counts.parts() {
+                        @if count > 0 {
+                            @let share = count as f64 * 100.0 / counts.total.max(1) as f64;
+                            i class=(Tone::of_verdict(verdict)) style=(format!("width:{share:.2}%")) {}
+                        }
+                    }
+                }
+            }
         }
-        out.push_str("</div></div>\n");
     }
-    Ok(())
 }
 
-fn histories(out: &mut String, histories: &[History], now: Timestamp) -> fmt::Result {
-    let spans = || histories.iter().flat_map(|history| &history.spans);
-    let Some(start) = spans().map(|span| span.from).min() else { return Ok(()) };
-    let end = spans().map(|span| span.to).max().unwrap_or(now).max(now);
-    heading(out, "History")?;
+fn histories(histories: &[History], now: Timestamp) -> Markup {
+    let spans = || histories.iter().flat_map(|history| history.spans.iter().map(move |span| (&history.object, span)));
+    let Some(start) = spans().map(|(_, span)| span.from).min() else { return html! {} };
+    let end = spans().map(|(_, span)| span.to).max().unwrap_or(now).max(now);
     // A single moment has no length, which would divide by zero.
     let length = (end.as_second() - start.as_second()).max(1) as f64;
     let at = |moment: Timestamp| (moment.as_second() - start.as_second()) as f64 * 100.0 / length;
-    for history in histories {
-        write!(out, "<div class=\"row\"><span>{}</span><div class=\"lane\">", Text(&history.object.to_string()))?;
-        for span in &history.spans {
-            let tone = if span.ok { Tone::Good } else { Tone::Bad };
-            // A run at the very end would lie outside the lane.
-            let (left, right) = (at(span.from).min(99.0), at(span.to));
-            let says = format!("{}: {} ({} to {})", span.revision, span.outcome, moment(span.from), moment(span.to));
-            write!(
-                out,
-                "<i class=\"{}\" style=\"left:{left:.2}%;width:{:.2}%\" title=\"{}\"></i>",
-                tone.class(),
-                (right - left).max(0.0),
-                Text(&says)
-            )?;
+    let tone = |ok: bool| if ok { Tone::Good } else { Tone::Bad };
+    html! {
+        @for history in histories {
+            div.row {
+                span { (display(&history.object)) }
+                div.lane {
+                    @for span in &history.spans {
+                        // A run at the very end would lie outside the lane.
+                        @let (left, right) = (at(span.from).min(99.0), at(span.to));
+                        i class=(tone(span.ok))
+                            style=(format!("left:{left:.2}%;width:{:.2}%", (right - left).max(0.0)))
+                            title={ (span.revision) ": " (span.outcome) " (" (moment(span.from)) " to " (moment(span.to)) ")" } {}
+                    }
+                }
+            }
         }
-        out.push_str("</div></div>\n");
-    }
-    axis(out, start, end)?;
-    out.push_str("<details><summary>As a table</summary><div class=\"wide\"><table>\n");
-    out.push_str("<tr><th>Object</th><th>Revision</th><th>First</th><th>Last</th><th>Outcome</th></tr>\n");
-    for history in histories {
-        for span in &history.spans {
-            let tone = if span.ok { Tone::Good } else { Tone::Bad };
-            writeln!(
-                out,
-                "<tr><td>{}</td><td>{}</td><td class=\"tight\">{}</td><td class=\"tight\">{}</td><td class=\"{}\">{}</td></tr>",
-                Text(&history.object.to_string()),
-                Text(&span.revision),
-                moment(span.from),
-                moment(span.to),
-                tone.class(),
-                Text(&span.outcome)
-            )?;
+        (axis(start, end))
+        details {
+            summary { "As a table" }
+            (table(&["Object", "Revision", "First", "Last", "Outcome"], html! {
+                @for (object, span) in spans() {
+                    tr {
+                        td { (display(object)) }
+                        td { (span.revision) }
+                        td.tight { (moment(span.from)) }
+                        td.tight { (moment(span.to)) }
+                        td class=(tone(span.ok)) { (span.outcome) }
+                    }
+                }
+            }))
         }
     }
-    out.push_str("</table></div></details>\n");
-    Ok(())
 }
 
-fn axis(out: &mut String, start: Timestamp, end: Timestamp) -> fmt::Result {
-    writeln!(out, "<div class=\"axis\"><span>{}</span><span>{}</span></div>", moment(start), moment(end))
+fn axis(start: Timestamp, end: Timestamp) -> Markup {
+    html! { div.axis { span { (moment(start)) } span { (moment(end)) } } }
 }
 
-fn timeline(out: &mut String, page: &Page<String>) -> fmt::Result {
+fn timeline(page: &Page<String>) -> Markup {
     let times = || page.events.iter().filter_map(|event| event.last_seen);
-    let (Some(start), Some(end)) = (times().min(), times().max()) else { return Ok(()) };
-    heading(out, "Events")?;
+    let (Some(start), Some(end)) = (times().min(), times().max()) else { return html! {} };
     let length = (end.as_second() - start.as_second()).max(1);
     let mut buckets: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for event in &page.events {
@@ -564,137 +477,116 @@ fn timeline(out: &mut String, page: &Page<String>) -> fmt::Result {
     let most = buckets.values().map(|(normal, warning)| normal + warning).max().unwrap_or(1);
     let warnings = page.events.iter().filter(|event| is_warning(event)).count();
     let says = format!("{} events, {warnings} of them warnings", page.events.len());
-    write!(out, "<p class=\"soft\">{says}</p><div class=\"events\" role=\"img\" aria-label=\"{says}\">")?;
-    for bucket in 0..BUCKETS {
-        let (normal, warning) = buckets.get(&bucket).copied().unwrap_or_default();
-        let height = |count: usize| count as f64 * 100.0 / most as f64;
-        write!(out, "<span title=\"{normal} normal, {warning} warnings\">")?;
-        for (tone, count) in [(Tone::Plain, normal), (Tone::Bad, warning)] {
-            if count > 0 {
-                write!(out, "<i class=\"{}\" style=\"height:{:.2}%\"></i>", tone.class(), height(count))?;
+    html! {
+        p.soft { (says) }
+        div.events role="img" aria-label=(says) {
+            @for bucket in 0..BUCKETS {
+                @let (normal, warning) = buckets.get(&bucket).copied().unwrap_or_default();
+                span title={ (normal) " normal, " (warning) " warnings" } {
+                    @for (tone, count) in [(Tone::Plain, normal), (Tone::Bad, warning)] {
+                        @if count > 0 {
+                            i class=(tone) style=(format!("height:{:.2}%", count as f64 * 100.0 / most as f64)) {}
+                        }
+                    }
+                }
             }
         }
-        out.push_str("</span>");
+        (axis(start, end))
+        @if page.older_events > 0 {
+            p.soft { (page.older_events) " older events are left out." }
+        }
+        details {
+            summary { "Show all events (newest first)" }
+            (table(&["Last seen", "Type", "Object", "Reason", "Message"], html! {
+                @for event in page.events.iter().rev() {
+                    tr {
+                        td.tight { (event.last_seen.map(moment).unwrap_or_default()) }
+                        td class=(if is_warning(event) { Tone::Bad } else { Tone::Plain }) { (event.kind) }
+                        td { (display(&event.object)) }
+                        td { (event.reason) }
+                        td { (event.message) }
+                    }
+                }
+            }))
+        }
     }
-    out.push_str("</div>\n");
-    axis(out, start, end)?;
-    if page.older_events > 0 {
-        writeln!(out, "<p class=\"soft\">{} older events are left out.</p>", page.older_events)?;
-    }
-    out.push_str("<details><summary>Show all events (newest first)</summary><div class=\"wide\"><table>\n");
-    out.push_str("<tr><th>Last seen</th><th>Type</th><th>Object</th><th>Reason</th><th>Message</th></tr>\n");
-    for event in page.events.iter().rev() {
-        let tone = if is_warning(event) { Tone::Bad } else { Tone::Plain };
-        writeln!(
-            out,
-            "<tr><td class=\"tight\">{}</td><td class=\"{}\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            event.last_seen.map(moment).unwrap_or_default(),
-            tone.class(),
-            Text(&event.kind),
-            Text(&event.object.to_string()),
-            Text(&event.reason),
-            Text(&event.message)
-        )?;
-    }
-    out.push_str("</table></div></details>\n");
-    Ok(())
 }
 
 fn is_warning(event: &EventRow) -> bool {
     event.kind == "Warning"
 }
 
-fn components(out: &mut String, rows: &[ComponentRow]) -> fmt::Result {
-    if rows.is_empty() {
-        return Ok(());
+/// Formats the rows that need attention as a table, and the others as a second one that is folded.
+fn folded_table<R>(rows: &[R], is_usual: fn(&R) -> bool, usual_is: &str, table: fn(&[&R]) -> Markup) -> Markup {
+    let (usual, unusual): (Vec<&R>, Vec<&R>) = rows.iter().partition(|row| is_usual(row));
+    html! {
+        @if !unusual.is_empty() { (table(&unusual)) }
+        @if !usual.is_empty() {
+            details { summary { "Show " (usual.len()) " " (usual_is) } (table(&usual)) }
+        }
     }
-    heading(out, "Components")?;
-    let (well, unwell): (Vec<&ComponentRow>, Vec<&ComponentRow>) =
-        rows.iter().partition(|row| row.status == Status::Current);
-    components_table(out, &unwell)?;
-    if !well.is_empty() {
-        writeln!(out, "<details><summary>Show {} ready</summary>", well.len())?;
-        components_table(out, &well)?;
-        out.push_str("</details>\n");
-    }
-    Ok(())
 }
 
-fn components_table(out: &mut String, rows: &[&ComponentRow]) -> fmt::Result {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    out.push_str("<div class=\"wide\"><table>\n<tr><th>Name</th><th>Image</th><th>Pods</th><th>Status</th><th>Restarts</th></tr>\n");
+fn components(rows: &[&ComponentRow]) -> Markup {
     let mut told = BTreeSet::new();
-    for row in rows {
-        let is_new = row.status_message.is_empty() || told.insert(&row.status_message);
-        let image =
-            if row.repository.is_empty() { "unknown".to_owned() } else { format!("{}:{}", row.repository, row.tag) };
-        writeln!(
-            out,
-            "<tr><td class=\"tight\">{}</td><td>{}</td><td class=\"tight\">{}/{}<span class=\"narrow\"> pods ready</span></td><td class=\"{}\">{} {}</td><td>{}<span class=\"narrow\"> restarts</span></td></tr>",
-            Text(&row.name),
-            Text(&image),
-            row.ready_pods,
-            row.desired_pods,
-            Tone::of_status(row.status).class(),
-            row.status.as_str(),
-            Text(if is_new { &row.status_message } else { "for the same reason" }),
-            row.restarts
-        )?;
-    }
-    out.push_str("</table></div>\n");
-    Ok(())
+    table(
+        &["Name", "Image", "Pods", "Status", "Restarts"],
+        html! {
+            @for row in rows {
+                @let is_new = row.status_message.is_empty() || told.insert(&row.status_message);
+                tr {
+                    td.tight { (row.name) }
+                    td { @if row.repository.is_empty() { "unknown" } @else { (row.repository) ":" (row.tag) } }
+                    td.tight { (row.ready_pods) "/" (row.desired_pods) span.narrow { " pods ready" } }
+                    td class=(Tone::of_status(row.status)) {
+                        (row.status.as_str()) " "
+                        @if is_new { (row.status_message) } @else { "for the same reason" }
+                    }
+                    td { (row.restarts) span.narrow { " restarts" } }
+                }
+            }
+        },
+    )
 }
 
-fn inventory(out: &mut String, rows: &[InventoryRow], without_drift: Option<&str>) -> fmt::Result {
+fn inventory(rows: &[InventoryRow], without_drift: Option<&str>) -> Markup {
     if rows.is_empty() {
-        return Ok(());
+        return html! {};
     }
-    heading(out, "Inventory of the instance")?;
     let drifted = rows.iter().filter(|row| matches!(row.drift, Drift::Drifted | Drift::Missing)).count();
-    let tone = if drifted == 0 { Tone::Good } else { Tone::Bad };
-    writeln!(out, "<p class=\"{}\">{} objects, {drifted} drifted or missing</p>", tone.class(), rows.len())?;
-    if let Some(why) = without_drift {
-        writeln!(out, "<p class=\"soft\">Only missing objects are reported as drift: {}</p>", Text(why))?;
+    let is_usual = |row: &InventoryRow| matches!(row.drift, Drift::None) && row.status == Status::Current;
+    html! {
+        p class=(if drifted == 0 { Tone::Good } else { Tone::Bad }) {
+            (rows.len()) " objects, " (drifted) " drifted or missing"
+        }
+        @if let Some(why) = without_drift {
+            p.soft { "Only missing objects are reported as drift: " (why) }
+        }
+        (folded_table(rows, is_usual, "unchanged", inventory_table))
     }
-    let (unusual, usual): (Vec<&InventoryRow>, Vec<&InventoryRow>) =
-        rows.iter().partition(|row| !matches!(row.drift, Drift::None) || row.status != Status::Current);
-    inventory_table(out, &unusual)?;
-    if !usual.is_empty() {
-        writeln!(out, "<details><summary>Show {} unchanged</summary>", usual.len())?;
-        inventory_table(out, &usual)?;
-        out.push_str("</details>\n");
-    }
-    Ok(())
 }
 
-fn inventory_table(out: &mut String, rows: &[&InventoryRow]) -> fmt::Result {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    out.push_str("<div class=\"wide\"><table>\n<tr><th>Object</th><th>Status</th><th>Drift</th><th>Fields</th></tr>\n");
-    for row in rows {
-        // The sixth cell is the drift. It has no age, so the moment does not matter.
-        let drift = row.cells().get(5).map(|cell| cell.full(Timestamp::UNIX_EPOCH)).unwrap_or_default();
-        let tone = match row.drift {
-            Drift::None => Tone::Good,
-            Drift::Drifted | Drift::Missing => Tone::Bad,
-            Drift::Documentation | Drift::Unknown => Tone::Plain,
-        };
-        writeln!(
-            out,
-            "<tr><td>{}</td><td class=\"tight {}\">{}</td><td class=\"tight {}\">{}</td><td>{}</td></tr>",
-            Text(&row.reference().to_string()),
-            Tone::of_status(row.status).class(),
-            row.status.as_str(),
-            tone.class(),
-            Text(&drift),
-            Text(&row.fields.join(", "))
-        )?;
-    }
-    out.push_str("</table></div>\n");
-    Ok(())
+fn inventory_table(rows: &[&InventoryRow]) -> Markup {
+    table(
+        &["Object", "Status", "Drift", "Fields"],
+        html! {
+            @for row in rows {
+                // The sixth cell is the drift. It has no age, so the moment does not matter.
+                @let drift = row.cells().get(5).map(|cell| cell.full(Timestamp::UNIX_EPOCH)).unwrap_or_default();
+                @let tone = match row.drift {
+                    Drift::None => Tone::Good,
+                    Drift::Drifted | Drift::Missing => Tone::Bad,
+                    Drift::Documentation | Drift::Unknown => Tone::Plain,
+                };
+                tr {
+                    td { (display(row.reference())) }
+                    td class={ "tight " (Tone::of_status(row.status)) } { (row.status.as_str()) }
+                    td class={ "tight " (tone) } { (drift) }
+                    td { (row.fields.join(", ")) }
+                }
+            }
+        },
+    )
 }
 
 /// Whether a node below has a problem, so that the path to it is unfolded.
@@ -703,28 +595,25 @@ fn has_trouble(node: &TreeNode) -> bool {
     own || node.children.iter().any(has_trouble)
 }
 
-fn tree(out: &mut String, node: &TreeNode) -> fmt::Result {
-    let state = match node.status {
-        Some(status) => format!(" <span class=\"{}\">{}</span>", Tone::of_status(status).class(), status.as_str()),
-        None => String::new(),
+fn tree(node: &TreeNode) -> Markup {
+    let label = html! {
+        (node.label)
+        @if let Some(status) = node.status { " " span class=(Tone::of_status(status)) { (status.as_str()) } }
+        @if !node.message.is_empty() { " " span.soft { (node.message) } }
     };
-    let message = if node.message.is_empty() {
-        String::new()
-    } else {
-        format!(" <span class=\"soft\">{}</span>", Text(&node.message))
-    };
-    let label = format!("{}{state}{message}", Text(&node.label));
-    if node.children.is_empty() {
-        return writeln!(out, "<li>{label}</li>");
+    html! {
+        li {
+            @if node.children.is_empty() {
+                (label)
+            } @else {
+                // Healthy parts stay folded; the path to a failure is open.
+                details open[has_trouble(node)] {
+                    summary { (label) }
+                    ul { @for child in &node.children { (tree(child)) } }
+                }
+            }
+        }
     }
-    // Healthy parts stay folded; the path to a failure is open.
-    let is_open = has_trouble(node);
-    writeln!(out, "<li><details{}><summary>{label}</summary><ul>", if is_open { " open" } else { "" })?;
-    for child in &node.children {
-        tree(out, child)?;
-    }
-    out.push_str("</ul></details></li>\n");
-    Ok(())
 }
 
 #[cfg(test)]
@@ -734,10 +623,9 @@ mod tests {
     #[test]
     fn a_text_of_others_is_text_wherever_it_stands() {
         let hostile = "</title><script>alert('1')</script>\" onload=\"x\u{1b}[31m\u{202e}&amp;";
-        let shown = Text(hostile).to_string();
-        assert_eq!(
-            shown,
-            "&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot; onload=&quot;x[31m&amp;amp;"
-        );
+        let escaped = "&lt;/title&gt;&lt;script&gt;alert('1')&lt;/script&gt;&quot; onload=&quot;x[31m&amp;amp;";
+        let shown = document(hostile, &html! { p title=(hostile) { (hostile) } });
+        assert!(shown.contains(&format!("<title>{escaped}</title>")), "{shown}");
+        assert!(shown.contains(&format!("<p title=\"{escaped}\">{escaped}</p>")), "{shown}");
     }
 }

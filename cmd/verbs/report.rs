@@ -11,7 +11,7 @@ use flux_operator::inspect::page::{PageOptions, page};
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;
 use crate::flows::rights::{EXPLAINS, EXPLAINS_SECRETS, FLUX, LOOKS_AT_OPERATOR, OVERVIEW, Rights, always, when};
-use crate::output::page::html;
+use crate::output::page::html_of_cluster;
 use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source, instance_type, within};
 use crate::session::registries::SourceArgs;
@@ -153,10 +153,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         match (structured(&page, &args.view.output)?, path) {
             (Some(text), _) => shell.print(&text),
             (None, Some(path)) if !to_stdout => {
-                write(path, &html(&page), args.overwrite)?;
+                write(path, &html_of_cluster(&page), args.overwrite)?;
                 shell.print(&format!("{}\n", path.display()));
             }
-            (None, _) => shell.print_bytes(html(&page).as_bytes()),
+            (None, _) => shell.print_bytes(html_of_cluster(&page).as_bytes()),
         }
         Ok(exit_of(verdict, VerdictUse::List))
     })
