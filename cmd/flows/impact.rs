@@ -1,13 +1,11 @@
 //! The consequences of deleting an object, as shown by every verb that deletes.
 
-use std::collections::BTreeMap;
-
 use flux_operator::inspect::impact::{Concern, Impact, ImpactEntry};
 use flux_operator::k8s::ObjectId;
 
 use flux_operator::format::harmless::on_one_line;
 
-use crate::output::objects;
+use crate::output::{count_by_kind, objects};
 
 /// Number of names after a count.
 const NAMED: usize = 3;
@@ -47,19 +45,12 @@ fn line(entry: &ImpactEntry) -> String {
 
 /// `4 Deployment, 2 ConfigMap: Deployment/a/b, …`
 fn counted(objects: &[&ObjectId]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for object in objects {
-        *counts.entry(object.kind.as_str()).or_default() += 1;
-    }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
-    let counts: Vec<String> = counts.into_iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let names: Vec<String> = objects.iter().take(NAMED).map(ToString::to_string).collect();
     let more = match objects.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{}: {}{more}", counts.join(", "), names.join(", "))
+    format!("{}: {}{more}", count_by_kind(objects), names.join(", "))
 }
 
 #[cfg(test)]

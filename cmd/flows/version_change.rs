@@ -7,19 +7,21 @@ use flux_operator::distribution::Distribution;
 use flux_operator::inspect::checks::{Verdict, upgrade_group};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::upgrade;
-use flux_operator::k8s::fields;
+use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::Plan;
 use flux_operator::reconcile::plan::Step;
 use serde_json::Value;
 
 use crate::flows::rights::{FLUX, Right, always, when};
 use crate::flows::run_in_process::plan_counts;
+use crate::output::count_by_kind;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::terminal::CliError;
 
-/// Limit for the changed objects that are named.
-const NAMED: usize = 20;
+/// Limit for the objects of one change that are named. Above it they are counted by kind, so that the screen of an
+/// upgrade, which configures nearly every object, fits into a terminal of 24 rows.
+const NAMED: usize = 6;
 
 /// Reads of [`warn_of_problems`].
 pub const FINDS_PROBLEMS: &[Right] =
@@ -43,17 +45,24 @@ pub fn lines(instance: &FluxInstance, spec: &FluxInstanceSpec, plan: &Plan) -> V
     for removed in &plan.removed_versions {
         lines.push(format!("no longer served: {} {}", removed.definition, removed.versions.join(", ")));
     }
-    let changed = plan.objects.iter().filter_map(|object| match object.step {
-        Step::Create => Some(format!("+ {}", object.object)),
-        // Definitions change in every version, mostly in their texts.
-        Step::Configure if object.object.kind != CRD.kind => Some(format!("~ {}", object.object)),
-        _ => None,
-    });
-    let changed: Vec<String> = changed.chain(plan.pruned().into_iter().map(|object| format!("- {object}"))).collect();
-    lines.extend(changed.iter().take(NAMED).cloned());
-    lines.extend(changed.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));
+    let of_step =
+        |step: Step| plan.objects.iter().filter(move |object| object.step == step).map(|object| &object.object);
+    // Definitions change in every version, mostly in their texts.
+    let configured = of_step(Step::Configure).filter(|object| object.kind != CRD.kind);
+    let pruned = plan.pruned();
+    lines.extend(named_or_counted('+', of_step(Step::Create).collect()));
+    lines.extend(named_or_counted('~', configured.collect()));
+    lines.extend(named_or_counted('-', pruned.iter().collect()));
     lines.push(plan_counts(plan));
     lines
+}
+
+/// A line for each object, or one that counts them where they are many.
+fn named_or_counted(sign: char, objects: Vec<&ObjectId>) -> Vec<String> {
+    if objects.len() > NAMED {
+        return vec![format!("{sign} {}", count_by_kind(&objects))];
+    }
+    objects.into_iter().map(|object| format!("{sign} {object}")).collect()
 }
 
 /// `image: ghcr.io/fluxcd/source-controller v1.7.4 → v1.8.0`, with the other registry where it changes.
@@ -130,4 +139,21 @@ async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result
         },
     });
     Ok(found.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_objects_are_named_and_many_are_counted_by_kind() {
+        let accounts: Vec<ObjectId> =
+            (0..NAMED).map(|number| ObjectId::new("", "ServiceAccount", Some("apps"), &number.to_string())).collect();
+        let namespace = ObjectId::new("", "Namespace", None, "apps");
+        let few: Vec<&ObjectId> = accounts.iter().collect();
+        assert_eq!(named_or_counted('~', few.clone()).len(), NAMED);
+        assert_eq!(named_or_counted('~', few.clone())[0], "~ ServiceAccount/apps/0");
+        assert_eq!(named_or_counted('~', [few, vec![&namespace]].concat()), ["~ 6 ServiceAccount, 1 Namespace"]);
+        assert!(named_or_counted('+', vec![]).is_empty());
+    }
 }
