@@ -110,7 +110,17 @@ impl Expression {
         match self.value_in(context) {
             Ok(CelValue::Bool(result)) => Ok(result),
             Ok(_) => Err(EvaluationError::NotBoolean(self.text.clone())),
-            Err(error) => Err(EvaluationError::Failed { expression: self.text.clone(), reason: reason(&error) }),
+            Err(error) => {
+                let reason = match &error {
+                    // Go's library takes the dotted path for the name of a variable first.
+                    ExecutionError::UndeclaredReference(name) => {
+                        let path = path_from(&self.parsed, name).unwrap_or_else(|| name.to_string());
+                        format!("no such attribute(s): {path}")
+                    }
+                    error => reason(error),
+                };
+                Err(EvaluationError::Failed { expression: self.text.clone(), reason })
+            }
         }
     }
 
@@ -143,6 +153,36 @@ fn reason(error: &ExecutionError) -> String {
             format!("invalid number of arguments: expected {expected}, got {actual}")
         }
         _ => "no such overload".to_owned(),
+    }
+}
+
+/// Returns the first dotted path of an expression that begins with a variable: `status.x` for `status`.
+fn path_from(expression: &IdedExpr, variable: &str) -> Option<String> {
+    let in_any = |all: &[IdedExpr]| all.iter().find_map(|one| path_from(one, variable));
+    match &expression.expr {
+        Expr::Select(select) if !select.test => {
+            dotted_path(expression, variable).or_else(|| path_from(&select.operand, variable))
+        }
+        Expr::Select(select) => path_from(&select.operand, variable),
+        Expr::Call(call) => {
+            let target = call.target.as_deref().and_then(|target| path_from(target, variable));
+            target.or_else(|| in_any(&call.args))
+        }
+        Expr::List(list) => in_any(&list.elements),
+        Expr::Comprehension(comprehension) => {
+            path_from(&comprehension.iter_range, variable).or_else(|| path_from(&comprehension.loop_step, variable))
+        }
+        _ => None,
+    }
+}
+
+fn dotted_path(expression: &IdedExpr, variable: &str) -> Option<String> {
+    match &expression.expr {
+        Expr::Ident(name) if name == variable => Some(name.clone()),
+        Expr::Select(select) if !select.test => {
+            Some(format!("{}.{}", dotted_path(&select.operand, variable)?, select.field))
+        }
+        _ => None,
     }
 }
 
