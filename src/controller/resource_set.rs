@@ -180,11 +180,52 @@ impl ExportState {
     }
 }
 
+/// The last known state of objects that are followed.
+struct KnownObjects<S> {
+    states: BTreeMap<ObjectId, S>,
+    is_listed: bool,
+}
+
+impl<S> Default for KnownObjects<S> {
+    fn default() -> Self {
+        KnownObjects { states: BTreeMap::new(), is_listed: false }
+    }
+}
+
+impl<S: Clone + PartialEq> KnownObjects<S> {
+    /// Returns the objects whose state has changed, with the states before and after.
+    ///
+    /// The first list changes nothing: every set runs when it is listed itself. A later list brings what a broken watch missed.
+    fn take(&mut self, change: FollowedChange, state: impl Fn(&Value) -> S) -> Vec<(ObjectId, Vec<S>)> {
+        let mut now: BTreeMap<ObjectId, Option<S>> = BTreeMap::new();
+        let is_first_list = matches!(change, FollowedChange::All(_)) && !std::mem::replace(&mut self.is_listed, true);
+        match change {
+            FollowedChange::Set(object) => drop(now.insert(ObjectId::of(&object), Some(state(&object)))),
+            FollowedChange::Gone(object) => drop(now.insert(ObjectId::of(&object), None)),
+            FollowedChange::All(objects) => {
+                now.extend(self.states.keys().map(|id| (id.clone(), None)));
+                now.extend(objects.iter().map(|object| (ObjectId::of(object), Some(state(object)))));
+            }
+        }
+        let mut changed = vec![];
+        for (id, now) in now {
+            let before = match &now {
+                Some(now) => self.states.insert(id.clone(), now.clone()),
+                None => self.states.remove(&id),
+            };
+            if before != now && !is_first_list {
+                changed.push((id, before.into_iter().chain(now).collect()));
+            }
+        }
+        changed
+    }
+}
+
 /// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or goes.
 async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<QueuedRun>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
     let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();
-    let mut known: BTreeMap<ObjectId, ExportState> = BTreeMap::new();
+    let mut known = KnownObjects::default();
     loop {
         let change = match providers.next().await {
             Ok(change) => change,
@@ -193,32 +234,7 @@ async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, 
                 continue;
             }
         };
-        let mut changed: Vec<(ObjectId, Vec<ExportState>)> = vec![];
-        let mut take = |id: ObjectId, now: Option<ExportState>| {
-            let before = match &now {
-                Some(now) => known.insert(id.clone(), now.clone()),
-                None => known.remove(&id),
-            };
-            if before != now {
-                changed.push((id, before.into_iter().chain(now).collect()));
-            }
-        };
-        match change {
-            FollowedChange::Set(object) => take(ObjectId::of(&object), Some(ExportState::of(&object))),
-            FollowedChange::Gone(object) => take(ObjectId::of(&object), None),
-            FollowedChange::All(objects) => {
-                let there: BTreeMap<ObjectId, ExportState> =
-                    objects.iter().map(|object| (ObjectId::of(object), ExportState::of(object))).collect();
-                let gone: Vec<ObjectId> = known.keys().filter(|id| !there.contains_key(id)).cloned().collect();
-                for id in gone {
-                    known.remove(&id);
-                }
-                known.extend(there);
-                // Every set runs when it is listed; what changed between two lists is found by the next run.
-                continue;
-            }
-        }
-        for (id, exports) in changed {
+        for (id, exports) in known.take(change, ExportState::of) {
             let sets = sets_of_provider(&lock(dependencies), &id, &exports);
             ask(requests, sets, &format!("{id} changed")).await;
         }
@@ -248,25 +264,26 @@ async fn follow_sources(
     requests: &mpsc::Sender<QueuedRun>,
 ) {
     let mut sources = Follower::new(cluster, kind.clone(), None, options, None).patient();
+    let mut known = KnownObjects::default();
+    let version = |object: &Value| fields::text(object, "/metadata/resourceVersion").to_owned();
     loop {
-        let object = match sources.next().await {
-            Ok(FollowedChange::Set(object) | FollowedChange::Gone(object)) => object,
-            // Every set reads its sources when it begins.
-            Ok(FollowedChange::All(_)) => continue,
+        let change = match sources.next().await {
+            Ok(change) => change,
             Err(error) => {
                 tracing::warn!("cannot follow {}: {}", kind.plural, error.sentence());
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
         };
-        let source =
-            format!("{}/{}/{}", kind.kind, fields::text(&object, "/metadata/namespace"), fields::name(&object));
-        let sets: Vec<ObjectId> = {
-            let known = lock(dependencies);
-            let reads = known.sources.iter().filter(|(_, sources)| sources.contains(&source));
-            reads.map(|(set, _)| set.clone()).collect()
-        };
-        ask(requests, sets, &format!("{source} changed")).await;
+        for (id, _) in known.take(change, version) {
+            let source = format!("{}/{}/{}", kind.kind, id.namespace, id.name);
+            let sets: Vec<ObjectId> = {
+                let known = lock(dependencies);
+                let reads = known.sources.iter().filter(|(_, sources)| sources.contains(&source));
+                reads.map(|(set, _)| set.clone()).collect()
+            };
+            ask(requests, sets, &format!("{source} changed")).await;
+        }
     }
 }
 
@@ -313,6 +330,28 @@ mod tests {
         assert_eq!(names(std::slice::from_ref(&plain)), ["by-name", "of-all"]);
         // The label is gone now: the set that it was selected by has to let go.
         assert_eq!(names(&[labelled, plain]), ["by-label", "by-name", "of-all"]);
+    }
+
+    #[test]
+    fn a_list_after_a_broken_watch_brings_what_was_missed() {
+        let object = |name: &str, version: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": "apps", "resourceVersion": version}})
+        };
+        let mut known = KnownObjects::default();
+        let mut take = |change: FollowedChange| -> Vec<(String, usize)> {
+            let version = |object: &Value| fields::text(object, "/metadata/resourceVersion").to_owned();
+            known.take(change, version).into_iter().map(|(id, states)| (id.name, states.len())).collect()
+        };
+        let expected = |one: &[(&str, usize)]| -> Vec<(String, usize)> {
+            one.iter().map(|(name, states)| ((*name).to_owned(), *states)).collect()
+        };
+        assert_eq!(take(FollowedChange::All(vec![object("a", "1"), object("b", "1")])), []);
+        assert_eq!(take(FollowedChange::Set(object("a", "2"))), expected(&[("a", 2)]));
+        assert_eq!(take(FollowedChange::Set(object("a", "2"))), []);
+        let listed = vec![object("a", "3"), object("c", "1")];
+        assert_eq!(take(FollowedChange::All(listed)), expected(&[("a", 2), ("b", 1), ("c", 1)]));
+        assert_eq!(take(FollowedChange::Gone(object("c", "1"))), expected(&[("c", 1)]));
     }
 
     #[test]
