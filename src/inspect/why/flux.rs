@@ -362,6 +362,7 @@ impl<'a> Walk<'a> {
         }
         let mut expression = String::new();
         let mut found: Vec<String> = vec![];
+        let mut examined = None;
         for Dependency { object: reference, expression: condition } in depends_on(object) {
             match self.dependency(&reference) {
                 Some(dependency) => {
@@ -386,10 +387,11 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 expression = format!("readyExpr of {reference}: {condition}");
+                examined = Some(reference);
                 found = parts.unwrap_or_default().iter().map(ToString::to_string).collect();
             }
         }
-        if let Some(cause) = self.source(object) {
+        if let Some(cause) = self.source(object).or_else(|| self.not_exported(object)) {
             return Some(cause);
         }
         let summary = match expression.is_empty() {
@@ -402,7 +404,28 @@ impl<'a> Walk<'a> {
             .evidence("spec", expression, None)
             .evidence("status", found.join("; "), None);
         let cause = self.with_ruled_out(cause, self.steps.len().saturating_sub(1));
-        Some(cause.next(NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false }))
+        // Its controller asks again by itself: until the other object changes, another run finds the same.
+        let again = || NextStep::Reconcile { object: ObjectId::of(object), in_process: false, force: false };
+        Some(cause.next(examined.map_or_else(again, NextStep::Describe)))
+    }
+
+    /// A provider of a ResourceSet that is well and has not exported yet: its schedule keeps it from asking.
+    fn not_exported(&self, object: &'a Value) -> Option<Cause> {
+        if !resource_set::is_resource_set(object) {
+            return None;
+        }
+        let providers = resource_set::providers(self.snapshot, object);
+        let mut known = providers.into_values().flatten();
+        let provider = known.find(|provider| fields::some_text(provider, "/status/lastExportedRevision").is_none())?;
+        let summary = format!("ResourceSetInputProvider {} has not exported inputs yet", fields::name(provider));
+        let ready = fields::condition(provider, READY);
+        let cause = Cause::new(Reason::InProgress, provider, summary).evidence(
+            "condition",
+            ready.map(|ready| ready.message().to_owned()).unwrap_or_default(),
+            ready.and_then(|ready| ready.changed()),
+        );
+        // Only a forced run asks outside of the schedule.
+        Some(cause.next(NextStep::Reconcile { object: ObjectId::of(provider), in_process: false, force: true }))
     }
 
     /// An object that is waited for; a long chain of them is read as one list.

@@ -270,6 +270,40 @@ fn a_resource_set_without_an_operator_is_reconciled_from_here() {
     assert_eq!(cause.next, [step]);
 }
 
+/// A ResourceSet or a provider with a Ready condition.
+fn set_object(kind: &str, ready: (&str, &str, &str), spec: Value) -> Value {
+    json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": kind,
+        "metadata": {"name": "a", "namespace": "fs", "generation": 1}, "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": ready.0, "reason": ready.1, "message": ready.2,
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+}
+
+#[test]
+fn a_set_that_waits_for_a_schedule_is_helped_by_a_forced_export() {
+    let skipped = "Reconciliation skipped, next scheduled at 2027-01-01T02:00:00Z";
+    let provider = set_object("ResourceSetInputProvider", ("True", "SkippedDueToSchedule", skipped), json!({}));
+    let text = "Retrying dependency check: ResourceSetInputProvider/fs/a has not exported inputs yet";
+    let set = set_object("ResourceSet", ("False", "DependencyNotReady", text), json!({"inputsFrom": [{"name": "a"}]}));
+    let cause = cause(set, [provider.clone()]);
+    assert_eq!((cause.reason, &cause.object), (Reason::InProgress, &ObjectId::of(&provider)));
+    assert_eq!(cause.summary, "ResourceSetInputProvider a has not exported inputs yet");
+    assert_eq!(cause.evidence[0].text, skipped);
+    let step = NextStep::Reconcile { object: ObjectId::of(&provider), in_process: false, force: true };
+    assert_eq!(cause.next, [step]);
+}
+
+#[test]
+fn an_expression_that_is_not_true_leads_to_the_object_that_it_is_about() {
+    let gate = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gate", "namespace": "fs"},
+        "data": {"x": "0"}});
+    let depends = json!({"dependsOn": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gate", "namespace": "fs",
+        "ready": true, "readyExpr": "data.x == '1'"}]});
+    let text = "Retrying dependency check: dependency v1/ConfigMap/fs/gate not ready: expression 'data.x == '1''";
+    let cause = cause(set_object("ResourceSet", ("False", "DependencyNotReady", text), depends), [gate.clone()]);
+    assert_eq!(cause.reason, Reason::DependencyNotReady);
+    assert_eq!(cause.next, [NextStep::Describe(ObjectId::of(&gate))]);
+}
+
 #[test]
 fn an_instance_that_is_not_reconciled_lacks_an_operator() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
