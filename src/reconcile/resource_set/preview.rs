@@ -9,7 +9,7 @@ use super::dependencies;
 use super::desired::{self, Desired, DesiredStep, SetStage};
 use super::inputs::ProviderInputs;
 use super::referenced_data::DataSources;
-use super::run::{applier, as_it_would_be_stored, owner, prune_hold, recreation};
+use super::run::{applier, as_it_would_be_stored, owner, prune_hold, recreation, takeovers};
 use crate::api::{Reconciled, ResourceSet};
 use crate::cluster::Cluster;
 use crate::k8s::ObjectId;
@@ -136,6 +136,7 @@ async fn plan_of(
     let ids = desired.ids();
     live.add_of(&applier, &owner, ids.iter().chain(&owned).collect::<Vec<_>>(), options.plan.concurrency).await?;
     let objects = objects(&applier, set, &desired, &mut live, options).await?;
+    warnings.extend(takeovers(&owner, objects.iter().map(|one| &one.planned)));
     let built: BTreeSet<ObjectId> = ids.into_iter().collect();
     let mut prune = plan::prune(&applier, &mut live, plan::stale(&owned, &built), &owner).await?;
     let prune_withheld = prune_hold(set, &desired);

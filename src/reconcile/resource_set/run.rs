@@ -20,6 +20,7 @@ use super::dependencies;
 use super::desired::{self, Desired, DesiredStep, SetStage};
 use super::failure::{ResourceSetFailure, RetryPolicy};
 use super::referenced_data::DataSources;
+use super::texts::api_text;
 use crate::api::well_known::{
     DISABLED, ENABLED, FORCE_ANNOTATION, PRUNE_WITHOUT_INPUTS_ANNOTATION, RECREATE_ON_FAILURE_ANNOTATION, condition,
     reason,
@@ -187,6 +188,15 @@ pub(super) fn owner(set: &ResourceSet) -> InventoryOwner {
     InventoryOwner::new(OwnerKind::ResourceSet, id.namespace, id.name)
 }
 
+/// Says which objects another owner has, too: they change hands with every apply.
+pub(super) fn takeovers<'p>(
+    owner: &InventoryOwner,
+    planned: impl IntoIterator<Item = &'p plan::PlannedObject>,
+) -> Vec<String> {
+    let others = planned.into_iter().filter_map(|one| Some((&one.object, owner.other_owner(one.live.as_ref()?)?)));
+    others.map(|(id, other)| format!("{id} belongs to {other}: it is taken over")).collect()
+}
+
 /// Why the objects that a set no longer stands for are kept for now.
 pub(super) fn prune_hold(set: &ResourceSet, desired: &Desired) -> Option<String> {
     let unsettled = desired.inputs.unsettled();
@@ -273,6 +283,9 @@ impl<'a> SetRun<'a> {
         self.begin(Stage::Build, 0);
         let desired = desired::make(self.cluster, &self.applier, &self.set, &mut self.sources).await?;
         self.warnings.extend(desired.warnings.iter().take(WARNINGS).cloned());
+        if desired.inputs.are_missing {
+            tracing::info!("No inputs returned from providers, reconciling an empty set");
+        }
         self.refuse_losses(&desired).await?;
         self.store().await?;
         Box::pin(self.carry_out(desired)).await
@@ -333,7 +346,6 @@ impl<'a> SetRun<'a> {
         }
         let mut live = LiveObjects::default();
         live.add_of(&self.applier, &owner(&self.set), &desired.ids(), self.options.plan.concurrency).await?;
-        self.warn_of_other_owners(&live);
         let mut applied: Vec<ObjectId> = vec![];
         let steps = desired.steps.len();
         for (index, step) in desired.steps.iter().enumerate() {
@@ -371,15 +383,6 @@ impl<'a> SetRun<'a> {
         Ok(())
     }
 
-    /// Says which objects another owner has, too: they change hands with every apply.
-    fn warn_of_other_owners(&mut self, live: &LiveObjects) {
-        let owner = owner(&self.set);
-        let others = live.all().filter_map(|live| Some((ObjectId::of(live), owner.other_owner(live)?)));
-        let warnings: Vec<String> =
-            others.map(|(id, other)| format!("{id} belongs to {other}: it is taken over")).collect();
-        self.warnings.extend(warnings);
-    }
-
     fn context(&self) -> RunContext<'_> {
         RunContext {
             cluster: &self.applier,
@@ -397,6 +400,7 @@ impl<'a> SetRun<'a> {
     /// Deletes the Jobs of a step that have failed and ask to be made anew then.
     async fn recreate_failed_jobs(&mut self, step: &DesiredStep, live: &mut LiveObjects) -> Result<(), Stop> {
         let owner = owner(&self.set);
+        let failed = |text: String| ResourceSetFailure::failed(&format!("{}{text}", self.step_prefix));
         let mut deleted = vec![];
         for one in &step.objects {
             let asks = one.object["apiVersion"] == "batch/v1"
@@ -406,18 +410,23 @@ impl<'a> SetRun<'a> {
                 continue;
             }
             let id = ObjectId::of(&one.object);
-            let Some(job) = live.find(&self.applier, &id).await? else { continue };
+            let found = live.find(&self.applier, &id).await;
+            let found =
+                found.map_err(|error| failed(format!("failed to read Job {id} status: {}", api_text(&error))))?;
+            let Some(job) = found else { continue };
             let is_ours = InventoryOwner::labelled(&job, OwnerKind::ResourceSet).as_ref() == Some(&owner);
             if is_ours && kstatus::compute_for_flux(&job).status == Status::Failed {
                 // Foreground deletion keeps the Job until its pods are gone, so that the new one does not run beside
                 // them.
-                self.applier.delete_exactly(&job, Propagation::Foreground).await?;
+                let deletion = self.applier.delete_exactly(&job, Propagation::Foreground).await;
+                deletion.map_err(|error| failed(format!("failed to delete failed Job {id}: {}", api_text(&error))))?;
                 deleted.push(id);
             }
         }
         if deleted.is_empty() {
             return Ok(());
         }
+        self.step_prefix.push_str("failed to wait for Jobs termination: ");
         let deadline = Instant::now() + STAGE_TIMEOUT;
         health::wait(self.context(), live, &deleted, Goal::Gone, deadline, Hear::StopOnly).await?.into_result()
     }
@@ -437,6 +446,7 @@ impl<'a> SetRun<'a> {
             }
             let ids: Vec<ObjectId> = manifests.iter().map(ObjectId::of).collect();
             let planned = self.compare(manifests, live, has_new_kinds).await?;
+            self.warnings.extend(takeovers(&owner(&self.set), &planned));
             let changing: Vec<_> = planned.iter().filter(|one| one.step != Step::Unchanged).collect();
             if !changing.is_empty() {
                 self.record_ownership(applied.iter().chain(&ids)).await?;
@@ -587,6 +597,9 @@ impl<'a> SetRun<'a> {
             return Ok(());
         }
         self.begin(Stage::Health, ids.len());
+        if !conditions::is_true(&self.writer.status.conditions, condition::RECONCILING) {
+            self.writer.progressing(IN_PROGRESS);
+        }
         self.writer.write(self.cluster).await?;
         let own = Instant::now() + step.timeout.unwrap_or_else(|| self.set.timeout());
         let deadline = self.options.health_deadline.map_or(own, |limit| own.min(limit));

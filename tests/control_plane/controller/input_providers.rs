@@ -90,8 +90,9 @@ async fn inputs_follow_the_spec_survive_a_service_that_fails_and_their_provider_
     let world = World::new(&cluster).await;
     world.prepared().await;
     world.define(crd::input_provider()).await;
+    world.define(crd::resource_set()).await;
     let service = Service::start(json!([{"id": "a", "tenant": "one"}]));
-    let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=100ms"]);
+    let operator = Operator::start(&world, "operator-a", &["--min-retry-delay=100ms"]);
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "auth", "namespace": "default"},
         "stringData": {"token": "t0ken"}});
     world.apply_as("test-author", secret).await;
@@ -126,6 +127,20 @@ async fn inputs_follow_the_spec_survive_a_service_that_fails_and_their_provider_
     let again = world.provider("service", "another export", |object| ready(object).0 == "True").await;
     assert_eq!(again["status"]["exportedInputs"], json!([{"id": "b", "size": 1}]));
     assert_ne!(again["status"]["lastExportedRevision"], exported["status"]["lastExportedRevision"]);
+
+    let set = json!({"apiVersion": API, "kind": "ResourceSet", "metadata": {"name": "sets", "namespace": "default"},
+        "spec": {"inputsFrom": [{"name": "service"}], "resources": [{"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "of-<< inputs.id >>", "namespace": "default"}}]}});
+    world.apply_as("test-author", set).await;
+    let map = async || world.get("v1", "ConfigMap", "default", "of-b").await;
+    eventually("the object of the input", SOON, || async { map().await }).await.unwrap();
+    service.answer(200, r#"{"inputs":[]}"#);
+    let asked = json!({"reconcile.fluxcd.io/requestedAt": "empty"});
+    world.patch_as("test-author", &id, json!({"metadata": {"annotations": asked}})).await;
+    operator.wait_for_log("No inputs returned from providers, reconciling an empty set").await;
+    let pruned = eventually("the object to be pruned", SOON, || async { map().await.is_none().then_some(()) });
+    pruned.await.unwrap();
+    let again = world.provider("service", "an export of nothing", |object| ready(object).0 == "True").await;
 
     let wrong = json!({"spec": {"schedule": [{"cron": "99 * * * *"}]}});
     world.patch_as("test-author", &id, wrong).await;

@@ -20,7 +20,7 @@ use crate::cluster_tests;
 use crate::commands::cluster_objects::finish;
 use crate::inspect::world::Run;
 use crate::support::runner::command;
-use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, TestCluster};
+use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
@@ -29,6 +29,9 @@ pub fn tests() -> Vec<ClusterTest> {
         passing_errors_while_providers_are_read_are_retried_and_prune_nothing,
         objects_are_made_anew_only_where_a_field_cannot_be_changed,
         a_set_is_applied_with_the_rights_of_its_service_account,
+        a_failed_job_is_made_anew_and_one_that_cannot_be_deleted_is_named,
+        an_object_of_another_set_is_taken_over_and_the_run_says_so,
+        a_wait_for_objects_that_did_not_change_is_in_progress,
         steps_wait_and_data_is_copied,
         every_verb_knows_sets_and_providers,
         a_running_set_is_taken_over_from_the_reference_operator_and_can_be_given_back,
@@ -356,6 +359,90 @@ async fn a_set_is_applied_with_the_rights_of_its_service_account(cluster: TestCl
     assert!(done.is_complete() && done.kept.len() == 2, "{done:?}");
     let events = sets.events().await;
     assert!(events.iter().any(|(_, text)| text.contains("2 objects are left in the cluster")), "{events:?}");
+}
+
+async fn a_failed_job_is_made_anew_and_one_that_cannot_be_deleted_is_named(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    let rbac = "rbac.authorization.k8s.io/v1";
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "tenant", "namespace": APPS}}),
+        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": "tenant", "namespace": APPS},
+            "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "patch"]}]}),
+        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": "tenant", "namespace": APPS},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+            "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": APPS}]}),
+    ] {
+        sets.world.apply_as("test-author", object).await;
+    }
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once", "namespace": APPS,
+        "annotations": {"fluxcd.controlplane.io/recreateOnFailure": "enabled"}},
+        "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never",
+            "containers": [{"name": "once", "image": "once:1"}]}}}});
+    let steps = json!([{"name": "only", "resources": [job]}]);
+    sets.set("jobs", json!({}), json!({"serviceAccountName": "tenant", "steps": steps})).await;
+    sets.ready("jobs").await;
+    let job = async || sets.world.get("batch/v1", "Job", APPS, "once").await;
+    let first = uid(&job().await);
+    let failed = |kind: &str| {
+        json!({"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "it failed",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let status = json!({"status": {"startTime": "2026-01-01T00:00:00Z", "conditions": [failed("FailureTarget"), failed("Failed")]}});
+    let id = id("batch/v1", "Job", APPS, "once");
+    sets.world.cluster.merge_patch(&id, Some("status"), &status, "test-controller").await.unwrap();
+    let refused = sets.run("jobs").await;
+    let expected = "reconciliation failed: step \"only\" job recreation failed: failed to delete failed Job Job/apps/once: \
+                    jobs.batch \"once\" is forbidden: ";
+    assert!(refused.message.starts_with(expected), "{}", refused.message);
+    assert!(refused.next.is_some(), "the rights may come");
+    assert_eq!(uid(&job().await), first);
+    sets.set("jobs", json!({}), json!({ "steps": steps })).await;
+    let again = sets.ready("jobs").await;
+    assert!(again.changes.iter().any(|change| change.object.name == "once"), "{:?}", again.changes);
+    assert_ne!(uid(&job().await), first);
+}
+
+async fn an_object_of_another_set_is_taken_over_and_the_run_says_so(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    for set in ["one", "two"] {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "same", "namespace": APPS},
+            "data": {"set": set}});
+        sets.set(set, json!({}), json!({"resources": [map]})).await;
+    }
+    assert_eq!(sets.ready("one").await.warnings, [""; 0]);
+    let warning = "ConfigMap/apps/same belongs to ResourceSet/apps/one: it is taken over";
+    assert_eq!(sets.plan("two").await.warnings, [warning]);
+    assert_eq!(sets.ready("two").await.warnings, [warning]);
+    assert_eq!(sets.ready("two").await.warnings, [""; 0]);
+}
+
+async fn a_wait_for_objects_that_did_not_change_is_in_progress(cluster: TestCluster) {
+    let sets = Sets::new(&cluster).await;
+    // A nested set counts as ready when its condition says so, and nobody reconciles it here.
+    let inner = json!({"apiVersion": API, "kind": SET, "metadata": {"name": "inner", "namespace": APPS},
+        "spec": {"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": APPS}}]}});
+    sets.world.apply_as("test-author", inner.clone()).await;
+    let judge = async |status: &str| {
+        let status = json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Test", "message": "",
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        sets.world.cluster.merge_patch(&id(API, SET, APPS, "inner"), Some("status"), &status, "test").await.unwrap();
+    };
+    judge("True").await;
+    sets.set("outer", json!({}), json!({"wait": true, "resources": [inner]})).await;
+    sets.ready("outer").await;
+    judge("Unknown").await;
+    let end_when_seen = async {
+        let seen = eventually("a run in progress", Duration::from_secs(20), || async {
+            let conditions = sets.read("outer").await.status.unwrap_or_default().conditions;
+            conditions.iter().any(|one| one.type_ == "Ready" && one.status == "Unknown").then_some(())
+        });
+        let seen = seen.await;
+        judge("True").await;
+        seen
+    };
+    let (seen, outcome) = tokio::join!(end_when_seen, sets.run("outer"));
+    seen.unwrap();
+    assert!(outcome.is_ready(), "{}", outcome.message);
 }
 
 async fn steps_wait_and_data_is_copied(cluster: TestCluster) {
