@@ -103,9 +103,9 @@ pub const EXPLAINS: &[Right] = &[
 /// Rights to judge the rows of a list by the controllers of their kinds.
 pub const JUDGES_LISTS: &[Right] = &[
     when("to tell whether the controllers are running", "list", "deployments fluxinstances"),
-    when("a controller or an object of the operator is not ready", "get list", FLUX),
+    when("an object is not ready, or a Kustomization has such a source", "get list", FLUX),
     when(
-        "a controller or an object of the operator is not ready",
+        "a controller or an object is not ready",
         "get list",
         "deployments leases pods events replicasets nodes namespaces persistentvolumeclaims",
     ),

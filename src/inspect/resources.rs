@@ -78,6 +78,8 @@ pub struct Spec {
     pub path: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub interval: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub timeout: Option<String>,
     #[serde(rename = "type", deserialize_with = "lenient")]
     pub kind: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -308,7 +310,14 @@ impl FluxObject {
 
     /// Judges the object of a cluster by the part of it that was read; `None` where its own report says all.
     pub fn judge(&self, kind: &'static FluxKind, judge: &mut RowJudge<'_>) -> Option<RowVerdict> {
-        let is_plain = self.metadata.deletion_timestamp.is_none()
+        let is_ready = match self.condition(well_known::condition::READY) {
+            Some(ready) => ready.status == "True" && self.is_observed(),
+            None => !self.becomes_ready(kind),
+        };
+        // A ready Kustomization may be behind its source.
+        let is_plain = is_ready
+            && kind.kind != "Kustomization"
+            && self.metadata.deletion_timestamp.is_none()
             && self.condition(well_known::condition::STALLED).is_none_or(|stalled| stalled.status != "True");
         // Most lists end here, which costs nothing for each of thousands of rows.
         if self.is_suspended(kind) || (is_plain && judge.is_served(kind)) {
@@ -384,7 +393,7 @@ impl FluxObject {
     }
 }
 
-/// The fields of an object that decide whether its report is up to date.
+/// The fields of an object that decide whether its report is up to date, and by which its source is found.
 fn as_value(kind: &FluxKind, object: &FluxObject) -> Value {
     let (ready, stalled) = (well_known::condition::READY, well_known::condition::STALLED);
     let condition = |name: &str| {
@@ -397,13 +406,19 @@ fn as_value(kind: &FluxKind, object: &FluxObject) -> Value {
         Some(value)
     };
     let conditions: Vec<Value> = [ready, stalled].into_iter().filter_map(condition).collect();
-    let FluxObject { metadata, status, .. } = object;
+    let FluxObject { metadata, spec, status } = object;
+    let source = spec
+        .source_ref
+        .as_ref()
+        .map(|source| json!({"kind": source.kind, "name": source.name, "namespace": source.namespace}));
     let requested = metadata.annotations.as_ref().and_then(|all| all.requested_at.as_deref());
     let mut value = json!({"apiVersion": format!("{}/v1", kind.group), "kind": kind.kind,
         "metadata": {"name": metadata.name, "namespace": metadata.namespace, "labels": metadata.labels,
             "generation": metadata.generation, "annotations": {well_known::REQUESTED_AT_ANNOTATION: requested}},
+        "spec": {"type": spec.kind, "sourceRef": source, "interval": spec.interval, "timeout": spec.timeout},
         "status": {"observedGeneration": status.observed_generation, "conditions": conditions,
-            "lastHandledReconcileAt": status.last_handled_reconcile_at}});
+            "lastHandledReconcileAt": status.last_handled_reconcile_at,
+            "lastAppliedRevision": status.last_applied_revision}});
     // An object is being deleted when it has the field at all.
     if let Some(requested) = metadata.deletion_timestamp {
         value["metadata"]["deletionTimestamp"] = requested.to_string().into();

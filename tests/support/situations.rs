@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::causes::{controller, deployment, event, git, hr, ks, pod, reporting, source, waiting, with};
+use crate::causes::{
+    controller, deployment, event, git, hr, input_provider, ks, pod, reporting, resource_set, source, waiting, with,
+};
 
 /// A situation of a whole cluster.
 pub struct Situation {
@@ -21,6 +23,15 @@ pub struct Situation {
 
 pub const CONTROLLERS: [&str; 4] =
     ["source-controller", "kustomize-controller", "helm-controller", "notification-controller"];
+
+/// Kinds whose own lists are compared, with their short names.
+pub const LISTED_ALONE: [(&str, &str); 5] = [
+    ("Kustomization", "ks"),
+    ("HelmRelease", "hr"),
+    ("ResourceSet", "rset"),
+    ("GitRepository", "gitrepo"),
+    ("FluxInstance", "instance"),
+];
 
 /// Group, plural and kind of the definitions of this installation.
 const DEFINITIONS: [(&str, &str, &str); 6] = [
@@ -234,6 +245,10 @@ pub fn situations() -> Vec<Situation> {
         "metadata": {"name": "slack", "namespace": "apps"}, "spec": {"type": "slack"}});
     let oci = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository",
         "metadata": {"name": "oci", "namespace": "apps"}, "spec": {"type": "oci", "url": "oci://x.example.com/charts"}});
+    let artifact = json!({"revision": "main@sha1:1", "lastUpdateTime": "2026-01-01T00:00:00Z",
+        "digest": format!("sha256:{:064}", 1), "path": "gitrepository/apps/app/1.tar.gz",
+        "url": "http://source-controller/1.tar.gz"});
+    let chartless = |release: Value| with(release, "/status/helmChart", Value::Null);
     let running =
         || vec![operator(1), lease("2026-01-01T00:59:55.000000Z"), event("Pod", "x", "Seen", "a moment of the dump")];
     let mut moment = event("Pod", "x", "Seen", "a moment of the dump");
@@ -425,6 +440,66 @@ pub fn situations() -> Vec<Situation> {
         ),
         row("a Kustomization that was never reconciled", but(never(ks("app", "", ""))), "notStarted", (0, 0), ""),
         row("a Kustomization that was changed", but(changed), "inProgress", (0, 0), ""),
+        row(
+            "a Kustomization that waits for a source in progress",
+            and([
+                with(git("", ""), "/status/conditions", condition("Unknown", "Progressing", "cloning")),
+                ks("app", "ArtifactFailed", "Source artifact not found, retrying in 30s"),
+            ]),
+            "inProgress",
+            (0, 0),
+            "",
+        ),
+        row(
+            "a Kustomization that is behind its source",
+            and([
+                with(
+                    with(
+                        ks("app", "", "Applied revision: main@sha1:0"),
+                        "/status/lastAppliedRevision",
+                        "main@sha1:0".into(),
+                    ),
+                    "/status/conditions/0/lastTransitionTime",
+                    "2026-01-01T01:00:00Z".into(),
+                ),
+                with(git("", "stored artifact"), "/status/artifact", artifact),
+            ]),
+            "failing",
+            (1, 1),
+            "why",
+        ),
+        row(
+            "a release that waits for one in progress",
+            and([
+                with(
+                    chartless(hr("DependencyNotReady", "dependency 'apps/base' is not ready")),
+                    "/spec/dependsOn",
+                    json!([{"name": "base"}]),
+                ),
+                with(
+                    with(
+                        chartless(hr("", "")),
+                        "/status/conditions",
+                        condition("Unknown", "Progressing", "installing"),
+                    ),
+                    "/metadata/name",
+                    "base".into(),
+                ),
+            ]),
+            "inProgress",
+            (0, 0),
+            "",
+        ),
+        row(
+            "a ready ResourceSet with a provider that fails",
+            and([
+                resource_set(json!({"inputsFrom": [{"name": "branches"}]}), "", "Reconciliation finished in 1s"),
+                input_provider("ReconciliationFailed", "authentication required", true),
+            ]),
+            "failing",
+            (2, 1),
+            "why",
+        ),
         row(
             "a stalled Kustomization",
             but(ks("app", "InvalidPath", "path not found: ./nowhere")),

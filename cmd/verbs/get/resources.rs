@@ -1,6 +1,7 @@
 //! `get resources`: Flux objects of every kind, page by page.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::VecDeque;
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
@@ -210,6 +211,34 @@ async fn reconcilers(cluster: &Cluster, kinds: &[&'static FluxKind], namespace: 
     read.await.ok().map(|read| read.snapshot)
 }
 
+/// The kinds and the namespace of a list, and when it is read.
+#[derive(Clone, Copy)]
+struct RowScope<'k> {
+    kinds: &'k [&'static FluxKind],
+    namespace: Option<&'k str>,
+    now: Timestamp,
+}
+
+impl RowScope<'_> {
+    /// Judges rows in their order, and reads what that takes. Where it cannot be read, they are judged by what is known.
+    async fn verdicts<'r, T>(
+        self,
+        cluster: &Cluster,
+        snapshot: Option<&mut Snapshot>,
+        rows: &'r [T],
+        judge: impl Fn(&mut RowJudge<'_>, &'r T) -> Option<RowVerdict>,
+    ) -> Vec<Option<RowVerdict>> {
+        let Some(snapshot) = snapshot else { return vec![None; rows.len()] };
+        let view = |snapshot: &Snapshot| {
+            RowJudge::rows(snapshot, self.kinds, self.namespace, self.now, rows, |all, row| judge(all, row))
+        };
+        match from_cluster::collect_more(cluster, snapshot, view).await {
+            Ok((verdicts, _)) => verdicts,
+            Err(_) => view(snapshot),
+        }
+    }
+}
+
 /// Judges objects that were read, in their order.
 async fn verdicts(
     shell: &Shell,
@@ -224,9 +253,8 @@ async fn verdicts(
         return nothing();
     }
     let now = source.now();
-    let judge = |snapshot: &Snapshot| -> Vec<Option<RowVerdict>> {
-        let mut judge = RowJudge::new(snapshot, kinds, namespace, now);
-        objects.iter().map(|(kind, object)| judge.object(kind, object)).collect()
+    let judge = |snapshot: &Snapshot| {
+        RowJudge::rows(snapshot, kinds, namespace, now, objects, |judge, (kind, object)| judge.object(kind, object))
     };
     source.view(shell, judge).await.map_or_else(|_| nothing(), |viewed| viewed.value)
 }
@@ -262,15 +290,15 @@ async fn all(
             Ok::<_, Box<ClusterError>>(())
         });
         let beside = async { if judges { reconcilers(&session.cluster, kinds, namespace).await } else { None } };
-        let (listed, beside) = futures::join!(listed, beside);
-        let mut judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
+        let (listed, mut beside) = futures::join!(listed, beside);
+        let judge = |judge: &mut RowJudge<'_>, (kind, object): &(&'static FluxKind, Value)| judge.object(kind, object);
+        let of_rows = RowScope { kinds, namespace, now: source.now() };
+        let verdicts = of_rows.verdicts(&session.cluster, beside.as_mut(), &objects, judge).await;
+        let judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
         tell_gaps(shell, source, listed.map_err(|error| cli_error(&error))?, objects.is_empty(), judge.as_ref())
             .await?;
-        let judged = objects.into_iter().map(|(kind, object)| {
-            let verdict = judge.as_mut().and_then(|judge| judge.object(kind, &object));
-            row(kind, object, view, verdict)
-        });
-        return Ok(judged.collect());
+        let judged = objects.into_iter().zip(verdicts);
+        return Ok(judged.map(|((kind, object), verdict)| row(kind, object, view, verdict)).collect());
     }
     let now = source.now();
     let viewed = source
@@ -285,6 +313,7 @@ async fn all(
                     }
                 }
             }
+            snapshot.list_instead_of_many(namespace);
             let is_absent = |kind: &&'static FluxKind| !objects.iter().any(|(one, ..)| one == kind);
             let absent: Vec<_> = kinds.iter().copied().filter(is_absent).collect();
             // Of a cluster a watch does not tell whether a kind is served.
@@ -325,43 +354,67 @@ async fn stream(
     // Report an unknown column before any request.
     options.output.select(&mut empty(), printer.now())?;
     let mut found = 0;
-    // Pages wait for the controllers that judge them, which are read at the same time and take less long.
+    // Pages wait for the controllers that judge them, which are read at the same time and take less long. From the first page on
+    // that needs more than those, all of them wait for the last one, so that everything is read at once.
     let beside: OnceCell<Option<Snapshot>> = OnceCell::new();
-    let (mut waiting, mut judge) = (vec![], None);
+    let (mut waiting, mut judge) = (VecDeque::new(), None);
     let namespace = scope.namespace.as_deref();
-    let mut print = |page: Option<(&'static FluxKind, Vec<FluxObject>)>| {
-        waiting.extend(page);
+    let of_rows = RowScope { kinds, namespace, now: source.now() };
+    let mut print = |kind, objects: Vec<FluxObject>, verdicts: Vec<Option<RowVerdict>>| {
+        let mut listing = empty();
+        found += objects.len();
+        let rows = objects.into_iter().zip(verdicts);
+        listing.items = rows.map(|(object, verdict)| light(view.row(kind, object, verdict))).collect();
+        options.output.select(&mut listing, printer.now()).map_err(PrintEnd::Printing)?;
+        printer.page(&listing).map_err(PrintEnd::Printing)
+    };
+    let read = pages::read(cluster, kinds, scope, |kind, objects: Vec<FluxObject>| {
+        waiting.push_back((kind, objects));
         let Some(snapshot) = beside.get() else { return Ok(()) };
-        if judge.is_none() {
-            judge = snapshot.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
-        }
-        for (kind, objects) in waiting.drain(..) {
-            let mut listing = empty();
-            found += objects.len();
-            let rows = objects.into_iter().map(|object| {
-                let verdict = judge.as_mut().and_then(|judge| object.judge(kind, judge));
-                light(view.row(kind, object, verdict))
+        let Some(snapshot) = snapshot.as_ref() else {
+            return waiting.drain(..).try_for_each(|(kind, objects)| {
+                let unjudged = vec![None; objects.len()];
+                print(kind, objects, unjudged)
             });
-            listing.items = rows.collect();
-            options.output.select(&mut listing, printer.now()).map_err(PrintEnd::Printing)?;
-            printer.page(&listing).map_err(PrintEnd::Printing)?;
+        };
+        let judge = judge.get_or_insert_with(|| RowJudge::new(snapshot, kinds, namespace, of_rows.now));
+        while !snapshot.is_loading()
+            && let Some((kind, objects)) = waiting.pop_front()
+        {
+            let verdicts = objects.iter().map(|object| object.judge(kind, judge)).collect();
+            if snapshot.is_loading() {
+                waiting.push_front((kind, objects));
+            } else {
+                print(kind, objects, verdicts)?;
+            }
         }
         Ok(())
-    };
-    let read = pages::read(cluster, kinds, scope, |kind, objects| print(Some((kind, objects))));
+    });
     let reads_beside = async {
         let judges = options.output.shows_readiness();
         let read = if judges { reconcilers(cluster, kinds, namespace).await } else { None };
         let _ = beside.set(read);
     };
     let (result, ()) = futures::join!(read, reads_beside);
-    let result = print(None).and(result);
+    drop(judge);
+    let mut beside = beside.into_inner().flatten();
+    let rows: Vec<_> =
+        waiting.iter().flat_map(|(kind, objects)| objects.iter().map(move |object| (*kind, object))).collect();
+    let judge = |judge: &mut RowJudge<'_>, (kind, object): &(&'static FluxKind, &FluxObject)| object.judge(kind, judge);
+    let mut verdicts = of_rows.verdicts(cluster, beside.as_mut(), &rows, judge).await;
+    let mut printed = Ok(());
+    for (kind, objects) in waiting {
+        let later = verdicts.split_off(objects.len());
+        printed = printed.and_then(|()| print(kind, objects, std::mem::replace(&mut verdicts, later)));
+    }
+    let result = printed.and(result);
     // Rows before an error are shown too.
     printer.flush();
     let listed = result.map_err(|ended| match ended {
         PrintEnd::Cluster(error) => cli_error(&error),
         PrintEnd::Printing(error) => error,
     })?;
+    let judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, of_rows.now));
     tell_gaps(shell, source, listed, printer.rows() == 0, judge.as_ref()).await?;
     let exit = match printer.rows() {
         0 => nothing_found(shell, source, options, found).await?,

@@ -32,22 +32,35 @@ pub struct Collected<T> {
 /// # Errors
 /// The server cannot be reached, rejects the credentials, or returns an error other than a refusal or a missing object;
 /// or the view still has needs after 64 rounds.
-pub async fn collect<T>(cluster: &Cluster, mut view: impl FnMut(&Snapshot) -> T) -> Result<Collected<T>, ClusterError> {
+pub async fn collect<T>(cluster: &Cluster, view: impl FnMut(&Snapshot) -> T) -> Result<Collected<T>, ClusterError> {
     let mut snapshot = Snapshot::of_cluster();
+    let (value, refusals) = collect_more(cluster, &mut snapshot, view).await?;
+    Ok(Collected { value, snapshot, refusals })
+}
+
+/// Evaluates a view of a snapshot that has objects already, and adds what it lacks. Returns the refusals too.
+///
+/// # Errors
+/// As [`collect`]. The snapshot keeps what was read.
+pub async fn collect_more<T>(
+    cluster: &Cluster,
+    snapshot: &mut Snapshot,
+    mut view: impl FnMut(&Snapshot) -> T,
+) -> Result<(T, Vec<ClusterError>), ClusterError> {
     let mut refusals = Vec::new();
     let mut rounds = 0;
     loop {
-        let value = view(&snapshot);
+        let value = view(snapshot);
         let needs = snapshot.take_needs();
         if needs.is_empty() {
-            return Ok(Collected { value, snapshot, refusals });
+            return Ok((value, refusals));
         }
         rounds += 1;
         if rounds > MAX_ROUNDS {
             let reason = format!("after {MAX_ROUNDS} rounds of requests {} objects are still unknown", needs.len());
             return Err(ClusterError::new("gather everything", cluster.endpoint.clone(), Reason::Other(reason)));
         }
-        refusals.extend(read(cluster, &mut snapshot, needs).await?);
+        refusals.extend(read(cluster, snapshot, needs).await?);
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::api::field_managers::Author;
-use crate::api::kinds::{self, CRD, FLUX_KINDS, FluxKind};
+use crate::api::kinds::{self, CRD, EVENT, FLUX_KINDS, FluxKind, SECRET};
 use crate::api::well_known::{ENTITLEMENT_SECRET, ENTITLEMENT_VENDOR};
 use crate::k8s::ObjectId;
 use crate::k8s::ResourceType;
@@ -74,6 +74,9 @@ pub enum Answer {
     /// It could not be read for another reason, such as the log of a pod that never ran.
     Unavailable(String),
 }
+
+/// From this number of objects of one kind on, one list is cheaper than a request for each.
+pub(in crate::inspect) const WORTH_A_LIST: usize = 8;
 
 /// A manifest whose version is not the newest of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,9 +249,31 @@ impl Snapshot {
             Need::Get { resource, namespace, .. } => {
                 !listed.contains(&(resource.clone(), None)) && !listed.contains(&(resource.clone(), namespace.clone()))
             }
+            Need::List { resource, namespace: Some(_), selector: None } => !listed.contains(&(resource.clone(), None)),
             _ => true,
         });
         needs.into_iter().collect()
+    }
+
+    /// Requests one list of a namespace (or of all) for each kind of which many objects are missing there. Events are not listed for all
+    /// namespaces, because there are too many, and Secrets are only ever asked for by name.
+    pub fn list_instead_of_many(&self, namespace: Option<&str>) {
+        let mut counts: BTreeMap<ResourceType, usize> = BTreeMap::new();
+        for need in &*self.missing.borrow() {
+            let (Need::Get { resource, namespace: of_need, .. }
+            | Need::List { resource, namespace: of_need, selector: None }) = need
+            else {
+                continue;
+            };
+            let is_inside = namespace.is_none() || of_need.as_deref() == namespace;
+            if is_inside && *resource != EVENT && *resource != SECRET {
+                *counts.entry(resource.clone()).or_default() += 1;
+            }
+        }
+        for (resource, _) in counts.into_iter().filter(|(_, count)| *count > WORTH_A_LIST) {
+            let namespace = namespace.filter(|_| resource.namespaced).map(Into::into);
+            self.need(Need::List { resource, namespace, selector: None });
+        }
     }
 
     /// Returns the number of objects.
@@ -560,6 +585,27 @@ mod tests {
         snapshot.answer(needs[1].clone(), Answer::Objects(vec![]));
         let needs = ask(&snapshot);
         assert!(matches!(needs.as_slice(), [Need::Get { name, .. }] if name == "x"), "{needs:?}");
+    }
+
+    #[test]
+    fn many_missing_objects_of_a_kind_are_one_list_and_few_are_not() {
+        let asked = |count: usize, place: &str, namespace: Option<&str>| {
+            let snapshot = Snapshot::of_cluster();
+            for n in 0..count {
+                assert!(snapshot.get(&POD, Some(place), &format!("p{n}")).is_none());
+                assert!(snapshot.get(&SECRET, Some(place), &format!("s{n}")).is_none());
+            }
+            snapshot.list_instead_of_many(namespace);
+            let needs = snapshot.take_needs().into_iter();
+            needs.filter(|need| !matches!(need, Need::Get { resource, .. } if *resource == SECRET)).collect::<Vec<_>>()
+        };
+        let list = |namespace: Option<&str>| {
+            vec![Need::List { resource: POD.clone(), namespace: namespace.map(Into::into), selector: None }]
+        };
+        assert_eq!(asked(WORTH_A_LIST, "a", None).len(), WORTH_A_LIST);
+        assert_eq!(asked(WORTH_A_LIST + 1, "a", None), list(None));
+        assert_eq!(asked(WORTH_A_LIST + 1, "a", Some("a")), list(Some("a")));
+        assert_eq!(asked(WORTH_A_LIST + 1, "b", Some("a")).len(), WORTH_A_LIST + 1, "in another namespace");
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The cause why a controller that works is late with an object: it gets no more CPU. `None` where nothing measures that.
-    pub(super) fn throttled(&mut self, kind: &FluxKind, object: &'a Value) -> Option<Cause> {
+    pub(super) fn throttled(&mut self, kind: &FluxKind, object: &Value) -> Option<Cause> {
         let name = controller_of(kind)?;
         let controllers = self.controllers();
         let own = controllers.iter().filter(|controller| controller.component == name && controller.serves(object));

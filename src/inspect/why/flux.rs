@@ -67,8 +67,7 @@ impl<'a> Walk<'a> {
             self.step(object, Some(!is_cause), "suspended");
             return is_cause.then(|| self.suspended(object));
         }
-        // No controller reports on an OCI address of charts, nor on a kind without status.
-        let is_static = ready.is_none() && (!kind.has_status || fields::text(object, "/spec/type") == "oci");
+        let is_static = is_static(kind, object);
         let failed = fields::condition(object, STALLED).filter(|c| c.is_true()).or(ready.filter(|c| c.is_false()));
         let ok = if failed.is_some() { Some(false) } else { (is_ready || is_static).then_some(true) };
         let says = match ready {
@@ -90,31 +89,33 @@ impl<'a> Walk<'a> {
         if !is_ready && !is_static {
             return Some(self.unfinished(kind, object, from, is_asked));
         }
-        if let Some(cause) = self.behind(kind, object, from) {
+        if let Some(cause) = self.behind(kind, object, from).or_else(|| self.failing_inputs(object)) {
             return Some(cause);
         }
-        if !is_asked || self.is_about_an_instance() {
-            return None;
-        }
-        // A ResourceSet stays ready with the inputs of before while a provider fails.
-        let inputs = if resource_set::is_resource_set(object) { self.source(object) } else { None };
         // The objects of an instance or a dependency are looked into only when the question is about that itself.
-        inputs.or_else(|| self.applied(object))
+        if is_asked && !self.is_about_an_instance() { self.applied(object) } else { None }
     }
 
     /// Whether the walk would find nothing: most objects are well, and an overview need not keep what each of them says.
-    pub(super) fn is_plainly_well(&mut self, kind: &'static FluxKind, object: &'a Value) -> bool {
+    pub(super) fn is_plainly_well(&mut self, kind: &'static FluxKind, object: &Value) -> bool {
+        let is_ready = || fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
         kind.kind != "FluxInstance"
-            && fields::condition(object, READY).is_some_and(|c| c.is_true())
-            && fields::is_observed(object)
+            && (is_ready() || is_static(kind, object))
             && fields::condition(object, STALLED).is_none_or(|c| !c.is_true())
             && !fields::is_being_deleted(object)
             && self.controller(kind, object).is_none()
             && self.behind(kind, object, self.steps.len()).is_none()
+            && self.failing_inputs(object).is_none()
+    }
+
+    /// A ResourceSet stays ready with the inputs of before while a provider fails.
+    fn failing_inputs(&mut self, object: &Value) -> Option<Cause> {
+        let inputs = if resource_set::is_resource_set(object) { self.source(object) } else { None };
+        inputs.filter(|cause| !matches!(cause.reason, Reason::InProgress | Reason::Suspended))
     }
 
     /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
-    fn behind(&mut self, kind: &FluxKind, object: &'a Value, from: usize) -> Option<Cause> {
+    fn behind(&mut self, kind: &FluxKind, object: &Value, from: usize) -> Option<Cause> {
         if kind.kind != "Kustomization" || fields::condition(object, READY).is_none() {
             return None;
         }
@@ -477,7 +478,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Why the content that an object works on is not there.
-    fn source(&mut self, object: &'a Value) -> Option<Cause> {
+    fn source(&mut self, object: &Value) -> Option<Cause> {
         let is_set = resource_set::is_resource_set(object);
         let references = match is_set {
             true => resource_set::providers(self.snapshot, object).into_keys().collect(),
@@ -686,6 +687,11 @@ impl<'a> Walk<'a> {
         }
         None
     }
+}
+
+/// Whether no controller reports on an object: an OCI address of charts, or a kind without status.
+fn is_static(kind: &FluxKind, object: &Value) -> bool {
+    fields::condition(object, READY).is_none() && (!kind.has_status || fields::text(object, "/spec/type") == "oci")
 }
 
 /// The object that the API server refused, where a text begins with it: `Deployment/apps/web dry-run failed`.

@@ -1,7 +1,8 @@
 //! Rows of a list, judged as `why` judges their objects.
 //!
 //! A list shows the last report of each object. That report says nothing of a controller that is gone since, so the controllers are
-//! read beside the list: two requests, however many rows there are, and more only where one of them does not work.
+//! read beside the list: two requests, however many rows there are. More is read of rows that are not plainly well, and the sources
+//! of Kustomizations, which may have been replaced.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::api::well_known::GROUP;
 use crate::api::well_known::condition::STALLED;
 use crate::inspect::health::HealthVerdict;
 use crate::inspect::read::snapshot::Snapshot;
-use crate::k8s::fields;
+use crate::k8s::{ObjectId, fields};
 
 /// The object of a walk that is about many.
 static NO_SUBJECT: Value = Value::Null;
@@ -65,33 +66,53 @@ impl<'a> RowJudge<'a> {
         walk.scope = Some(namespace.unwrap_or_default().to_owned());
         let _ = snapshot.list(&INSTANCE, None);
         walk.judge_controllers();
+        let mut judge = RowJudge { walk, served: vec![] };
         for kind in flux_kinds {
             if kind.group != GROUP {
                 let plain = json!({"apiVersion": kind.group, "kind": kind.kind});
-                let _ = walk.controller(kind, &plain);
+                let _ = judge.walk.controller(kind, &plain);
                 continue;
             }
             for object in snapshot.list(&kind.resource_type(), namespace) {
-                let _ = evaluate(&mut walk, kind, object);
+                let _ = judge.object(kind, object);
             }
         }
-        let served = flux_kinds.iter().filter(|kind| walk.is_served(kind)).map(|kind| kind.kind).collect();
-        RowJudge { walk, served }
+        snapshot.list_instead_of_many(namespace);
+        judge.served = flux_kinds.iter().filter(|kind| judge.walk.is_served(kind)).map(|kind| kind.kind).collect();
+        judge
     }
 
-    /// Judges an object of a list; `None` where its own report says all.
+    /// Judges the rows of a list in their order; `judge` judges one. The snapshot records what they lack.
+    pub fn rows<T>(
+        snapshot: &'a Snapshot,
+        flux_kinds: &[&'static FluxKind],
+        namespace: Option<&str>,
+        now: Timestamp,
+        rows: impl IntoIterator<Item = T>,
+        judge: impl Fn(&mut Self, T) -> Option<RowVerdict>,
+    ) -> Vec<Option<RowVerdict>> {
+        let mut all = RowJudge::new(snapshot, flux_kinds, namespace, now);
+        let verdicts = rows.into_iter().map(|row| judge(&mut all, row)).collect();
+        snapshot.list_instead_of_many(namespace);
+        verdicts
+    }
+
+    /// Judges an object by what its row reads of it; `None` where its own report says all. What does not do plainly well is read as
+    /// a whole, because something else may explain it.
     pub fn object(&mut self, kind: &'static FluxKind, object: &Value) -> Option<RowVerdict> {
-        if kinds::is_suspended(object) {
+        let snapshot = self.walk.snapshot;
+        let whole = || snapshot.get(&kind.resource_type(), fields::namespace(object), fields::name(object));
+        // The operator's own objects are here already, and a row does not say where a ResourceSet takes its inputs from.
+        let object = if kind.group == GROUP { whole().unwrap_or(object) } else { object };
+        if kinds::is_suspended(object) || self.walk.is_plainly_well(kind, object) {
             return None;
         }
-        // A dump has everything that decides; of a cluster only the objects of the operator are loaded.
-        let snapshot = self.walk.snapshot;
-        let is_loaded = snapshot.is_dump() || kind.group == GROUP;
-        let of_list = || snapshot.get(&kind.resource_type(), fields::namespace(object), fields::name(object));
-        let cause = match is_loaded.then(of_list).flatten() {
-            Some(loaded) => evaluate(&mut self.walk, kind, loaded),
-            None => self.walk.deleted(kind, object).or_else(|| self.walk.controller(kind, object)),
+        // A controller that is gone explains any number of rows without reading them. An instance may have another cause before it.
+        let absence = match kind.group {
+            GROUP => None,
+            _ => self.walk.deleted(kind, object).or_else(|| self.walk.controller(kind, object)),
         };
+        let cause = absence.or_else(|| self.walk.object(whole()?));
         cause.map(|cause| verdict(object, &cause)).or_else(|| stalled(object))
     }
 
@@ -112,23 +133,13 @@ impl<'a> RowJudge<'a> {
     }
 }
 
-/// The cause of an object that is loaded. A ResourceSet of a cluster is not looked into: that would read its inputs.
-fn evaluate<'a>(walk: &mut Walk<'a>, kind: &'static FluxKind, object: &'a Value) -> Option<Cause> {
-    let looks_into_it = walk.snapshot.is_dump() || kind.kind == INSTANCE.kind;
-    if kinds::is_suspended(object) || walk.is_plainly_well(kind, object) {
-        None
-    } else if looks_into_it {
-        walk.object(object)
-    } else {
-        walk.deleted(kind, object).or_else(|| walk.controller(kind, object))
-    }
-}
-
 fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
+    // The sentence about another Flux object does not name it.
+    let is_other = cause.object != ObjectId::of(object) && kinds::of(&cause.object.group, &cause.object.kind).is_some();
     RowVerdict {
         verdict: HealthVerdict::of(object, Some(cause)),
         reason: format!("{:?}", cause.reason),
-        summary: cause.summary.clone(),
+        summary: if is_other { format!("{}: {}", cause.object, cause.summary) } else { cause.summary.clone() },
         is_deletion: fields::is_being_deleted(object),
     }
 }

@@ -11,7 +11,7 @@ use crate::api::kinds::{self, FLUX_KINDS, FluxKind, INSTANCE};
 use crate::api::well_known::condition::READY;
 use crate::inspect::health::{HealthCounts, HealthVerdict, KindCounts};
 use crate::inspect::next_step::NextStep;
-use crate::inspect::read::snapshot::Snapshot;
+use crate::inspect::read::snapshot::{Snapshot, WORTH_A_LIST};
 use crate::inspect::{components, managed, operator};
 use crate::k8s::{ObjectId, fields, kstatus};
 
@@ -79,9 +79,6 @@ impl<S> Overview<S> {
         Overview { verdict, well, counts, kinds, unreadable, total, workloads, failing, in_progress, causes }
     }
 }
-
-/// From this number of objects of one kind on, one list is cheaper than a request for each.
-const WORTH_A_LIST: usize = 8;
 
 /// Explains the failing Flux objects of a namespace (or all), and the failing workloads that they applied.
 pub fn overview(snapshot: &Snapshot, namespace: Option<&str>, now: Timestamp) -> Overview {

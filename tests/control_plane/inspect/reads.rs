@@ -103,6 +103,12 @@ async fn a_list_is_one_request_in_order_and_goes_on_where_it_was_cut(cluster: Te
     let requests = cluster.requests_since(mark).await;
     assert_eq!(requests.count("list", "gitrepositories"), 1, "{:?}", requests.table());
     assert_eq!(requests.len(), 1, "nothing else is asked: {:?}", requests.table());
+    // None of them is ready, and what explains that is read for all of them at once.
+    let mark = cluster.mark().await;
+    run(&cluster, &["get", "gitrepo"]).await.exits(0);
+    let requests = cluster.requests_since(mark).await;
+    assert_eq!(requests.count("list", "gitrepositories"), 2, "{:?}", requests.table());
+    assert!(requests.len() <= 6, "{:?}", requests.table());
     // Cut at different places: what has been printed is not printed again.
     let proxy = cluster.proxy().await;
     let lists = |uri: &str| uri.contains("/gitrepositories");

@@ -14,7 +14,7 @@ use crate::inspect::world::{Run, SOON};
 use crate::support::causes::{Row, complete, rows};
 use crate::support::installation::installation;
 use crate::support::runner::{ClusterTest, command};
-use crate::support::situations::{Situation, counts_of_rows, counts_of_why, situations};
+use crate::support::situations::{LISTED_ALONE, Situation, counts_of_rows, counts_of_why, situations};
 use crate::support::{Options, TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -147,7 +147,7 @@ async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
 }
 
 /// Situations that objects alone make on an API server without controllers, at whatever time.
-const SHOWN_LIVE: [&str; 12] = [
+const SHOWN_LIVE: [&str; 17] = [
     "everything is ready",
     "flux without an instance",
     "a version range that nothing fits",
@@ -158,6 +158,11 @@ const SHOWN_LIVE: [&str; 12] = [
     "a policy that refuses every controller",
     "a second instance",
     "a Kustomization that waits for a failing one",
+    "a Kustomization that waits for one in progress",
+    "a Kustomization that waits for a source in progress",
+    "a Kustomization that is behind its source",
+    "a release that waits for one in progress",
+    "a ready ResourceSet with a provider that fails",
     "a Kustomization that was never reconciled",
     "a workload that is gone",
 ];
@@ -199,7 +204,7 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         let lines: [Vec<String>; 4] =
             [json(&["status"]), json(&["why", "-A"]), json(&["check"]), json(&["stats", "-A"])];
         let mut counts = vec![];
-        let mut rows_of_why = [0; 4];
+        let (mut rows_of_why, mut kinds) = ([0; 4], vec![]);
         for ((words, field), code) in lines.iter().zip(["verdict", "verdict", "health", ""]).zip(codes(verdict)) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let run = ask(&words).await;
@@ -214,11 +219,20 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
             if ["status", "why"].contains(&words[0]) {
                 counts.push(said["counts"].clone());
                 rows_of_why = counts_of_why(&said);
+                kinds = said["kinds"].as_array().cloned().unwrap_or_default();
             }
         }
         let listed = ask(&[&["get", "all", "-A"], flags].concat()).await;
         if listed.code == 0 && counts_of_rows(&listed.stdout) != rows_of_why {
             wrong.push(format!("{name}: get all says not {rows_of_why:?}: {} {}", listed.stdout, listed.stderr));
+        }
+        for (kind, short) in LISTED_ALONE {
+            let of_kind = kinds.iter().find(|one| one["kind"] == kind);
+            let failing = of_kind.map_or(0, |one| one["failing"].as_u64().unwrap_or_default());
+            let listed = ask(&[&["get", short, "-A", "--ready-status", "False", "-o", "name"], flags].concat()).await;
+            if listed.code == 0 && listed.stdout.lines().count() as u64 != failing {
+                wrong.push(format!("{name}: get {short} says not {failing} failing: {}", listed.stdout));
+            }
         }
         if counts[0] != counts[1] {
             wrong.push(format!("{name}: {counts:?}"));

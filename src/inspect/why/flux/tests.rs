@@ -53,13 +53,13 @@ fn every_reason_has_a_row() {
 }
 
 #[test]
-fn a_provider_that_fails_explains_a_set_that_is_ready_only_when_that_set_is_asked_about() {
+fn a_provider_that_fails_explains_a_set_that_is_ready() {
     let set = resource_set(json!({"inputsFrom": [{"name": "branches"}]}), "", "Reconciliation finished in 1s");
     let provider = input_provider("ReconciliationFailed", "401 Bad credentials", true);
     let found = explain(&set, std::slice::from_ref(&provider)).cause.unwrap();
     assert_eq!(found.object.to_string(), "ResourceSetInputProvider/apps/branches");
     let all = everything([set.clone(), provider]);
-    assert_eq!((all.failing, all.causes.len()), (1, 1), "{all:#?}");
+    assert_eq!((all.failing, all.causes.len()), (2, 1), "{all:#?}");
     assert!(explain(&set, &[input_provider("", "ok", true)]).ready);
 }
 
