@@ -22,6 +22,7 @@ pub mod inventory;
 pub mod judged_objects;
 pub mod logs;
 mod managed;
+pub mod marks;
 pub mod missing;
 pub mod next_step;
 pub(crate) mod operator;

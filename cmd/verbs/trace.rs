@@ -3,13 +3,14 @@
 use anstyle::AnsiColor;
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::format::age::short_age;
+use flux_operator::inspect::marks;
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::trace::{self, Trace};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::list::{hint_at_namespace, place};
-use crate::flows::rights::{FLUX, Right, Rights, read_words, when};
+use crate::flows::rights::{FLUX, JUDGES_LISTS, Right, Rights, read_words, when};
 use crate::session::read_source::{FromArgs, Lacking, Source, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
@@ -48,6 +49,7 @@ const WAY: &[Right] = &[
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     rights.everywhere(WAY);
+    rights.everywhere(JUDGES_LISTS);
     read_words(rights, &args.resource)
 }
 
@@ -73,7 +75,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     }
                 }
             }
-            let view = |snapshot: &Snapshot| objects.iter().map(|object| trace::trace(snapshot, object)).collect();
+            let view = |snapshot: &Snapshot| {
+                let traces = objects.iter().map(|object| trace::trace(snapshot, object)).collect();
+                marks::mark_traces(snapshot, traces, source.now())
+            };
             Ok::<Vec<Trace>, CliError>(source.view(shell, view).await?.value)
         })
         .await??;

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
+use flux_operator::inspect::marks;
 use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::args::kind;
 use crate::args::list::{hint_at_namespace, place};
 use crate::flows::rights::{
-    FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, read_words, when,
+    FLUX, JUDGES_LISTS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, read_words, when,
 };
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
@@ -109,6 +110,7 @@ pub struct TreeArgs {
 
 pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.flux_namespace();
+    rights.everywhere(JUDGES_LISTS);
     // An inventory may hold everything; these are the kinds whose state and parts a tree shows most.
     rights.everywhere(&[when("an inventory has such an object", "get list", FLUX)]);
     rights.everywhere(READS_INVENTORY_CLUSTER);
@@ -206,7 +208,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &T
                     true => tree::instance(snapshot, owner, options),
                     false => tree::reconciler(snapshot, owner, options),
                 };
-                owners.iter().map(tree).collect::<Vec<TreeNode>>()
+                marks::mark_trees(snapshot, owners.iter().map(tree).collect(), source.now())
             });
             Ok::<_, CliError>(view.await?.value)
         })

@@ -1,7 +1,7 @@
 //! Every command that says how Flux stands says the same of the same situation, and ends as its verdict demands.
 
 use serde_json::{Value, json};
-use test_support::situations::{Situation, counts_of_rows, counts_of_why, situations};
+use test_support::situations::{LISTED_ALONE, Situation, counts_of_rows, counts_of_why, situations};
 
 use super::support::run;
 
@@ -95,7 +95,7 @@ fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
             &json!(counts_of_rows(&rows.stdout)),
             &json!(counts_of_why(&why)),
         );
-        for (kind, short) in [("Kustomization", "ks"), ("HelmRelease", "hr"), ("FluxInstance", "instance")] {
+        for (kind, short) in LISTED_ALONE {
             let of_kind = why["kinds"].as_array().into_iter().flatten().find(|one| one["kind"] == kind);
             let failing = of_kind.map_or(0, |one| one["failing"].as_u64().unwrap_or_default());
             let listed = run(&["get", short, "-A", "--ready-status", "False", "-o", "name", "--from", path]);
@@ -105,6 +105,18 @@ fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
                 &listed.stdout.lines().count().into(),
                 &failing.into(),
             );
+            if of_kind.is_none() {
+                continue;
+            }
+            // Marks of the object itself, at the top of its tree and of its trace.
+            let marks = |verb: &[&str], pointer: &str, mark: &str| {
+                let items = read(&ask(&[verb, &[short]].concat()))["items"].as_array().cloned().unwrap_or_default();
+                items.iter().filter(|item| item.pointer(pointer).is_some_and(|found| found == mark)).count() as u64
+            };
+            let in_tree = marks(&["tree", "resource"], "/status", "Failed");
+            wrong.expect(name, &format!("the failing objects of tree {short}"), &in_tree.into(), &failing.into());
+            let in_trace = marks(&["trace"], "/steps/0/ready", "False");
+            wrong.expect(name, &format!("the failing objects of trace {short}"), &in_trace.into(), &failing.into());
         }
         let dead = run(&["get", "components", "-A", "--filter", "status!=Current", "-o", "name", "--from", path]);
         if !dead.stdout.is_empty() {

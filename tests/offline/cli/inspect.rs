@@ -272,7 +272,7 @@ fn jsonpath_and_custom_columns_read_the_objects() {
 fn a_tree_goes_from_the_instance_to_pods_and_to_what_the_sync_brought() {
     let text = read(&["tree", "instance"]).exits(0).stdout;
     let expected = "\
-FluxInstance/flux-system/flux
+FluxInstance/flux-system/flux  Failed: Deployment helm-controller is missing
 ├── definitions and roles (1)
 │   └── Namespace/flux-system
 ├── controllers (2)
@@ -280,7 +280,7 @@ FluxInstance/flux-system/flux
 │   │   └── Pod/flux-system/source-controller-1
 │   └── Deployment/flux-system/helm-controller  NotFound
 └── sync (1)
-    └── Kustomization/flux-system/flux-system
+    └── Kustomization/flux-system/flux-system  Failed: kustomize-controller is not installed
         ├── Deployment/apps/web  InProgress: Replicas: 0/2
         └── Kustomization/apps/web  Failed: no [31mred[0m text here
 ";
