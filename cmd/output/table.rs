@@ -246,11 +246,15 @@ impl TableWriter {
             .collect();
         let rank = |index: usize| self.headings.get(index).map_or(0, |heading| heading.rank);
         let mut shown: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) == 0).collect();
-        let mut below = total(&needed, &shown, gap) > width && !all.messages.is_empty();
+        let says_nothing = |index: usize| !has(rows, index, |cell| !matches!(cell, Cell::Absent));
+        // A name says little without its namespace, so messages make room for namespaces too.
+        let namespaces = |index: &usize| self.headings.get(*index).is_some_and(|heading| heading.name == "NAMESPACE");
+        let namespace = all.shown.iter().copied().find(namespaces).filter(|index| !says_nothing(*index));
+        let with_namespace: Vec<usize> = shown.iter().copied().chain(namespace).collect();
+        let mut below = total(&needed, &with_namespace, gap) > width && !all.messages.is_empty();
         if below {
             shown.retain(|index| !all.messages.contains(index));
         }
-        let says_nothing = |index: usize| !has(rows, index, |cell| !matches!(cell, Cell::Absent));
         let mut others: Vec<usize> = all.shown.iter().copied().filter(|i| rank(*i) > 0).collect();
         // Columns without a single value are the first to go.
         others.sort_by_key(|index| (says_nothing(*index), rank(*index)));
@@ -598,6 +602,26 @@ mod tests {
         assert_eq!(heading(40), "EMPTY NAME REF SINCE");
         assert_eq!(heading(20), "NAME REF SINCE");
         assert_eq!(heading(5), "NAME");
+    }
+
+    #[test]
+    fn messages_go_below_their_rows_before_namespaces_are_missed() {
+        let names = ["NAMESPACE:1", "NAME", "READY", "REVISION", "MESSAGE", "PATH:1"];
+        let placed = |namespace: &str| {
+            let mut row = vec![Cell::text(namespace)];
+            row.extend(self::row("podinfo", "main@sha1:0123456789abcdef", "Applied revision: main@sha1:01234567"));
+            row.push(Cell::text("./deploy/production"));
+            row
+        };
+        let rows = [placed("apps"), placed("production")];
+        let lines = |width: usize| TableWriter::new(headings(&names), style(Some(width))).page(&rows);
+        for width in [50, 60] {
+            let text = lines(width);
+            assert!(text.starts_with("NAMESPACE "), "{text}");
+            assert!(text.contains("\n  Applied revision: "), "{text}");
+            assert!(text.lines().all(|line| line.width() <= width), "{text}");
+        }
+        assert!(lines(90).lines().count() <= 5, "{}", lines(90));
     }
 
     #[test]
