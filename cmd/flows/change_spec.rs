@@ -10,7 +10,7 @@ use flux_operator::request::{Absent, reconcile_patch, token};
 use serde_json::{Map, Value, json};
 
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::{command_without_operator, report_unwatched};
+use crate::flows::operator::{refused_without_operator, report_unwatched};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, check_losses, instance_of, reconcile_here,
@@ -99,15 +99,7 @@ impl SpecChange<'_> {
         if !coverage.is_missing() {
             return Ok(Reconciler::Operator);
         }
-        let reference = target.reference();
-        let refused = format!("cannot {} {}: no operator is running to do it", self.verb, session.place(&reference));
-        let here = format!("{line} --in-process");
-        Err(CliError::failed(refused).cause(coverage.to_string()).object(reference).hint(command_without_operator(
-            session,
-            &coverage,
-            "do it from here",
-            &here,
-        )))
+        Err(refused_without_operator(session, target, self.verb, &coverage, &format!("{line} --in-process")))
     }
 
     /// Writes the spec over that of `live`, has it reconciled, and waits unless told otherwise. `says` is the new state in

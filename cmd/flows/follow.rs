@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::args::FollowArgs;
-use crate::flows::operator::command_without_operator;
+use crate::flows::operator::{command_without_operator, refused_without_operator};
 use crate::flows::request::Sent;
 use crate::flows::request::{RequestKind, send};
 use crate::session::HINT_LIMIT;
@@ -117,6 +117,11 @@ pub async fn request_and_follow(
     act: RequestKind<'_>,
     follow: &FollowArgs,
 ) -> Result<Exit, CliError> {
+    if follow.waits() && follow.dry_run().is_none() {
+        for target in targets {
+            refused_request(session, target, act).await.map_or(Ok(()), Err)?;
+        }
+    }
     let (sent, mut failed) = send(session, targets, act, follow.dry_run()).await?;
     if let (Some(first), true) = (sent.first(), follow.waits()) {
         session.shell.interruption().set(
@@ -175,6 +180,28 @@ pub async fn follow_sent(
         failed.extend(not_ready(session, &followed, mode).await.unwrap_or_else(|error| vec![error]));
     }
     failed
+}
+
+/// Returns the error for a request that no operator would answer, before it is stored. An object that does not exist has another
+/// error. Only an instance is resumed by this process.
+async fn refused_request(session: &Session<'_>, target: &Target, act: RequestKind<'_>) -> Option<CliError> {
+    let verb = match act {
+        RequestKind::Reconcile { .. } => "reconcile",
+        RequestKind::Resume => "resume",
+        RequestKind::Suspend(_) => return None,
+    };
+    if target.kind.group != well_known::GROUP || (verb == "resume" && target.kind != instance_kind()) {
+        return None;
+    }
+    let limit = HINT_LIMIT.min(session.deadline.left());
+    let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
+    let object = if coverage.is_missing() { session.cluster.read(&target.id()).await.ok()?? } else { return None };
+    // A suspended object needs another command first.
+    if verb == "reconcile" && target.is_suspended(&object) {
+        return None;
+    }
+    let here = session.command(&format!("{verb} {} --in-process", target.words()), &target.namespace);
+    Some(refused_without_operator(session, target, verb, &coverage, &here))
 }
 
 /// Returns the error for a stored request that no operator will answer.

@@ -89,6 +89,22 @@ pub fn report_unwatched(
     Ok(Exit::Done)
 }
 
+/// Refuses a command that would store something and wait, where no operator is running to reconcile it: an operator that is installed
+/// later would carry it out unexpectedly. `here` is the command line that does the operator's work.
+pub fn refused_without_operator(
+    session: &Session<'_>,
+    target: &Target,
+    verb: &str,
+    coverage: &OperatorCoverage,
+    here: &str,
+) -> CliError {
+    let reference = target.reference();
+    CliError::failed(format!("cannot {verb} {}: no operator is running to do it", session.place(&reference)))
+        .cause(coverage.to_string())
+        .object(reference)
+        .hint(command_without_operator(session, coverage, "do it from here", here))
+}
+
 /// Returns the next step for an instance without an operator: a command line that does its work here, unless a stalled
 /// operator could continue at any moment.
 pub fn command_without_operator(

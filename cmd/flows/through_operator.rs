@@ -7,7 +7,7 @@ use flux_operator::request::Absent;
 use serde_json::Value;
 
 use crate::flows::follow::{Followed, uid_of, until_ready};
-use crate::flows::operator::report_unwatched;
+use crate::flows::operator::{refused_without_operator, report_unwatched};
 use crate::session::Session;
 use crate::session::target::Target;
 use crate::terminal::progress::ProgressMode;
@@ -34,6 +34,17 @@ impl ThroughOperator {
         target: Target,
         apply: impl Future<Output = Result<(ApplyResult, Value), CliError>>,
     ) -> Result<Exit, CliError> {
+        let here = format!("{} --in-process", self.command);
+        if self.wait && !self.dry_run {
+            let coverage = session.operator_coverage(&target).await?;
+            // Where the API is not served nothing is stored, and the error names that.
+            let is_served =
+                async { Ok(session.cluster.served_resource_type(target.kind.group, target.kind.kind).await.is_ok()) };
+            if coverage.is_missing() && session.bounded("look for the API", is_served).await? {
+                let refused = refused_without_operator(session, &target, "apply", &coverage, &here);
+                return Err(refused.hint("to only store it, for an operator that is installed later, add --wait=false"));
+            }
+        }
         let ((result, stored), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
         let prefix = if self.dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}► {} {}", session.place(&target.reference()), result.as_str()));
@@ -44,7 +55,6 @@ impl ThroughOperator {
         // From here on an interrupt leaves a stored object behind.
         session.shell.interruption().set("the object is stored, and the operator continues with it", Some(resume));
         if coverage.is_missing() {
-            let here = format!("{} --in-process", self.command);
             return report_unwatched(session, &target, &coverage, &here, self.wait);
         }
         if !self.wait {

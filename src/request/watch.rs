@@ -249,7 +249,9 @@ impl Wait {
                         let mut note = |sign: WaitEvent| {
                             last.pending = Some(match &sign {
                                 WaitEvent::Missing => "it does not exist".to_owned(),
-                                WaitEvent::Finalizers(list) if list.is_empty() => "nobody has deleted it".to_owned(),
+                                WaitEvent::Finalizers(list) if list.is_empty() => {
+                                    "its deletion was not requested".to_owned()
+                                }
                                 WaitEvent::Finalizers(list) => format!("its finalizers: {}", list.join(", ")),
                                 WaitEvent::Pending(pending) => pending.to_string(),
                                 WaitEvent::Condition(_) | WaitEvent::Event(_) | WaitEvent::Retrying(_) => return,

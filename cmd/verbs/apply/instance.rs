@@ -199,5 +199,9 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
         progress: args.follow.mode(),
         command: command_without_in_process(session, args, &target),
     };
+    // A second instance is refused first: reconciling it from here would be refused too.
+    if through.wait && !dry_run {
+        read_unless_second(session, manifest).await?;
+    }
     through.carry_out(session, target, apply).await
 }

@@ -32,7 +32,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_upgrade_that_does_not_become_ready_is_taken_back,
         the_plan_of_an_upgrade_names_restarts_and_versions_that_go_away,
         a_running_operator_keeps_the_work_and_its_controllers_are_followed,
-        an_instance_without_an_operator_is_stored_and_reported_within_two_seconds,
+        an_instance_without_an_operator_is_refused_within_two_seconds,
         an_image_that_cannot_be_pulled_is_named_when_the_time_is_up,
         an_interrupted_run_says_what_was_done_and_the_next_one_completes_it,
         an_uninstall_lists_asks_and_keeps_what_is_not_flux,
@@ -321,7 +321,7 @@ async fn a_running_operator_keeps_the_work_and_its_controllers_are_followed(clus
     assert!(lines.iter().any(|l| l.contains("ImagePullBackOff") || l.contains("ErrImagePull")), "{}", run.stderr);
 }
 
-async fn an_instance_without_an_operator_is_stored_and_reported_within_two_seconds(cluster: TestCluster) {
+async fn an_instance_without_an_operator_is_refused_within_two_seconds(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     own.write("2.9.x", &["source-controller"]);
@@ -329,13 +329,15 @@ async fn an_instance_without_an_operator_is_stored_and_reported_within_two_secon
     own.run("apply instance -f flux.yaml")
         .await
         .exits(1)
-        .stderr_has("is saved, but no operator is running to reconcile it")
+        .stderr_has("no operator is running to do it")
         .stderr_has("no operator is installed in this cluster")
         .stderr_has("flux-operator apply instance -f flux.yaml -n flux-system --in-process");
     assert!(begun.elapsed() < IN_TIME, "took {:?}", begun.elapsed());
+    let before = own.instances().get("flux").await.unwrap();
+    assert_eq!(before.data["spec"]["distribution"]["version"], "2.9.4", "nothing was stored");
+    own.run("apply instance -f flux.yaml --wait=false").await.exits(0).stderr_has("is running to");
     let stored = own.instances().get("flux").await.unwrap();
     assert_eq!(stored.data["spec"]["distribution"]["version"], "2.9.x");
-    own.run("apply instance -f flux.yaml --wait=false").await.exits(0).stderr_has("is running to");
     own.run("apply instance -f flux.yaml -n other").await.exits(2).stderr_has("namespace");
     let client = own.run("apply instance -f flux.yaml --dry-run=client").await.exits(0);
     assert!(client.stdout.contains("kind: FluxInstance") && !client.stdout.contains("status"), "{}", client.stdout);

@@ -69,16 +69,22 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
 
 async fn a_missing_operator_is_reported_with_the_in_process_command(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
-    // A request without a receiver is not waited for.
+    let namespace = cluster.namespace();
+    // A request without a receiver is neither stored nor waited for.
     let begun = Instant::now();
     for verb in ["reconcile", "resume"] {
         run(&cluster, &[verb, "instance"])
             .await
             .exits(1)
-            .stderr_has("the request is saved on fluxinstance/")
-            .stderr_has("is running to")
-            .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
+            .stderr_has(&format!("cannot {verb} fluxinstance/"))
+            .stderr_has("no operator is running to do it")
+            .stderr_has(&format!(
+                "do it from here with `flux-operator {verb} instance flux --in-process -n {namespace}`"
+            ));
     }
+    let api = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", namespace).await.unwrap();
+    let stored = api.get("flux").await.unwrap();
+    assert_eq!(stored.metadata.annotations, None, "nothing was stored");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
 }
 
@@ -107,9 +113,7 @@ async fn a_stalled_operator_neither_reconciles_nor_allows_a_run_here(cluster: Te
         .exits(1)
         .stderr_has("is running to")
         .stderr_has(&held)
-        .stderr_has(&format!(
-            "{restart}, or run the reconciliation from here with `flux-operator reconcile instance flux"
-        ))
+        .stderr_has(&format!("{restart}, or do it from here with `flux-operator reconcile instance flux"))
         .stderr_has(" --force-in-process`");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
     // It may continue at any moment, so a run beside it needs an explicit flag.
@@ -235,7 +239,7 @@ async fn an_object_that_goes_is_waited_for(cluster: TestCluster) {
     create(&cluster, GIT, "going", held).await;
     let api = GIT.api(&cluster);
     let deletion = ["wait", "resource", "gitrepo/going", "--for=delete", "--timeout=4s"];
-    run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: nobody has deleted it");
+    run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: its deletion was not requested");
     api.delete("going", &Default::default()).await.unwrap();
     run(&cluster, &deletion).await.exits(7).stderr_has("still waiting: its finalizers: example.com/hold");
     run(&cluster, &["get", "gitrepo", "going"]).await.exits(0).stdout_has("is being deleted");
