@@ -109,7 +109,7 @@ impl Shell {
     /// Names the next command line after a success to a person; a script has no use for it.
     pub fn suggest(&self, line: &str) {
         if self.stderr_is_terminal() {
-            self.hint(&format!("next: `{line}`"));
+            self.hint(&format!("continue with `{line}`"));
         }
     }
 

@@ -117,7 +117,9 @@ pub async fn uninstall_operator_plan(
         let account = format!("ServiceAccount/{namespace}/{OPERATOR_NAME}");
         Kept {
             object,
-            reason: format!("others have made it; whoever may create {account} is cluster-admin by it: delete it"),
+            reason: format!(
+                "others have made it, and every user who may create {account} is cluster-admin through it: delete it"
+            ),
         }
     });
     keeps.extend(left);

@@ -209,7 +209,7 @@ fn operator(
         }
         OperatorState::Stopped(_) => (Standing::Stopped, pods?),
         OperatorState::Silent(deployment, None) => {
-            let lease = if lease.is_some() { "nobody holds" } else { "there is no" };
+            let lease = if lease.is_some() { "no process holds" } else { "there is no" };
             let none = format!("{lease} lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
             (Standing::Silent(ObjectId::of(deployment)), none)
         }
@@ -332,7 +332,7 @@ mod tests {
             lease/flux-system/flux-operator, which it takes when it works";
         assert_eq!(judged(&[], &[available(OLD)], "flux"), silent);
         assert_eq!(judged(&[lease("other", "host_1", FRESH)], &[available(OLD)], "flux"), silent);
-        let free = "the operator in namespace flux-system is not running: nobody holds \
+        let free = "the operator in namespace flux-system is not running: no process holds \
             lease/flux-system/flux-operator, which it takes when it works";
         for holder in ["", "flux-operator-ctl/host/1"] {
             assert_eq!(judged(&[lease("flux-system", holder, OLD)], &[available(OLD)], "flux"), free);

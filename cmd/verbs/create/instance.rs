@@ -166,7 +166,7 @@ async fn store(
         }
         false => session.command(&format!("wait {}", target.words()), &target.namespace),
     };
-    shell.hint(&format!("next: `{next}`"));
+    shell.hint(&format!("continue with `{next}`"));
     Ok(Exit::Done)
 }
 

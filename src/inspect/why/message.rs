@@ -93,8 +93,8 @@ const KUSTOMIZATIONS: &[MessageRule] = &[
     ("timeout waiting for", Reason::HealthCheckFailed, "what was applied does not become healthy"),
     ("failed early due to", Reason::HealthCheckFailed, "what was applied does not become healthy"),
     ("health check failed", Reason::HealthCheckFailed, "what was applied does not become healthy"),
-    ("prune failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
-    ("delete failed", Reason::PruneFailed, "what is not in the source any more cannot be deleted"),
+    ("prune failed", Reason::PruneFailed, "an object that was removed from the source cannot be deleted"),
+    ("delete failed", Reason::PruneFailed, "an object that was removed from the source cannot be deleted"),
 ];
 
 /// The faults of a ResourceSet, before a refusal of its objects.

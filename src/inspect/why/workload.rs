@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         let progressing = fields::condition(workload, "Progressing");
         let (reason, summary) = match health.status {
             kstatus::Status::Failed => (Reason::RolloutFailed, "the rollout did not end in time"),
-            _ => (Reason::InProgress, "its pods are on their way"),
+            _ => (Reason::InProgress, "its pods are starting"),
         };
         let mut cause = Cause::new(reason, workload, summary).evidence("status", health.message, None);
         if let Some(progressing) = progressing {

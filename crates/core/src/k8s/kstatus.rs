@@ -86,8 +86,7 @@ pub fn compute(object: &Value) -> Health {
             return Health::progressing("not reconciled yet");
         }
         return Health::progressing(format!(
-            "{} generation is {generation}, but latest observed generation is {observed}",
-            kind(object)
+            "generation {generation} is not reconciled yet, the last one was {observed}"
         ));
     }
     // The standard conditions of kstatus take precedence over rules of the kind.
