@@ -3563,6 +3563,7 @@ module completions {
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --with-suspend            # Suspend the objects first, so that what they applied stays in the cluster
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation

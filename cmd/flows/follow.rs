@@ -117,9 +117,10 @@ pub async fn request_and_follow(
     act: RequestKind<'_>,
     follow: &FollowArgs,
 ) -> Result<Exit, CliError> {
-    if follow.waits() && follow.dry_run().is_none() {
+    // A request to reconcile is stored in any case: it changes nothing that an operator which starts later would not do.
+    if act == RequestKind::Resume && follow.waits() && follow.dry_run().is_none() {
         for target in targets {
-            refused_request(session, target, act).await.map_or(Ok(()), Err)?;
+            refused_resume(session, target).await.map_or(Ok(()), Err)?;
         }
     }
     let (sent, mut failed) = send(session, targets, act, follow.dry_run()).await?;
@@ -182,26 +183,20 @@ pub async fn follow_sent(
     failed
 }
 
-/// Returns the error for a request that no operator would answer, before it is stored. An object that does not exist has another
-/// error. Only an instance is resumed by this process.
-async fn refused_request(session: &Session<'_>, target: &Target, act: RequestKind<'_>) -> Option<CliError> {
-    let verb = match act {
-        RequestKind::Reconcile { .. } => "reconcile",
-        RequestKind::Resume => "resume",
-        RequestKind::Suspend(_) => return None,
-    };
-    if target.kind.group != well_known::GROUP || (verb == "resume" && target.kind != instance_kind()) {
+/// Returns the error for an instance that no operator would reconcile, before it is resumed. An instance that does not exist has
+/// another error.
+async fn refused_resume(session: &Session<'_>, target: &Target) -> Option<CliError> {
+    if target.kind != instance_kind() {
         return None;
     }
     let limit = HINT_LIMIT.min(session.deadline.left());
     let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
-    let object = if coverage.is_missing() { session.cluster.read(&target.id()).await.ok()?? } else { return None };
-    // A suspended object needs another command first.
-    if verb == "reconcile" && target.is_suspended(&object) {
+    if !coverage.is_missing() {
         return None;
     }
-    let here = session.command(&format!("{verb} {} --in-process", target.words()), &target.namespace);
-    Some(refused_without_operator(session, target, verb, &coverage, &here))
+    session.cluster.read(&target.id()).await.ok()??;
+    let here = session.command(&format!("resume {} --in-process", target.words()), &target.namespace);
+    Some(refused_without_operator(session, target, "resume", &coverage, &here))
 }
 
 /// Returns the error for a stored request that no operator will answer.

@@ -5,16 +5,17 @@ use flux_operator::api::well_known::FINALIZER;
 use flux_operator::cluster::Cluster;
 use flux_operator::inspect::impact::{has_finalizer, impact};
 use flux_operator::inspect::read::from_cluster;
+use flux_operator::k8s::diff::merge;
 use flux_operator::reconcile::{RunOptions, finalize_resource_set};
-use flux_operator::request::Absent;
+use flux_operator::request::{Absent, SuspendNote, suspend_patch};
 use serde_json::{Value, json};
 
-use crate::args::{DryRun, FollowArgs, ResourceArgs};
-use crate::flows::follow::{Followed, uid_of, until_gone};
+use crate::args::{DryRun, FollowArgs, ResourceArgs, must_suspend};
+use crate::flows::follow::{Followed, all_or_error, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::command_without_operator;
-use crate::flows::request::request_deletion;
+use crate::flows::request::{RequestKind, request_deletion, send};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
 use crate::flows::run_in_process::{
     DistributionArgs, InProcessArgs, Listener, RunRequest, clean_up_here, options, refuse_beside_operator,
@@ -41,11 +42,16 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator -n apps delete hr podinfo\n\n  \
     # In a script\n  \
     flux-operator -n apps delete resource ks/podinfo gitrepo/podinfo --yes\n\n  \
+    # Keep what the ResourceSet applied\n  \
+    flux-operator -n apps delete rset/previews --with-suspend\n\n  \
     # A ResourceSet with its objects, without an operator in the cluster\n  \
     flux-operator -n apps delete rset/previews --in-process")]
 pub struct Args {
     #[command(flatten)]
     pub resources: ResourceArgs,
+    /// Suspend the objects first, so that what they applied stays in the cluster
+    #[arg(long)]
+    pub with_suspend: bool,
     #[command(flatten)]
     pub in_process: InProcessArgs,
     #[command(flatten)]
@@ -57,6 +63,9 @@ pub struct Args {
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let wanted = args.resources.resolve()?;
     rights.wanted(&wanted, &[always("get delete", KIND)]);
+    if args.with_suspend {
+        rights.wanted(&wanted, &[always("patch", KIND)]);
+    }
     if args.follow.waits() {
         rights.wanted(&wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
         rights.everywhere(EXPLAINS_SILENCE);
@@ -71,6 +80,11 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = args.resources.resolve()?;
+    if args.with_suspend {
+        for kind in wanted.kinds() {
+            must_suspend(kind, "suspend")?;
+        }
+    }
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(wanted).await?;
@@ -80,6 +94,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             objects.push(session.get(target).await?);
         }
         for (target, object) in targets.iter().zip(&mut objects) {
+            if args.with_suspend {
+                *object = merge(object, &suspend_patch(target.kind.suspension, SuspendNote::default()));
+            }
             refuse_to_leave_objects(&session, args, target, object).await?;
             if args.in_process.in_process && !has_finalizer(object) {
                 // This process does what the finalizer makes an operator do.
@@ -108,6 +125,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         let is_dry = args.follow.dry_run().is_some();
+        // A controller that sees the deletion without the suspension deletes what it applied.
+        if args.with_suspend {
+            let suspend = RequestKind::Suspend(SuspendNote::default());
+            let (_, failed) = send(&session, &targets, suspend, args.follow.dry_run()).await?;
+            all_or_error(&session, failed, targets.len(), "suspended")?;
+        }
         for (target, object) in targets.iter().zip(&objects) {
             if args.in_process.in_process && !is_dry {
                 delete_objects_here(&session, args, target, object).await?;
@@ -159,12 +182,12 @@ async fn refuse_to_leave_objects(
     }
     let place = session.place(&target.reference());
     let here = session.command(&format!("delete {} --in-process", target.words()), &target.namespace);
-    let suspend = session.command(&format!("suspend {}", target.words()), &target.namespace);
+    let keeping = session.command(&format!("delete {} --with-suspend", target.words()), &target.namespace);
     Err(CliError::failed(format!("cannot delete {place}: no running operator would delete its {}", objects(owned)))
         .cause(coverage.to_string())
         .object(target.reference())
         .hint(command_without_operator(session, &coverage, "delete it and its objects from here", &here))
-        .hint(format!("to keep its objects, suspend it first with `{suspend}`")))
+        .hint(format!("to keep its objects, run `{keeping}`")))
 }
 
 /// Deletes what a ResourceSet has applied, as an operator does before the set is gone.

@@ -96,6 +96,7 @@ pub const WRITES: &[&str] = &[
     "resume overdue --wait=false",
     MIGRATE_OWNER,
     "delete ks/extra --yes",
+    "delete ks/extra --with-suspend --yes",
 ];
 
 /// Leaves of the command tree, or groups of them, that no row is about, and why.

@@ -70,21 +70,25 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
 async fn a_missing_operator_is_reported_with_the_in_process_command(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({})).await;
     let namespace = cluster.namespace();
-    // A request without a receiver is neither stored nor waited for.
     let begun = Instant::now();
-    for verb in ["reconcile", "resume"] {
-        run(&cluster, &[verb, "instance"])
-            .await
-            .exits(1)
-            .stderr_has(&format!("cannot {verb} fluxinstance/"))
-            .stderr_has("no operator is running to do it")
-            .stderr_has(&format!(
-                "do it from here with `flux-operator {verb} instance flux --in-process -n {namespace}`"
-            ));
-    }
+    // Nothing is resumed that stays as it is.
+    run(&cluster, &["resume", "instance"])
+        .await
+        .exits(1)
+        .stderr_has("cannot resume fluxinstance/")
+        .stderr_has("no operator is running to do it")
+        .stderr_has(&format!("do it from here with `flux-operator resume instance flux --in-process -n {namespace}`"));
     let api = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", namespace).await.unwrap();
-    let stored = api.get("flux").await.unwrap();
-    assert_eq!(stored.metadata.annotations, None, "nothing was stored");
+    let annotations = async || api.get("flux").await.unwrap().metadata.annotations.unwrap_or_default();
+    assert!(annotations().await.is_empty(), "nothing was stored");
+    // A request without a receiver is stored and not waited for.
+    run(&cluster, &["reconcile", "instance"])
+        .await
+        .exits(1)
+        .stderr_has("the request is saved on fluxinstance/")
+        .stderr_has("is running to")
+        .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
+    assert!(annotations().await.contains_key("reconcile.fluxcd.io/requestedAt"));
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
 }
 
@@ -113,7 +117,9 @@ async fn a_stalled_operator_neither_reconciles_nor_allows_a_run_here(cluster: Te
         .exits(1)
         .stderr_has("is running to")
         .stderr_has(&held)
-        .stderr_has(&format!("{restart}, or do it from here with `flux-operator reconcile instance flux"))
+        .stderr_has(&format!(
+            "{restart}, or run the reconciliation from here with `flux-operator reconcile instance flux"
+        ))
         .stderr_has(" --force-in-process`");
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
     // It may continue at any moment, so a run beside it needs an explicit flag.

@@ -594,12 +594,20 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run(&format!("bundle -o {}", bundle.display())).await.exits(0);
     let inputs = run(&format!("get inputs rset/web --from {}", bundle.display())).await.exits(0).stdout;
     assert!(inputs.contains("tenant=a"), "{inputs}");
+    // A suspended set keeps what it applied.
+    run("delete rset/web --with-suspend --dry-run --yes").await.exits(0).stderr_has("it is suspended");
+    assert!(run("get suspended").await.exits(0).stdout.is_empty(), "a dry run suspends nothing");
     // In this process what the set applied goes first.
     run("delete rsip/prs --in-process --yes").await.exits(2).stderr_has("--in-process does the work of the operator");
     run("delete rset/web --in-process --yes").await.exits(0).stdout_has("resourceset/apps/web: deleted");
     for gone in ["cm-a", "cm-b"] {
         assert!(sets.world.get("v1", "ConfigMap", APPS, gone).await.is_none(), "{gone} stays");
     }
+    sets.set("keeper", json!({}), json!({"inputs": [{"tenant": "c"}], "resources": config_maps("kept")})).await;
+    sets.ready("keeper").await;
+    run("delete rset/keeper --with-suspend --yes").await.exits(0).stderr_has("suspended").stdout_has("keeper: deleted");
+    assert!(sets.world.get(API, SET, APPS, "keeper").await.is_none());
+    assert!(sets.world.get("v1", "ConfigMap", APPS, "kept").await.is_some());
 }
 
 /// A ConfigMap as the reference operator applies it: with both owner labels.
