@@ -814,7 +814,7 @@ module completions {
     --history                 # Earlier releases or applied revisions
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -850,7 +850,7 @@ module completions {
   # Show the consequences of deleting an object
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -1107,7 +1107,7 @@ module completions {
   export extern "flux-operator why" [
     --all-namespaces(-A)      # All namespaces, even if -n names one
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use

@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use crate::flows::follow::{state_of, suspended};
 use crate::flows::operator::restart;
 use crate::output::hints;
-use crate::output::objects;
+use crate::output::{counted, objects};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::registries;
@@ -661,7 +661,8 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         session.shell.status(&format!("objects: {}", counts.join(", ")));
     }
     if !outcome.migrated.is_empty() {
-        session.shell.status(&format!("migrated: {}", outcome.migrated.join(", ")));
+        let migrated = counted(outcome.migrated.len(), "definition");
+        session.shell.status(&format!("stored objects of {migrated} migrated to their newest version"));
     }
     let Some(failure) = &outcome.failure else {
         session.shell.print(&format!("{key}: {}\n", crate::terminal::progress::one_line(&outcome.message)));

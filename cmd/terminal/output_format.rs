@@ -83,6 +83,11 @@ pub fn without_names(flag: clap::Arg) -> clap::Arg {
     flag.help("Format: table, json, jsonl, yaml or jsonpath=TEMPLATE").add(ArgValueCandidates::new(formats))
 }
 
+/// The `-o` of a view that says more with `wide`, for [`clap::Command::mut_arg`].
+pub fn with_wide(flag: clap::Arg) -> clap::Arg {
+    flag.help("Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE")
+}
+
 /// The `-o` of a single value.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ViewArgs {

@@ -28,7 +28,7 @@ use flux_operator::format::harmless::on_one_line;
 /// conditions; history. Values from Secrets are masked unless --reveal is given.
 #[derive(clap::Args, Debug)]
 #[command(
-    mut_arg("output", without_names),
+    mut_arg("output", |flag| without_names(flag).help("Format: table, wide, json, jsonl, yaml or jsonpath=TEMPLATE")),
     group(clap::ArgGroup::new("what").args(["values", "vars", "inputs", "status", "history"]).required(true)),
     after_help = "Examples:\n  \
     # The values of a release, merged\n  \

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::flows::impact::impact_text;
 use crate::flows::rights::{FINDS_USERS, Rights, read_words};
 use crate::session::read_source::{FromArgs, Lacking, Source, within};
-use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
+use crate::terminal::output_format::{Format, ViewArgs, name_line, structured, with_wide};
 use crate::terminal::{CliError, Exit, Shell};
 
 /// Show the consequences of deleting an object
@@ -15,14 +15,17 @@ use crate::terminal::{CliError, Exit, Shell};
 /// Objects that would be pruned or uninstalled, through everything that it applied: volumes, load balancers, namespaces
 /// and definitions first; protected objects that would be kept; objects that depend on it.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    mut_arg("output", with_wide),
+    after_help = "Examples:\n  \
     # Before a Kustomization goes\n  \
     flux-operator -n apps impact kustomization/podinfo\n\n  \
     # Every object by name\n  \
     flux-operator -n apps impact hr podinfo -o wide\n\n  \
     # The volumes alone\n  \
     flux-operator -n apps impact ks/podinfo \\\n    \
-    -o jsonpath='{.deleted[?(@.concern==\"volume\")].object.name}'")]
+    -o jsonpath='{.deleted[?(@.concern==\"volume\")].object.name}'"
+)]
 pub struct Args {
     /// KIND/NAME…, or KIND NAME…
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]

@@ -8,7 +8,7 @@ use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
 };
 use crate::session::read_source::FromArgs;
-use crate::terminal::output_format::ViewArgs;
+use crate::terminal::output_format::{ViewArgs, with_wide};
 use crate::terminal::{CliError, Exit, Shell};
 
 mod all;
@@ -28,6 +28,7 @@ mod object;
 #[derive(clap::Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
+    mut_arg("output", with_wide),
     after_help = "Examples:\n  \
     # Everything that is not well, by cause\n  \
     flux-operator why\n\n  \

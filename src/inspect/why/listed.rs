@@ -134,8 +134,10 @@ impl<'a> RowJudge<'a> {
 }
 
 fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
-    // The sentence about another Flux object does not name it.
-    let is_other = cause.object != ObjectId::of(object) && kinds::of(&cause.object.group, &cause.object.kind).is_some();
+    // Most sentences about another Flux object do not name it.
+    let is_other = cause.object != ObjectId::of(object)
+        && kinds::of(&cause.object.group, &cause.object.kind).is_some()
+        && !cause.summary.contains(&cause.object.name);
     RowVerdict {
         verdict: HealthVerdict::of(object, Some(cause)),
         reason: format!("{:?}", cause.reason),
