@@ -116,7 +116,7 @@ fn the_same_is_there_as_json_and_on_stdout() {
     }
     for command in ["report", "check", "migrate", "debug"] {
         let help = run(&[command, "--help"]).exits(0).stdout;
-        assert!(help.contains("Format: table, json, jsonl, yaml or jsonpath=TEMPLATE"), "{command}: {help}");
+        assert!(help.contains("json, jsonl, yaml or jsonpath=TEMPLATE"), "{command}: {help}");
     }
 }
 
