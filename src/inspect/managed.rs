@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::inventory;
-use super::read::snapshot::Snapshot;
+use super::read::snapshot::{Snapshot, WORTH_A_LIST};
 use crate::api::kinds::{self, DEPLOYMENT, HELM_GROUP, POD};
 use crate::k8s::{ObjectId, ResourceType, fields};
 
@@ -17,9 +17,6 @@ pub(super) struct Workload<'a> {
     /// Missing when the object does not exist or cannot be read.
     pub live: Option<&'a Value>,
 }
-
-/// More objects of a kind than this are read as a list, fewer one by one.
-const WORTH_A_LIST: usize = 8;
 
 /// The kinds that create pods, in display order.
 fn kinds_of_workloads() -> impl Iterator<Item = ResourceType> {

@@ -75,7 +75,7 @@ pub enum Answer {
     Unavailable(String),
 }
 
-/// From this number of objects of one kind on, one list is cheaper than a request for each.
+/// More objects of a kind than this are read as a list, fewer one by one.
 pub(in crate::inspect) const WORTH_A_LIST: usize = 8;
 
 /// A manifest whose version is not the newest of its kind.
