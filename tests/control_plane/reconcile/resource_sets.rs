@@ -61,6 +61,21 @@ impl Sets {
         Sets { world, options }
     }
 
+    /// Makes a service account `tenant` that may do what one rule says.
+    async fn tenant(&self, rule: Value) {
+        let rbac = "rbac.authorization.k8s.io/v1";
+        let metadata = json!({"name": "tenant", "namespace": APPS});
+        for object in [
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}),
+            json!({"apiVersion": rbac, "kind": "Role", "metadata": metadata, "rules": [rule]}),
+            json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": metadata,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+                "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": APPS}]}),
+        ] {
+            self.world.apply_as("test-author", object).await;
+        }
+    }
+
     async fn set(&self, name: &str, annotations: Value, spec: Value) {
         let set = json!({"apiVersion": API, "kind": SET,
             "metadata": {"name": name, "namespace": APPS, "annotations": annotations}, "spec": spec});
@@ -323,17 +338,8 @@ async fn objects_are_made_anew_only_where_a_field_cannot_be_changed(cluster: Tes
 
 async fn a_set_is_applied_with_the_rights_of_its_service_account(cluster: TestCluster) {
     let sets = Sets::new(&cluster).await;
-    let rbac = "rbac.authorization.k8s.io/v1";
-    for object in [
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "tenant", "namespace": APPS}}),
-        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": "tenant", "namespace": APPS},
-            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch", "delete"]}]}),
-        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": "tenant", "namespace": APPS},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
-            "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": APPS}]}),
-    ] {
-        sets.world.apply_as("test-author", object).await;
-    }
+    sets.tenant(json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch", "delete"]}))
+        .await;
     let spec = |names: &[&str], more: Value| {
         let maps = names.iter().map(
             |name| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": APPS}}),
@@ -363,17 +369,8 @@ async fn a_set_is_applied_with_the_rights_of_its_service_account(cluster: TestCl
 
 async fn a_failed_job_is_made_anew_and_one_that_cannot_be_deleted_is_named(cluster: TestCluster) {
     let sets = Sets::new(&cluster).await;
-    let rbac = "rbac.authorization.k8s.io/v1";
-    for object in [
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "tenant", "namespace": APPS}}),
-        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": "tenant", "namespace": APPS},
-            "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "patch"]}]}),
-        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": "tenant", "namespace": APPS},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
-            "subjects": [{"kind": "ServiceAccount", "name": "tenant", "namespace": APPS}]}),
-    ] {
-        sets.world.apply_as("test-author", object).await;
-    }
+    sets.tenant(json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "patch"]}))
+        .await;
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once", "namespace": APPS,
         "annotations": {"fluxcd.controlplane.io/recreateOnFailure": "enabled"}},
         "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never",
