@@ -35,17 +35,17 @@ impl ThroughOperator {
         apply: impl Future<Output = Result<(ApplyResult, Value), CliError>>,
     ) -> Result<Exit, CliError> {
         let here = format!("{} --in-process", self.command);
-        if self.wait && !self.dry_run {
-            let coverage = session.operator_coverage(&target).await?;
-            // Where the API is not served nothing is stored, and the error names that.
+        let coverage = session.operator_coverage(&target).await?;
+        if coverage.is_missing() && self.wait && !self.dry_run {
+            // Where the API is not served nothing is stored, and the error of `apply` names that.
             let is_served =
                 async { Ok(session.cluster.served_resource_type(target.kind.group, target.kind.kind).await.is_ok()) };
-            if coverage.is_missing() && session.bounded("look for the API", is_served).await? {
+            if session.bounded("look for the API", is_served).await? {
                 let refused = refused_without_operator(session, &target, "apply", &coverage, &here);
                 return Err(refused.hint("to only store it, for an operator that is installed later, add --wait=false"));
             }
         }
-        let ((result, stored), coverage) = tokio::try_join!(apply, session.operator_coverage(&target))?;
+        let (result, stored) = apply.await?;
         let prefix = if self.dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}► {} {}", session.place(&target.reference()), result.as_str()));
         if self.dry_run {

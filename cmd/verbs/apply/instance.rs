@@ -186,9 +186,10 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     let place = session.place(&target.reference());
     let dry_run = args.follow.dry_run() == Some(DryRun::Server);
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: args.force_conflicts, dry_run };
+    // The API server would store an instance of another namespace, which no operator looks at. It is refused before the lack of an
+    // operator, because reconciling it from here would be refused too.
+    let live = read_unless_second(session, manifest).await?;
     let apply = async {
-        // The API server would store an instance of another namespace, which no operator looks at.
-        let live = read_unless_second(session, manifest).await?;
         let apply = session.cluster.apply(written, options);
         let after = session.bounded(&format!("apply {place}"), apply).await?;
         Ok((ApplyResult::of(live.as_ref(), &after), after))
@@ -199,9 +200,5 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
         progress: args.follow.mode(),
         command: command_without_in_process(session, args, &target),
     };
-    // A second instance is refused first: reconciling it from here would be refused too.
-    if through.wait && !dry_run {
-        read_unless_second(session, manifest).await?;
-    }
     through.carry_out(session, target, apply).await
 }
