@@ -29,7 +29,7 @@ use serde_json::Value;
 
 pub use cause::{Cause, Evidence, Reason};
 pub use definition::is_installed;
-pub use listed::{RowJudge, RowVerdict};
+pub use listed::{RowJudge, RowVerdict, missing_definitions};
 pub use overview::{AffectedKind, CauseGroup, Overview, overview, overview_of};
 
 use super::health::HealthVerdict;

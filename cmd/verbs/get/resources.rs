@@ -13,7 +13,7 @@ use flux_operator::inspect::read::pages;
 use flux_operator::inspect::read::pages::{Listed, Scope};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::resources::{FluxObject, ResourceRow};
-use flux_operator::inspect::why::{RowJudge, RowVerdict};
+use flux_operator::inspect::why::{RowJudge, RowVerdict, missing_definitions};
 use flux_operator::k8s::fields;
 use flux_operator::k8s::label_selector::LabelSelector;
 use jiff::Timestamp;
@@ -294,8 +294,7 @@ async fn all(
         let judge = |judge: &mut RowJudge<'_>, (kind, object): &(&'static FluxKind, Value)| judge.object(kind, object);
         let of_rows = RowScope { kinds, namespace, now: source.now() };
         let verdicts = of_rows.verdicts(&session.cluster, beside.as_mut(), &objects, judge).await;
-        let judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, source.now()));
-        tell_gaps(shell, source, listed.map_err(|error| cli_error(&error))?, objects.is_empty(), judge.as_ref())
+        tell_gaps(shell, source, listed.map_err(|error| cli_error(&error))?, objects.is_empty(), beside.as_ref())
             .await?;
         let judged = objects.into_iter().zip(verdicts);
         return Ok(judged.map(|((kind, object), verdict)| row(kind, object, view, verdict)).collect());
@@ -317,8 +316,8 @@ async fn all(
             let is_absent = |kind: &&'static FluxKind| !objects.iter().any(|(one, ..)| one == kind);
             let absent: Vec<_> = kinds.iter().copied().filter(is_absent).collect();
             // Of a cluster a watch does not tell whether a kind is served.
-            let lost = judge.filter(|_| snapshot.is_dump()).map(|judge| judge.missing_definitions(&absent));
-            (objects, lost.unwrap_or_default())
+            let lost = if judges && snapshot.is_dump() { missing_definitions(snapshot, &absent) } else { vec![] };
+            (objects, lost)
         })
         .await?;
     // A list whose controllers may not be read is a list all the same.
@@ -414,8 +413,7 @@ async fn stream(
         PrintEnd::Cluster(error) => cli_error(&error),
         PrintEnd::Printing(error) => error,
     })?;
-    let judge = beside.as_ref().map(|snapshot| RowJudge::new(snapshot, kinds, namespace, of_rows.now));
-    tell_gaps(shell, source, listed, printer.rows() == 0, judge.as_ref()).await?;
+    tell_gaps(shell, source, listed, printer.rows() == 0, beside.as_ref()).await?;
     let exit = match printer.rows() {
         0 => nothing_found(shell, source, options, found).await?,
         _ => Exit::Done,
@@ -430,7 +428,7 @@ async fn tell_gaps(
     source: &Source<'_>,
     listed: Vec<(&'static FluxKind, Listed)>,
     nothing: bool,
-    judge: Option<&RowJudge<'_>>,
+    beside: Option<&Snapshot>,
 ) -> Result<(), CliError> {
     let plurals = |kinds: &[&FluxKind]| kinds.iter().map(|kind| kind.plural).collect::<Vec<_>>().join(", ");
     let all = listed.len();
@@ -446,7 +444,7 @@ async fn tell_gaps(
         }
     }
     // A kind that the installation has and the API server does not serve took its objects along: no row can say so.
-    let lost = judge.map(|judge| judge.missing_definitions(&missing)).unwrap_or_default();
+    let lost = beside.map(|snapshot| missing_definitions(snapshot, &missing)).unwrap_or_default();
     if !lost.is_empty() && missing.len() < all {
         lost.iter().for_each(|text| shell.warn(text));
     }

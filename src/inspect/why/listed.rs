@@ -120,17 +120,16 @@ impl<'a> RowJudge<'a> {
     pub fn is_served(&self, kind: &FluxKind) -> bool {
         self.served.contains(&kind.kind)
     }
+}
 
-    /// Says of kinds that are not served, or have no objects in a dump, whether the installation lacks their definition.
-    pub fn missing_definitions(&self, absent: &[&'static FluxKind]) -> Vec<String> {
-        let snapshot = self.walk.snapshot;
-        let instances = snapshot.list(&INSTANCE, None).into_iter();
-        let objects: Vec<_> = instances.map(|instance| (definition::instance_kind(), instance)).collect();
-        let is_gone = |kind: &&'static FluxKind| !snapshot.is_dump() || definition::is_undefined(snapshot, kind);
-        let absent = absent.iter().copied().filter(is_gone).collect();
-        let expected = definition::expected(snapshot, absent, &objects);
-        expected.into_iter().map(definition::missing_text).collect()
-    }
+/// Says of kinds that are not served, or have no objects in a dump, whether the installation lacks their definition.
+pub fn missing_definitions(snapshot: &Snapshot, absent: &[&'static FluxKind]) -> Vec<String> {
+    let instances = snapshot.list(&INSTANCE, None).into_iter();
+    let objects: Vec<_> = instances.map(|instance| (definition::instance_kind(), instance)).collect();
+    let is_gone = |kind: &&'static FluxKind| !snapshot.is_dump() || definition::is_undefined(snapshot, kind);
+    let absent = absent.iter().copied().filter(is_gone).collect();
+    let expected = definition::expected(snapshot, absent, &objects);
+    expected.into_iter().map(definition::missing_text).collect()
 }
 
 fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
