@@ -133,10 +133,10 @@ pub fn missing_definitions(snapshot: &Snapshot, absent: &[&'static FluxKind]) ->
 }
 
 fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
-    // Most sentences about another Flux object do not name it.
+    // Most sentences about another Flux object do not name it; those that do begin with its kind.
     let is_other = cause.object != ObjectId::of(object)
         && kinds::of(&cause.object.group, &cause.object.kind).is_some()
-        && !cause.summary.contains(&cause.object.name);
+        && !cause.summary.starts_with(&format!("{} {} ", cause.object.kind, cause.object.name));
     RowVerdict {
         verdict: HealthVerdict::of(object, Some(cause)),
         reason: format!("{:?}", cause.reason),
@@ -154,4 +154,24 @@ fn stalled(object: &Value) -> Option<RowVerdict> {
         summary: stalled.message().to_owned(),
         is_deletion: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::why::Reason;
+
+    #[test]
+    fn a_sentence_about_another_object_names_it_once() {
+        let object = |kind: &str, name: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": kind,
+                "metadata": {"name": name, "namespace": "apps"}})
+        };
+        let (own, other) = (object("Kustomization", "web"), object("Kustomization", "a"));
+        let summary = |about: &Value, text: &str| verdict(&own, &Cause::new(Reason::BuildFailed, about, text)).summary;
+        assert_eq!(summary(&own, "a patch failed"), "a patch failed");
+        assert_eq!(summary(&other, "Kustomization a does not exist"), "Kustomization a does not exist");
+        // The name is in these words by chance.
+        assert_eq!(summary(&other, "a patch failed"), "Kustomization/apps/a: a patch failed");
+    }
 }
