@@ -10,6 +10,7 @@ use flux_operator::inspect::judged_objects::{JudgedObject, judged_objects};
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::why::{self, MissingController};
 use flux_operator::k8s::kstatus::Status;
+use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
 use serde_json::Value;
@@ -189,23 +190,22 @@ async fn refused_resume(session: &Session<'_>, target: &Target) -> Option<CliErr
     if target.kind != instance_kind() {
         return None;
     }
-    let limit = HINT_LIMIT.min(session.deadline.left());
-    let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
-    if !coverage.is_missing() {
-        return None;
-    }
+    let coverage = missing_operator(session, target).await?;
     session.cluster.read(&target.id()).await.ok()??;
     let here = session.command(&format!("resume {} --in-process", target.words()), &target.namespace);
     Some(refused_without_operator(session, target, "resume", &coverage, &here))
 }
 
-/// Returns the error for a stored request that no operator will answer.
-async fn missing_operator_error(session: &Session<'_>, target: &Target) -> Option<CliError> {
+/// How the operator is missing; `None` where it runs, or where that cannot be seen at once.
+async fn missing_operator(session: &Session<'_>, target: &Target) -> Option<OperatorCoverage> {
     let limit = HINT_LIMIT.min(session.deadline.left());
     let coverage = timeout(limit, session.operator_coverage(target)).await.ok()?.ok()?;
-    if !coverage.is_missing() {
-        return None;
-    }
+    coverage.is_missing().then_some(coverage)
+}
+
+/// Returns the error for a stored request that no operator will answer.
+async fn missing_operator_error(session: &Session<'_>, target: &Target) -> Option<CliError> {
+    let coverage = missing_operator(session, target).await?;
     let place = session.place(&target.reference());
     let here = session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace);
     let error = CliError::failed(format!("the request is saved on {place}, but no controller is running to handle it"));
@@ -524,7 +524,7 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
                 .cause(format!("{reason}: {}", message.trim_end()));
             error.hint(format!("see its history and events with `{}`", session.look_at(target)))
         }
-        WaitError::Suspended => suspended(session, target),
+        WaitError::Suspended => suspended(session, target).await,
         WaitError::Missing => session.missing(target).await,
         WaitError::Deleting => CliError::failed(format!("{} is being deleted", session.place(&reference))),
         WaitError::Deleted => {
@@ -553,8 +553,11 @@ pub fn unhealthy(judged: &[JudgedObject]) -> impl Iterator<Item = String> {
 }
 
 /// Returns the error for a request to a suspended object.
-pub fn suspended(session: &Session<'_>, target: &Target) -> CliError {
-    let resume = session.command(&format!("resume {}", target.words()), &target.namespace);
+pub async fn suspended(session: &Session<'_>, target: &Target) -> CliError {
+    // `resume` runs the reconciliation of an instance only.
+    let in_process = target.kind == instance_kind() && missing_operator(session, target).await.is_some();
+    let flag = if in_process { " --in-process" } else { "" };
+    let resume = session.command(&format!("resume {}{flag}", target.words()), &target.namespace);
     CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
         .object(target.reference())
         .hint(format!("resume it with `{resume}`"))

@@ -72,7 +72,7 @@ pub async fn dry_run(
     let plan = run_in_process::plan(session, target, manifest, distribution, mode).await?;
     // A manifest may end the suspension.
     if plan.suspended && manifest.is_none() {
-        return Err(suspended(session, target));
+        return Err(suspended(session, target).await);
     }
     for (definition, lost) in plan.lost_custom_resources() {
         session.shell.warn(&format!("{definition} takes {lost} with it"));

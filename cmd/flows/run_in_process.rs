@@ -218,8 +218,13 @@ impl RunRequest<'_> {
             }
             // The lookup finds similar objects.
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
+            // An apply may create the object, so only its namespace is missing.
+            _ if is_namespace_missing(error) && self.verb == "apply" => {
+                let told = reconcile_error(self.session, error, self.verb, &self.key());
+                self.session.with_nearest_namespace(told, &self.target.namespace).await
+            }
             _ if is_namespace_missing(error) => self.missing(error).await,
-            ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target),
+            ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target).await,
             _ => reconcile_error(self.session, error, self.verb, &self.key()),
         }
     }
@@ -339,7 +344,7 @@ pub async fn reconcile_here(
         let request = RunRequest { session, ..*request };
         let refused = match run_with_deadline(&request, options.clone(), &work).await? {
             Ok(outcome) => {
-                let exit = print_outcome(&request, &outcome)?;
+                let exit = print_outcome(&request, &outcome).await?;
                 let is_change = request.verb != "reconcile" && request.target.kind.kind == instance_kind().kind;
                 if exit == Exit::Done && is_change {
                     session.suggest("status", &request.target.namespace);
@@ -643,7 +648,7 @@ pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
 }
 
 /// Prints the result of a run.
-fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
+async fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
     let session = request.session;
     let key = &request.key();
     let look = session.look_at(request.target);
@@ -669,7 +674,7 @@ fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, Cl
         return Ok(Exit::Done);
     };
     if let Failure::Suspended = failure {
-        return Err(suspended(session, request.target));
+        return Err(suspended(session, request.target).await);
     }
     let exit = match failure {
         // A user's interrupt was reported before, so this is the deadline.

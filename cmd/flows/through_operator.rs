@@ -45,7 +45,10 @@ impl ThroughOperator {
                 return Err(refused.hint("to only store it, for an operator that is installed later, add --wait=false"));
             }
         }
-        let (result, stored) = apply.await?;
+        let (result, stored) = match apply.await {
+            Ok(applied) => applied,
+            Err(error) => return Err(session.with_nearest_namespace(error, &target.namespace).await),
+        };
         let prefix = if self.dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}► {} {}", session.place(&target.reference()), result.as_str()));
         if self.dry_run {

@@ -12,17 +12,17 @@ use crate::output::as_started::as_started;
 
 /// Formats a step as a command line to copy, or as a sentence if it has none.
 pub fn command(step: &NextStep) -> String {
+    let flag = |on: bool, text: &'static str| if on { text } else { "" };
     match step {
-        NextStep::Reconcile { object, in_process, force } => {
-            let flag = |on: &bool, text: &str| if *on { text.to_owned() } else { String::new() };
-            format!(
-                "flux-operator reconcile {}{}{}",
-                noun(object),
-                flag(in_process, " --in-process"),
-                flag(force, " --force")
-            )
+        NextStep::Reconcile { object, in_process, force } => format!(
+            "flux-operator reconcile {}{}{}",
+            noun(object),
+            flag(*in_process, " --in-process"),
+            flag(*force, " --force")
+        ),
+        NextStep::Resume { object, in_process } => {
+            format!("flux-operator resume {}{}", noun(object), flag(*in_process, " --in-process"))
         }
-        NextStep::Resume(object) => format!("flux-operator resume {}", noun(object)),
         // `wait` is about Flux objects; kubectl waits for workloads.
         NextStep::Wait(object) if kinds::of(&object.group, &object.kind).is_none() => {
             kubectl("rollout status", object, "")
@@ -245,7 +245,7 @@ mod tests {
         let of = |object: &ObjectId| {
             let object = || object.clone();
             vec![
-                NextStep::Resume(object()),
+                NextStep::Resume { object: object(), in_process: false },
                 NextStep::Wait(object()),
                 NextStep::ListEvents(object()),
                 NextStep::Describe(object()),

@@ -162,6 +162,13 @@ impl CliError {
         self
     }
 
+    /// Replaces all hints by one.
+    #[must_use]
+    pub fn only_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints = vec![hint.into()];
+        self
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -466,7 +466,9 @@ fn check_instance(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
             match ready {
                 _ if fields::is_being_deleted(instance) => group.warn(&name, fields::BEING_DELETED, why),
                 _ if kinds::is_suspended(instance) => {
-                    group.warn(&name, "reconciling is switched off", NextStep::Resume(reference));
+                    let in_process = operator::state(snapshot, options.namespace, options.now).is_gone();
+                    let resume = NextStep::Resume { object: reference, in_process };
+                    group.warn(&name, "reconciling is switched off", resume);
                 }
                 Some(ready) if ready.is_true() && fields::is_observed(instance) => group.pass(&name, ready.message()),
                 Some(ready) if ready.is_true() => group.add(&name, unwell, fields::CHANGED_SINCE, Some(why)),
@@ -610,7 +612,10 @@ fn sync(snapshot: &Snapshot, namespace: &str, unwell: Verdict) -> Group {
         let hint = NextStep::ListEvents(ObjectId::of(object));
         let ready = fields::condition(object, condition::READY);
         match ready {
-            _ if kinds::is_suspended(object) => group.warn(&title, "suspended", NextStep::Resume(ObjectId::of(object))),
+            _ if kinds::is_suspended(object) => {
+                let resume = NextStep::Resume { object: ObjectId::of(object), in_process: false };
+                group.warn(&title, "suspended", resume);
+            }
             Some(ready) if ready.is_true() => group.pass(&title, ready.message()),
             Some(ready) if ready.is_false() => group.add(&title, unwell, ready.message(), Some(hint)),
             Some(_) => group.warn(&title, HealthVerdict::InProgress.as_str(), hint),

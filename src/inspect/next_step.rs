@@ -12,7 +12,11 @@ pub enum NextStep {
         in_process: bool,
         force: bool,
     },
-    Resume(ObjectId),
+    /// Resume an object: with `in_process` because no operator would run afterwards.
+    Resume {
+        object: ObjectId,
+        in_process: bool,
+    },
     Wait(ObjectId),
     Explain(ObjectId),
     ListEvents(ObjectId),

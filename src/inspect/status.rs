@@ -291,6 +291,7 @@ fn next(
     overview: &Overview,
     drifted: Option<usize>,
 ) -> Option<NextStep> {
+    let in_process = operator.is_gone();
     match overview.verdict {
         HealthVerdict::NotInstalled => Some(NextStep::ApplyInProcess),
         HealthVerdict::Unknown => Some(NextStep::CheckRights),
@@ -302,12 +303,13 @@ fn next(
             },
             _ => Some(NextStep::ExplainAll),
         },
-        _ if instance.is_some_and(kinds::is_suspended) => instance.map(|one| NextStep::Resume(ObjectId::of(one))),
+        _ if instance.is_some_and(kinds::is_suspended) => {
+            instance.map(|one| NextStep::Resume { object: ObjectId::of(one), in_process })
+        }
         // A Deployment without its label is put back by the next run.
-        _ if instance.is_some_and(|one| !components::unlabelled(snapshot, one).is_empty()) => instance.map(|one| {
-            let in_process = operator.is_gone();
-            NextStep::Reconcile { object: ObjectId::of(one), in_process, force: false }
-        }),
+        _ if instance.is_some_and(|one| !components::unlabelled(snapshot, one).is_empty()) => {
+            instance.map(|one| NextStep::Reconcile { object: ObjectId::of(one), in_process, force: false })
+        }
         _ if drifted.is_some_and(|count| count > 0) => instance.map(|one| NextStep::ShowPlan(ObjectId::of(one))),
         _ => None,
     }

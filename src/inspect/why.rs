@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
         };
         Cause::new(Reason::Suspended, object, "reconciling is switched off")
             .evidence("metadata", evidence, None)
-            .next(NextStep::Resume(ObjectId::of(object)))
+            .next(NextStep::Resume { object: ObjectId::of(object), in_process: self.is_an_instance_without_operator() })
     }
 
     /// Another instance was there first: a cluster takes one, and every run of this one is refused.
@@ -483,9 +483,14 @@ impl<'a> Walk<'a> {
         operator::state(self.snapshot, self.namespace(), self.now)
     }
 
+    /// Whether what an operator would do has to be done in this process.
+    fn is_an_instance_without_operator(&self) -> bool {
+        self.is_about_an_instance() && self.operator_state().is_gone()
+    }
+
     /// Returns the step that reconciles the instance: by its operator, or in this process if none is running.
     fn reconcile(&self) -> NextStep {
-        let in_process = self.is_about_an_instance() && self.operator_state().is_gone();
+        let in_process = self.is_an_instance_without_operator();
         NextStep::Reconcile { object: self.asked(), in_process, force: false }
     }
 

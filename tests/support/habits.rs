@@ -749,15 +749,21 @@ pub fn on_a_cluster() -> Vec<Row> {
         "logs",
         "logs ks/nope",
         "report misspelt.html",
-        "create secret basic-auth git --username u --password x",
         "wait revision main@sha1:0123",
     ] {
         let misspelt = row(22, format!("F {line} -n flux-sytem")).code(3).in_time().without_data();
         rows.push(misspelt.says("there is no namespace flux-sytem; did you mean flux-system?"));
     }
-    rows.push(
+    rows.extend([
         row(22, "F wait revision main@sha1:0123 ks/nope -n flux-sytem").code(3).says("did you mean flux-system?"),
-    );
+        row(22, "F create secret basic-auth git --username u --password x -n flux-sytem")
+            .code(3)
+            .says("did you mean namespace flux-system?")
+            .hides("create namespace"),
+        row(22, "F create secret basic-auth git --username u --password x -n elsewhere")
+            .code(3)
+            .says("kubectl create namespace elsewhere"),
+    ]);
     // A command that shows the whole cluster says so.
     for (line, code) in [("check", 1), ("version", 0), ("bundle -o misspelt.tar.gz", 0)] {
         let misspelt = row(22, format!("F {line} -n flux-sytem")).code(code).matches(".");

@@ -136,13 +136,15 @@ async fn store(
     read_unless_second(session, manifest).await?;
     let options = WriteOptions { field_manager: CLI_FIELD_MANAGER, force: false, dry_run };
     let apply = session.cluster.apply(&manifest.written, options);
-    let after = session.bounded(&format!("create {place}"), apply).await.map_err(|error| match error.exit() {
-        Exit::ApiMissing => {
+    let after = match session.bounded(&format!("create {place}"), apply).await {
+        Ok(after) => after,
+        Err(error) if error.exit() == Exit::ApiMissing => {
             let words = format!("create {} --in-process", target.words());
-            error.hint(format!("install Flux from here with `{}`", session.command(&words, &target.namespace)))
+            let here = session.command(&words, &target.namespace);
+            return Err(error.hint(format!("install Flux from here with `{here}`")));
         }
-        _ => error,
-    })?;
+        Err(error) => return Err(session.with_nearest_namespace(error, &target.namespace).await),
+    };
     match args.output {
         Some(format) => {
             let stored = FluxInstance::from_object(after)

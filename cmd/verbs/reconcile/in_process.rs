@@ -113,7 +113,7 @@ async fn reconcile(session: &Session<'_>, target: &Target, options: &InputProvid
             session.shell.print(&format!("{key}: {message}\n"));
             Ok(())
         }
-        ExportResult::Suspended => Err(suspended(session, target)),
+        ExportResult::Suspended => Err(suspended(session, target).await),
         ExportResult::Failed { .. } | ExportResult::Stalled => {
             let error = CliError::failed(format!("{key} failed")).cause(message).object(&key);
             Err(error.cause(format!("the {inputs} inputs of the last export stay as they are")))

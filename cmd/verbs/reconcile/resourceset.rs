@@ -75,7 +75,7 @@ async fn reconcile_in_process(session: &Session<'_>, args: &Args, target: &Targe
         refuse_beside_running_operator(session, &args.in_process, target, &without).await?;
         let plan = run_in_process::plan_resource_set(session, target, None, &options, mode).await?;
         if plan.suspended {
-            return Err(suspended(session, target));
+            return Err(suspended(session, target).await);
         }
         let place = session.place(&target.reference());
         let counts = step_counts(|step| plan.count(step));

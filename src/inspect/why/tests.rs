@@ -76,7 +76,8 @@ fn a_suspended_instance_is_told_to_resume() {
     object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
     let cause = cause(object, []);
     assert_eq!(cause.reason, Reason::Suspended);
-    assert_eq!(cause.next, [NextStep::Resume(cause.object.clone())]);
+    let resume = |in_process| NextStep::Resume { object: cause.object.clone(), in_process };
+    assert_eq!(cause.next, [resume(true)], "no operator is running to do it");
 }
 
 #[test]

@@ -80,7 +80,7 @@ async fn a_suspended_instance_is_said_so_at_once(cluster: TestCluster) {
         .await
         .exits(1)
         .stderr_has("reconciliation is disabled for fluxinstance/")
-        .stderr_has(&format!("flux-operator resume instance flux -n {}", cluster.namespace()));
+        .stderr_has(&format!("flux-operator resume instance flux --in-process -n {}", cluster.namespace()));
     let waited = run(&cluster, &["wait", "instance"]).await.exits(1).stderr_has("reconciliation is disabled");
     assert!(!waited.stderr.contains('✗'), "{}", waited.stderr);
     assert!(start.elapsed() < SOON, "took {:?}", start.elapsed());

@@ -226,7 +226,7 @@ async fn a_suspended_instance(cluster: TestCluster) {
     installed(&cluster, json!({"wait": true})).await;
     run(&cluster, &["suspend", "instance", "flux"]).await.exits(0);
     let cause = explained_with(&cluster, "Suspended", 0).await;
-    assert_eq!(cause["next"][0], format!("flux-operator resume instance flux -n {}", cluster.namespace()));
+    assert_eq!(cause["next"][0], format!("flux-operator resume instance flux -n {} --in-process", cluster.namespace()));
 }
 
 async fn patch_instance(cluster: &TestCluster, patch: Value) {

@@ -71,10 +71,8 @@ pub(super) async fn write(
     });
     let step = match step {
         // A new Secret may only lack its namespace.
-        Err(error) if error.exit() == Exit::NotFound => {
-            return Err(session.with_namespace_hint(error, &secret.namespace).await);
-        }
-        step => step?,
+        Err(error) => return Err(session.with_nearest_namespace(error, &secret.namespace).await),
+        Ok(step) => step,
     };
     let what = match step {
         SecretWrite::Applied(what) => what,
