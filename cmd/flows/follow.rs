@@ -554,13 +554,17 @@ pub fn unhealthy(judged: &[JudgedObject]) -> impl Iterator<Item = String> {
 
 /// Returns the error for a request to a suspended object.
 pub async fn suspended(session: &Session<'_>, target: &Target) -> CliError {
+    CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
+        .object(target.reference())
+        .hint(format!("resume it with `{}`", resume_command(session, target).await))
+}
+
+/// The command line that resumes an object, in this process where no operator would run afterwards.
+pub async fn resume_command(session: &Session<'_>, target: &Target) -> String {
     // `resume` runs the reconciliation of an instance only.
     let in_process = target.kind == instance_kind() && missing_operator(session, target).await.is_some();
     let flag = if in_process { " --in-process" } else { "" };
-    let resume = session.command(&format!("resume {}{flag}", target.words()), &target.namespace);
-    CliError::failed(format!("reconciliation is disabled for {}", session.place(&target.reference())))
-        .object(target.reference())
-        .hint(format!("resume it with `{resume}`"))
+    session.command(&format!("resume {}{flag}", target.words()), &target.namespace)
 }
 
 fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: &LastSeen) -> CliError {

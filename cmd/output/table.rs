@@ -395,7 +395,8 @@ fn take_long_names(names: Option<(usize, usize)>, texts: &mut [Vec<String>]) -> 
 
 fn shorten_revisions(row: &[Cell], texts: &mut [String]) {
     for (cell, text) in row.iter().zip(texts) {
-        if matches!(cell, Cell::Revision(_)) {
+        // A message often repeats the revision that stands beside it.
+        if matches!(cell, Cell::Revision(_) | Cell::Message(_)) {
             *text = short_revision(text);
         }
     }
@@ -446,20 +447,17 @@ fn color_of(heading: &str, text: &str) -> Option<Color> {
     }
 }
 
-/// Shortens a revision to `main@sha1:0123abcd`: digests keep eight digits.
-pub fn short_revision(revision: &str) -> String {
-    let Some((before, digest)) = revision
-        .rsplit_once("sha1:")
-        .map(|(b, d)| (format!("{b}sha1:"), d))
-        .or_else(|| revision.rsplit_once("sha256:").map(|(b, d)| (format!("{b}sha256:"), d)))
-    else {
-        return revision.to_owned();
-    };
-    if digest.len() > 8 && digest.chars().all(|c| c.is_ascii_hexdigit()) {
-        format!("{before}{}", digest.chars().take(8).collect::<String>())
-    } else {
-        revision.to_owned()
+/// Shortens the digests of a revision, or of a text that names some, to eight digits: `main@sha1:0123abcd`.
+pub fn short_revision(text: &str) -> String {
+    let mut short = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let (word, end) = piece.split_at(piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len());
+        let is_digest =
+            (short.ends_with("sha1:") || short.ends_with("sha256:")) && word.chars().all(|c| c.is_ascii_hexdigit());
+        short.push_str(word.get(..8).filter(|_| is_digest).unwrap_or(word));
+        short.push_str(end);
     }
+    short
 }
 
 /// Returns the columns of stdout's terminal; 80 if it does not tell, or tells 0.
@@ -532,9 +530,11 @@ mod tests {
 
     #[test]
     fn a_message_that_fits_once_revisions_are_short_is_kept_whole() {
-        let text =
-            drawn(Some(80), &[row("podinfo", &format!("main@sha1:{}", "0123456789".repeat(4)), "stored artifact")]);
-        assert!(text.contains("stored artifact") && !text.contains('…') && text.lines().count() == 2, "{text}");
+        let revision = format!("main@sha1:{}", "0123456789".repeat(4));
+        let message = format!("stored artifact for '{revision}'");
+        let text = drawn(Some(80), &[row("podinfo", &revision, &message)]);
+        assert!(text.contains("stored artifact for 'main@sha1:01234567'"), "{text}");
+        assert!(!text.contains('…') && text.lines().count() == 2, "{text}");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Connects by flags and environment, and converts failures to the messages and exit codes of the command line.
 
+use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use flux_operator::cluster::{
     Category, Cluster, ClusterError, ConnectOptions, InCluster, KubeconfigSource, Overrides, PluginRuns,
@@ -136,11 +138,26 @@ fn in_cluster() -> Option<InCluster> {
     Some(InCluster::new(host, environment::text(environment::SERVICE_PORT)?))
 }
 
-/// Reports retries, because a silent pause would look like a hang.
+/// Reports retries, because a silent pause would look like a hang. Each problem is reported once and then from time to
+/// time, with the number of failed attempts of all requests that met it.
 fn observer(quiet: bool) -> Option<RetryObserver> {
-    let say = |retry: &Retry| {
+    const AGAIN: Duration = Duration::from_secs(5);
+    let known: Mutex<HashMap<String, (u32, Instant)>> = Mutex::default();
+    let say = move |retry: &Retry| {
+        let now = Instant::now();
+        let attempts = {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let (attempts, said) = known.entry(retry.problem.clone()).or_insert((0, now));
+            *attempts += 1;
+            if *attempts > 1 && now.duration_since(*said) < AGAIN {
+                return;
+            }
+            *said = now;
+            *attempts
+        };
+        let attempts = if attempts > 1 { format!(" ({attempts} attempts failed)") } else { String::new() };
         // A closed stderr must not turn a finished command into a failure.
-        let _ = writeln!(std::io::stderr().lock(), "waiting: {retry}");
+        let _ = writeln!(std::io::stderr().lock(), "waiting: {retry}{attempts}");
     };
     (!quiet).then(|| Arc::new(say) as RetryObserver)
 }

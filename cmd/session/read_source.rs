@@ -347,7 +347,7 @@ impl<'a> Source<'a> {
             return CliError::new(Exit::ApiMissing, format!("cannot find {reference} in {}", self.place()))
                 .object(reference)
                 .hint(format!("the API server does not serve {}", resource.resource_name()))
-                .hint(install_hint(resource));
+                .hint(install_hint(std::slice::from_ref(resource)));
         }
         let error =
             CliError::new(Exit::NotFound, format!("{reference} not found in {}", self.place())).object(reference);
@@ -363,21 +363,38 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the advice for a kind that the API server does not serve: some come with the operator, some with a
-/// component.
-pub fn install_hint(resource: &ResourceType) -> String {
-    let component = match (&*resource.group, &*resource.kind) {
-        (GROUP, "FluxInstance") => return INSTALL_HINT.to_owned(),
-        (GROUP, _) => return "it comes with the operator: `flux-operator install`".to_owned(),
-        ("image.toolkit.fluxcd.io", "ImageUpdateAutomation") => "image-automation-controller",
-        ("image.toolkit.fluxcd.io", _) => "image-reflector-controller",
-        ("source.extensions.fluxcd.io", _) => "source-watcher",
-        ("helm.toolkit.fluxcd.io", _) => "helm-controller",
-        ("kustomize.toolkit.fluxcd.io", _) => "kustomize-controller",
-        ("notification.toolkit.fluxcd.io", _) => "notification-controller",
-        _ => return INSTALL_HINT.to_owned(),
-    };
-    format!("it comes with {component}: add that to spec.components of the instance, or install Flux")
+/// Returns the advice for kinds that the API server does not serve: some come with the operator, some with a component.
+pub fn install_hint(resources: &[ResourceType]) -> String {
+    if resources.iter().all(|resource| resource.group == GROUP && resource.kind != "FluxInstance") {
+        return "it comes with the operator: `flux-operator install`".to_owned();
+    }
+    let components: Option<BTreeSet<&str>> = resources.iter().map(component_of).collect();
+    match components.map(Vec::from_iter).as_deref() {
+        Some([component]) => {
+            format!("it comes with {component}: add that to spec.components of the instance, or install Flux")
+        }
+        // More than these belong to no optional part of Flux.
+        Some(two @ [_, _]) => {
+            format!(
+                "they come with {}: add those to spec.components of the instance, or install Flux",
+                two.join(" and ")
+            )
+        }
+        _ => INSTALL_HINT.to_owned(),
+    }
+}
+
+/// The component that serves a kind of Flux.
+fn component_of(resource: &ResourceType) -> Option<&'static str> {
+    match (&*resource.group, &*resource.kind) {
+        ("image.toolkit.fluxcd.io", "ImageUpdateAutomation") => Some("image-automation-controller"),
+        ("image.toolkit.fluxcd.io", _) => Some("image-reflector-controller"),
+        ("source.extensions.fluxcd.io", _) => Some("source-watcher"),
+        ("helm.toolkit.fluxcd.io", _) => Some("helm-controller"),
+        ("kustomize.toolkit.fluxcd.io", _) => Some("kustomize-controller"),
+        ("notification.toolkit.fluxcd.io", _) => Some("notification-controller"),
+        _ => None,
+    }
 }
 
 fn find(snapshot: &Snapshot, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {

@@ -68,7 +68,7 @@ impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pending::NoStatus => f.write_str("no controller has reported on it yet"),
-            Pending::RequestNotSeen => f.write_str("waiting for the operator to pick up the request"),
+            Pending::RequestNotSeen => f.write_str("waiting for the controller to pick up the request"),
             Pending::OlderGeneration { observed: Some(observed), current } => {
                 write!(f, "the status is of generation {observed}, the object is at {current}")
             }

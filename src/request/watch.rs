@@ -236,6 +236,7 @@ impl Wait {
         let both = stream::select(objects, events);
         pin_mut!(both);
         let mut last = LastSeen::default();
+        let mut is_first = true;
         loop {
             // Neither stream ends by itself.
             let Ok(Some(next)) = timeout_at(self.deadline, both.next()).await else {
@@ -246,7 +247,9 @@ impl Wait {
                     Ok(change) => {
                         let object = object_of(change);
                         last.trouble = None;
+                        let mut is_unseen = false;
                         let mut note = |sign: WaitEvent| {
+                            is_unseen |= matches!(sign, WaitEvent::Pending(Pending::RequestNotSeen));
                             last.pending = Some(match &sign {
                                 WaitEvent::Missing => "it does not exist".to_owned(),
                                 WaitEvent::Finalizers(list) if list.is_empty() => {
@@ -260,8 +263,10 @@ impl Wait {
                         };
                         let verdict = judge(object.as_ref(), &mut note);
                         let condition = object.as_ref().and_then(telling_condition);
+                        // What the object reported before the request is not news.
+                        let is_old = is_unseen && std::mem::take(&mut is_first);
                         if let Some(now) =
-                            condition.as_ref().filter(|_| condition != last.condition && verdict.is_none())
+                            condition.as_ref().filter(|_| !is_old && condition != last.condition && verdict.is_none())
                         {
                             report(WaitEvent::Condition(now.clone()));
                         }
@@ -459,7 +464,7 @@ mod tests {
         let client = client(vec![list(&[repository("t1", "Unknown")])]);
         let error = wait(client, Absent::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
         let WaitError::TimedOut(last) = error else { panic!("{error:?}") };
-        assert_eq!(last.pending.as_deref(), Some("waiting for the operator to pick up the request"));
+        assert_eq!(last.pending.as_deref(), Some("waiting for the controller to pick up the request"));
         assert_eq!(last.condition.unwrap().to_string(), "Ready=Unknown R: m");
     }
 

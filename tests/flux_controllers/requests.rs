@@ -125,7 +125,7 @@ async fn a_wait_ends_when_the_controllers_are_done(cluster: TestCluster) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(7), "{stderr}");
     assert!(
-        stderr.contains("waiting for the operator to pick up the request")
+        stderr.contains("waiting for the controller to pick up the request")
             || stderr.contains("no controller has reported"),
         "{stderr}"
     );

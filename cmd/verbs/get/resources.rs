@@ -26,7 +26,7 @@ use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
-use crate::session::read_source::{INSTALL_HINT, Lacking, ScopeArgs, Source, install_hint, within};
+use crate::session::read_source::{Lacking, ScopeArgs, Source, install_hint, within};
 use crate::terminal::output_format::{ListPrinter, OutputArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -463,10 +463,11 @@ async fn tell_gaps(
             Err(error.hint("`flux-operator why` names the command that brings the definition back"))
         }
         None if missing.len() == all => {
-            let api = if all == 1 { plurals(&missing) } else { "Flux resources".to_owned() };
-            let only = missing.first().filter(|_| all == 1);
-            let hint = only.map_or(INSTALL_HINT.to_owned(), |kind| install_hint(&kind.resource_type()));
-            Err(api_missing(source, &api, &hint))
+            let is_one_group =
+                missing.iter().all(|kind| missing.first().is_some_and(|first| kind.group == first.group));
+            let api = if is_one_group { plurals(&missing) } else { "Flux resources".to_owned() };
+            let missing: Vec<_> = missing.iter().map(|kind| kind.resource_type()).collect();
+            Err(api_missing(source, &api, &install_hint(&missing)))
         }
         None => Ok(()),
     }

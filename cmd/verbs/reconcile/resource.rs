@@ -4,7 +4,7 @@ use flux_operator::api::kinds;
 use flux_operator::inspect::trace::source_of;
 use futures::future::try_join_all;
 
-use crate::args::{FollowArgs, ResourceArgs, WaitArgs, must_reconcile};
+use crate::args::{FollowArgs, ResourceArgs, must_reconcile};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Right, Rights, always, when};
@@ -91,9 +91,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if args.with_source {
             let sources = sources(&session, &targets).await?;
             let act = RequestKind::Reconcile { force: false, reset: false };
-            // Waited for in any case: before the source is fetched there is nothing new to apply.
-            let follow = FollowArgs { wait: WaitArgs { wait: true }, ..args.follow.clone() };
-            let fetched = request_and_follow(&session, &sources, act, &follow).await?;
+            let fetched = request_and_follow(&session, &sources, act, &args.follow).await?;
             if fetched != Exit::Done {
                 return Ok(fetched);
             }

@@ -3,15 +3,14 @@
 use flux_operator::api::FluxInstance;
 use flux_operator::cluster::DeleteOptions;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{UninstallOptions, UninstallPlan, uninstall_plan};
 use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 
 use crate::args::{DryRun, FollowArgs};
-use crate::flows::follow::{Followed, until_gone};
+use crate::flows::follow::{Followed, resume_command, until_gone};
 use crate::flows::here::{self, UninstallHere};
-use crate::flows::operator::command_without_operator;
+use crate::flows::operator::refused_without_operator;
 use crate::flows::request::request_deletion;
 use crate::flows::rights::{
     FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
@@ -123,18 +122,16 @@ async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>,
     let without = session.command(&format!("uninstall {}", target.words()), &target.namespace);
     if here {
         refuse_beside_operator(&session, &args.in_process, &target.reference(), &coverage, &without)?;
-    } else {
-        refuse_without_operator(&session, &target, &coverage, &without)?;
+    } else if coverage.is_missing() {
+        let here = format!("{without} --in-process");
+        return Err(refused_without_operator(&session, &target, "uninstall", &coverage, &here));
     }
     // Deleting a suspended instance always keeps Flux in the cluster, with an operator as well as without.
     if target.is_suspended(&object) {
         return Err(CliError::failed(format!("{} is suspended", session.place(&target.reference())))
             .cause("Flux stays in the cluster when a suspended instance is deleted")
             .object(target.reference())
-            .hint(format!(
-                "resume it first with `{}`",
-                session.command(&format!("resume {}", target.words()), &target.namespace)
-            )));
+            .hint(format!("resume it first with `{}`", resume_command(&session, &target).await)));
     }
     let instance = run_in_process::instance_of(object)?;
     let options = UninstallOptions { keep_crds: args.keep_crds, ..UninstallOptions::default() };
@@ -142,24 +139,6 @@ async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>,
     let plan = uninstall_plan(&session.cluster, &instance, &options).await;
     let plan = plan.map_err(|error| reconcile_error(&session, &error, "uninstall", &key))?;
     Ok(UninstallPreview { session, target, instance, plan, here })
-}
-
-fn refuse_without_operator(
-    session: &Session<'_>,
-    target: &Target,
-    coverage: &OperatorCoverage,
-    without: &str,
-) -> Result<(), CliError> {
-    if !coverage.is_missing() {
-        return Ok(());
-    }
-    Err(CliError::failed(format!(
-        "cannot uninstall {}: no operator is running to do it",
-        session.place(&target.reference())
-    ))
-    .cause(coverage.to_string())
-    .object(target.reference())
-    .hint(command_without_operator(session, coverage, "do it from here", &format!("{without} --in-process"))))
 }
 
 /// Deletes the object and follows the operator's work.

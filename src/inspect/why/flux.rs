@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     Cause, NextStep, Reason, SecretKind, Walk, finalizers, message, next_for_refusal, place_of_refusal, refusing_object,
 };
-use crate::api::kinds::{self, CRD, FluxKind, NAMESPACE};
+use crate::api::kinds::{self, CRD, FluxKind, INSTANCE, NAMESPACE};
 use crate::api::well_known::condition::{READY, STALLED};
 use crate::format::go_duration;
 use crate::inspect::dependencies::{Dependency, depends_on};
@@ -81,7 +81,11 @@ impl<'a> Walk<'a> {
         }
         // Before what it reports: without a controller, that is of an earlier time.
         if let Some(cause) = self.controller(kind, object) {
-            return Some(cause);
+            let instance = self.snapshot.list(&INSTANCE, None).into_iter().next();
+            let unapplied = instance
+                .filter(|_| cause.reason == Reason::ControllerMissing)
+                .and_then(|instance| self.unapplied(&cause.object, instance));
+            return Some(unapplied.unwrap_or(cause));
         }
         if let Some(failed) = failed {
             return Some(self.failed(kind, object, failed, from));
@@ -654,9 +658,22 @@ impl<'a> Walk<'a> {
                     .next(NextStep::Reconcile { object: ObjectId::of(owner), in_process: false, force: false }),
             );
         }
+        if let Some(cause) = self.unapplied(id, owner) {
+            return Some(cause);
+        }
         let owner = ObjectId::of(owner);
         // All that an object lost is one cause.
         Some(gone(id.clone(), &owner).at(owner.to_string()))
+    }
+
+    /// The cause that the owner of a missing object could not apply it, if its failure names the object.
+    fn unapplied(&mut self, missing: &ObjectId, owner: &'a Value) -> Option<Cause> {
+        let failed = fields::condition(owner, READY).filter(|c| c.is_false())?;
+        let is_missing = |named: &message::NamedObject| {
+            (&named.kind, &named.namespace, &named.name) == (&missing.kind, &missing.namespace, &missing.name)
+        };
+        message::named_objects(failed.message()).iter().find(|named| is_missing(named))?;
+        self.object(owner).filter(|cause| cause.reason != Reason::ObjectMissing)
     }
 
     /// The objects that an object applied and that are gone, or not healthy.

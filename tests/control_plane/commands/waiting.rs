@@ -62,7 +62,7 @@ async fn a_timeout_names_the_last_condition_the_last_event_and_the_next_command(
         "error: timed out after 2s waiting for fluxinstance/{namespace}/flux (context test) to become ready"
     ))
     .stderr_has("caused by: last condition: Ready=Unknown Progressing: Running health checks")
-    .stderr_has("caused by: still waiting for the operator to pick up the request")
+    .stderr_has("caused by: still waiting for the controller to pick up the request")
     .stderr_has("caused by: last event: Progressing: Upgrading to revision v2.9.4@sha256:0")
     .stderr_has(&format!("`flux-operator why instance flux -n {namespace}`"));
 }
