@@ -374,7 +374,7 @@ impl Shell {
         self.speaks();
         // Only a terminal may lack UTF-8; a file keeps every character.
         let line = if self.stderr_terminal { self.shown(line) } else { line };
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        stderr_line(&line);
     }
 
     /// Notes that a line is printed.
@@ -557,6 +557,12 @@ impl Shell {
         let ColorFlags { global } = <ColorFlags as clap::Parser>::try_parse_from(line).expect("known flags");
         Shell::new(&global, Config::default(), false, "test")
     }
+}
+
+/// Writes a line to stderr in one piece, so that it stays whole where several programs write to the same place. A closed
+/// stderr must not turn a finished command into a failure.
+pub fn stderr_line(line: &str) {
+    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 #[cfg(test)]

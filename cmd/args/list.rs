@@ -127,8 +127,16 @@ where
     shell.interruption().looks_on();
     let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
     let mut appended: Option<ListPrinter<'_>> = None;
+    let mut heading = None;
     loop {
-        let mut listing = within(shell, list()).await??;
+        let mut listing = match (within(shell, list()).await?, heading.take()) {
+            // The object that is watched was deleted; it may be created again.
+            (Err(error), Some((kind, columns))) if error.exit() == Exit::NotFound => {
+                Listing { kind, columns, items: vec![] }
+            }
+            (listed, _) => listed?,
+        };
+        heading = Some((listing.kind, listing.columns.clone()));
         let found = listing.items.len();
         let now = source.now();
         show.output.select(&mut listing, now)?;

@@ -1,7 +1,7 @@
 //! Connects by flags and environment, and converts failures to the messages and exit codes of the command line.
 
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use flux_operator::cluster::{
 
 use crate::output::hints;
 
-use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment};
+use crate::terminal::{CliError, Exit, GlobalArgs, Shell, environment, stderr_line};
 
 /// Users of several contexts are often the same, and their plugins may take seconds.
 static PLUGIN_RUNS: LazyLock<PluginRuns> = LazyLock::new(PluginRuns::default);
@@ -156,8 +156,7 @@ fn observer(quiet: bool) -> Option<RetryObserver> {
             *attempts
         };
         let attempts = if attempts > 1 { format!(" ({attempts} attempts failed)") } else { String::new() };
-        // A closed stderr must not turn a finished command into a failure.
-        let _ = writeln!(std::io::stderr().lock(), "waiting: {retry}{attempts}");
+        stderr_line(&format!("waiting: {retry}{attempts}"));
     };
     (!quiet).then(|| Arc::new(say) as RetryObserver)
 }

@@ -363,6 +363,12 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Returns the error for an API that is not installed.
+pub fn api_missing(source: &Source<'_>, api: &str, hint: &str) -> CliError {
+    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
+        .hint(format!("the API server does not serve {api}: {hint}"))
+}
+
 /// Returns the advice for kinds that the API server does not serve: some come with the operator, some with a component.
 pub fn install_hint(resources: &[ResourceType]) -> String {
     if resources.iter().all(|resource| resource.group == GROUP && resource.kind != "FluxInstance") {

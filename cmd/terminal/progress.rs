@@ -3,7 +3,7 @@
 //! Everything goes to stderr. A key identifies each line, such as the name of a component or of an object.
 
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::output::table::columns_of;
 use crate::terminal::ascii::in_ascii;
-use crate::terminal::{Shell, environment};
+use crate::terminal::{Shell, environment, stderr_line};
 
 /// Style of progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -303,8 +303,7 @@ fn shown(text: &str) -> String {
 
 fn write_line(line: &str) {
     let line = if std::io::stderr().is_terminal() { shown(line) } else { line.to_owned() };
-    // A closed stderr must not turn a finished command into a failure.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    stderr_line(&line);
 }
 
 #[cfg(test)]

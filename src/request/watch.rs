@@ -249,7 +249,10 @@ impl Wait {
                         last.trouble = None;
                         let mut is_unseen = false;
                         let mut note = |sign: WaitEvent| {
-                            is_unseen |= matches!(sign, WaitEvent::Pending(Pending::RequestNotSeen));
+                            is_unseen |= matches!(
+                                sign,
+                                WaitEvent::Pending(Pending::RequestNotSeen | Pending::OlderGeneration { .. })
+                            );
                             last.pending = Some(match &sign {
                                 WaitEvent::Missing => "it does not exist".to_owned(),
                                 WaitEvent::Finalizers(list) if list.is_empty() => {
@@ -263,8 +266,9 @@ impl Wait {
                         };
                         let verdict = judge(object.as_ref(), &mut note);
                         let condition = object.as_ref().and_then(telling_condition);
-                        // What the object reported before the request is not news.
-                        let is_old = is_unseen && std::mem::take(&mut is_first);
+                        // How it ended before the request or the change is not news.
+                        let is_decided = condition.as_ref().is_some_and(|now| now.status != "Unknown");
+                        let is_old = std::mem::take(&mut is_first) && is_unseen && is_decided;
                         if let Some(now) =
                             condition.as_ref().filter(|_| !is_old && condition != last.condition && verdict.is_none())
                         {

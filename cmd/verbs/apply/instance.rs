@@ -3,8 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use flux_operator::api::manifest::InstanceManifest;
-use flux_operator::api::well_known::CLI_FIELD_MANAGER;
+use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
+use flux_operator::build::{BuildError, check_range};
 use flux_operator::cluster::{ApplyResult, WriteOptions};
+use flux_operator::distribution::Distribution;
+use flux_operator::k8s::fields;
+use flux_operator::reconcile::ReconcileError;
+use serde_json::Value;
 
 use crate::args::{DryRun, FollowArgs};
 use crate::flows::dry_run::print_unsent;
@@ -12,7 +17,7 @@ use crate::flows::here::{self, ApplyHere};
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, agree_to_store, is_done_here, read_unless_second,
+    DistributionArgs, InProcessArgs, RunRequest, agree_to_store, is_done_here, read_unless_second, reconcile_error,
 };
 use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
@@ -180,6 +185,24 @@ fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Targe
     session.command(&format!("apply instance -f {}", file.display()), &target.namespace)
 }
 
+/// Refuses what the operator would refuse after it is stored, when the instance stays broken until the next change.
+fn refuse_downgrade(
+    session: &Session<'_>,
+    target: &Target,
+    live: &Value,
+    manifest: &InstanceManifest,
+) -> Result<(), CliError> {
+    let installed = fields::text(live, "/status/lastAppliedRevision");
+    match check_range(installed, &manifest.instance.spec.distribution.version, &Distribution::embedded()) {
+        // `rollback` agreed with the operator on this older version.
+        Err(BuildError::Downgrade { to, .. }) if fields::annotation(live, OLDER_MINOR_ANNOTATION) == Some(&to) => {
+            Ok(())
+        }
+        checked => checked
+            .map_err(|error| reconcile_error(session, &ReconcileError::Build(error), "apply", &target.reference())),
+    }
+}
+
 async fn through_operator(session: &Session<'_>, args: &Args, manifest: &InstanceManifest) -> Result<Exit, CliError> {
     let target = Target::of_instance(&manifest.instance);
     let written = &manifest.written;
@@ -189,6 +212,9 @@ async fn through_operator(session: &Session<'_>, args: &Args, manifest: &Instanc
     // The API server would store an instance of another namespace, which no operator looks at. It is refused before the lack of an
     // operator, because reconciling it from here would be refused too.
     let live = read_unless_second(session, manifest).await?;
+    if let Some(live) = &live {
+        refuse_downgrade(session, &target, live, manifest)?;
+    }
     let apply = async {
         let apply = session.cluster.apply(written, options);
         let after = session.bounded(&format!("apply {place}"), apply).await?;

@@ -1,6 +1,6 @@
 //! `get instance`: FluxInstances with their version and readiness.
 
-use std::cell::Cell as Flag;
+use std::cell::{Cell as Flag, RefCell};
 use std::collections::HashMap;
 
 use flux_operator::inspect::components::labels;
@@ -13,11 +13,13 @@ use serde_json::Value;
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::listing::{Item, Listing, Row, item};
-use crate::session::read_source::{INSTALL_HINT, ScopeArgs, Source, instance_type};
+use crate::session::read_source::{INSTALL_HINT, Lacking, ScopeArgs, Source, api_missing, instance_type};
 use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
+
+use super::resources::named;
 
 /// Show FluxInstances
 ///
@@ -72,6 +74,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
         let is_elsewhere = Flag::new(false);
+        let lacking = RefCell::new(Lacking::of(args.names.len()));
         let exit = show_list(shell, &source, options, async || {
             let read = async {
                 let mut objects = Vec::new();
@@ -91,20 +94,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     objects = found;
                     is_elsewhere.set(objects.is_empty() && namespace.is_some());
                 } else {
+                    let mut now = Lacking::of(args.names.len());
                     for name in &args.names {
                         // KIND/NAME is accepted as well, which `-o name` prints.
                         let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
-                        if args.scope.all_namespaces {
-                            let all = source.view(shell, |s| named(&s.list(&kind, None), name)).await?;
-                            let found = all.or_refusal(Vec::is_empty)?;
-                            if found.is_empty() {
-                                return Err(source.not_found(shell, &kind, None, name).await);
-                            }
-                            objects.extend(found);
-                        } else {
-                            objects.push(source.object(shell, &kind, namespace.as_deref(), name).await?);
-                        }
+                        let found = named(shell, &source, instance_kind(), namespace.as_deref(), name).await;
+                        objects.extend(now.found(found)?.into_iter().flatten());
                     }
+                    lacking.replace(now);
                 }
                 Ok::<_, CliError>(objects)
             };
@@ -127,18 +124,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if is_elsewhere.get() {
             hint_elsewhere(shell, &source).await?;
         }
-        Ok(exit)
+        lacking.into_inner().told(shell, exit)
     })
-}
-
-/// Returns the error for an API that is not installed.
-pub fn api_missing(source: &Source<'_>, api: &str, hint: &str) -> CliError {
-    CliError::new(Exit::ApiMissing, format!("cannot list {api} in {}", source.place()))
-        .hint(format!("the API server does not serve {api}: {hint}"))
-}
-
-fn named(objects: &[&Value], name: &str) -> Vec<Value> {
-    objects.iter().filter(|o| fields::name(o) == name).map(|o| (*o).clone()).collect()
 }
 
 /// Judges the instances of a namespace (or all) as `why` does. Where that cannot be read, the rows are worth more.

@@ -19,14 +19,13 @@ use flux_operator::k8s::label_selector::LabelSelector;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::instance::api_missing;
 use crate::args::kind;
 use crate::args::list::{ListRequest, labelled, nothing_found, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
-use crate::session::read_source::{Lacking, ScopeArgs, Source, install_hint, within};
+use crate::session::read_source::{Lacking, ScopeArgs, Source, api_missing, install_hint, within};
 use crate::terminal::output_format::{ListPrinter, OutputArgs};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -161,7 +160,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// Returns the object with a name; in all namespaces every object with that name.
-async fn named(
+pub(super) async fn named(
     shell: &Shell,
     source: &Source<'_>,
     kind: &'static FluxKind,

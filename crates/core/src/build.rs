@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub use error::BuildError;
 pub use revision::{Revision, RevisionError, digest};
-pub use version::{check_downgrade, is_minor_upgrade};
+pub use version::{check_downgrade, check_range, is_minor_upgrade};
 
 use crate::api::well_known::{self, DEFAULT_NAMESPACE};
 use crate::api::{CheckedInstance, Component, ComponentImage, KustomizePatch, ShardingSpec};

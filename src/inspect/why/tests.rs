@@ -499,7 +499,7 @@ fn a_source_that_reported_nothing_is_not_fine_and_its_missing_secret_is_named() 
 }
 
 #[test]
-fn what_an_instance_could_not_apply_has_the_cause_of_the_instance() {
+fn objects_that_an_instance_could_not_apply_have_its_cause() {
     let mut flux = instance(
         "False",
         "ReconciliationFailed",

@@ -234,7 +234,8 @@ async fn an_unavailable_server_is_asked_again_and_then_given_up(cluster: TestClu
     proxy.clear_rules();
     proxy.add_rule(FaultRule::every(Fault::unavailable()));
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &CREATE).await.exits(6).within(Duration::from_secs(10));
-    outcome.stderr_has("cannot be reached: it answered 503");
+    let outcome = outcome.stderr_has("cannot be reached: it answered 503");
+    assert_eq!(outcome.stderr.matches("trying again").count(), 1, "a problem is reported once: {}", outcome.stderr);
     proxy.clear_rules();
     proxy.add_rule(FaultRule::first(1, Fault::internal_error()));
     run(at(&cluster, proxy.kubeconfig().path()), &CREATE).await.exits(0);

@@ -17,7 +17,7 @@ use crate::support::runner::command;
 use crate::support::{ClusterTest, Fault, FaultRule, IN_TIME, Kubeconfig, TestCluster, allow, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![
+    let mut tests = cluster_tests![
         a_timeout_names_the_last_condition_the_last_event_and_the_next_command,
         a_controller_that_is_not_there_ends_the_wait_at_once,
         a_missing_operator_is_reported_with_the_in_process_command,
@@ -35,7 +35,10 @@ pub fn tests() -> Vec<ClusterTest> {
         a_termination_ends_the_wait_as_well,
         a_closed_pipe_ends_quietly,
         errors_are_json_when_json_is_asked_for,
-    ]
+    ];
+    let installing = cluster_tests![a_downgrade_is_refused_before_it_is_stored];
+    tests.extend(installing.into_iter().map(ClusterTest::that_installs));
+    tests
 }
 
 async fn record_event(cluster: &TestCluster, name: &str, reason: &str, message: &str) {
@@ -90,6 +93,25 @@ async fn a_missing_operator_is_reported_with_the_in_process_command(cluster: Tes
         .stderr_has("run the reconciliation from here with `flux-operator reconcile instance flux --in-process");
     assert!(annotations().await.contains_key("reconcile.fluxcd.io/requestedAt"));
     assert!(begun.elapsed() < Duration::from_secs(20), "took {:?}", begun.elapsed());
+}
+
+async fn a_downgrade_is_refused_before_it_is_stored(cluster: TestCluster) {
+    create(&cluster, INSTANCE, "flux", json!({})).await;
+    run_operator(&cluster).await;
+    set_status(&cluster, INSTANCE, "flux", json!({"lastAppliedRevision": "v2.9.4@sha256:0"})).await;
+    let spec = json!({"distribution": {"version": "2.7.x", "registry": "ghcr.io/fluxcd"}});
+    let older = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
+        "metadata": {"name": "flux", "namespace": cluster.namespace()}, "spec": spec});
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), older.to_string()).unwrap();
+    run(&cluster, &["apply", "-f", file.path().to_str().unwrap()])
+        .await
+        .exits(1)
+        .stderr_has("downgrading from v2.9.4 to v2.7.5 is not supported")
+        .stderr_has("rollback");
+    let api = objects::api(&cluster.client(), "fluxcd.controlplane.io/v1", "FluxInstance", cluster.namespace()).await;
+    let stored = api.unwrap().get("flux").await.unwrap();
+    assert_ne!(stored.data["spec"]["distribution"]["version"], "2.7.x");
 }
 
 async fn a_stalled_operator_neither_reconciles_nor_allows_a_run_here(cluster: TestCluster) {

@@ -203,10 +203,14 @@ async fn a_watched_list_reports_deletions(cluster: TestCluster) {
     installed(&cluster).await;
     cluster.apply(&[git("stays", "a"), git("goes", "a")]).await;
     let watch = GoingOn::start(&cluster, &["get", "gitrepo", "-w"]);
+    let named = GoingOn::start(&cluster, &["get", "gitrepo", "goes", "-w"]);
     watch.prints("stays").await;
+    named.prints("goes").await;
     delete_git(&cluster, "goes").await;
     watch.prints("goes in namespace").await;
     watch.prints("Deleted").await;
+    named.prints("Deleted").await;
+    named.end();
     let whole = watch.end();
     assert_eq!(whole.matches("stays").count(), 1, "an unchanged row is not repeated: {whole}");
     let row = whole.lines().find(|line| line.contains("Deleted")).expect("a row");

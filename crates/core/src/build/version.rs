@@ -78,6 +78,20 @@ pub fn check_downgrade(from: &str, to: &str) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// As [`check_downgrade`], for a version that an operator is going to choose from a range. Its distribution may have
+/// versions that `distribution` does not have, so a range is refused only if it excludes what is installed and all that is
+/// known of it is older.
+///
+/// # Errors
+/// [`BuildError::Downgrade`].
+pub fn check_range(installed: &str, range: &str, distribution: &Distribution) -> Result<(), BuildError> {
+    let (Ok(parsed), Ok((_, current))) = (range.parse::<VersionRange>(), read(installed)) else { return Ok(()) };
+    match select(range, distribution, None) {
+        Ok(selection) if !parsed.matches(&current) => check_downgrade(installed, &selection.version.name),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the move from one version to another is a minor upgrade: same major, greater minor. Both may be revisions. A
 /// first installation is not an upgrade.
 ///
@@ -133,6 +147,15 @@ mod tests {
         assert!(error.to_string().contains("the newest is v2.9.4"), "{error}");
         let error = select("abc", &Distribution::embedded(), None).unwrap_err();
         assert_eq!(error.to_string(), "semver 'abc' parse error: improper constraint: \"abc\"");
+    }
+
+    #[test]
+    fn a_range_is_refused_if_all_that_is_known_of_it_is_older() {
+        let check = |installed: &str, range: &str| check_range(installed, range, &Distribution::embedded()).is_ok();
+        assert!(!check("v2.9.4@sha256:ab", "2.7.x") && !check("v2.9.4", "2.8.1"));
+        assert!(check("v2.7.5", "2.9.x") && check("v2.9.4", "2.9.1") && check("", "2.7.x"));
+        // An operator may know versions that this program does not know.
+        assert!(check("v2.12.0", "2.x") && check("v2.12.0", ">=2.12.1") && check("v2.9.4", "nonsense"));
     }
 
     #[test]
