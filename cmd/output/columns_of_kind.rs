@@ -166,7 +166,8 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
 
 fn revision_first(kind: &FluxKind) -> Vec<Column> {
     let own = |wide: bool| of(kind).iter().map(|detail| detail.column).filter(move |column| column.wide == wide);
-    let mut columns = vec![Column::NAMESPACE, Column::new("NAME"), Column::new("READY"), Column::new("REVISION")];
+    let mut columns =
+        vec![Column::NAMESPACE, Column::new("NAME"), Column::READY, Column::new("REVISION").before_message()];
     columns.extend([Column::MESSAGE, Column::new("SINCE").rank(4)]);
     columns.extend(own(false));
     columns.extend([Column::wide("REASON"), Column::wide("AGE"), Column::wide("FULL REVISION")]);
@@ -429,7 +430,11 @@ mod tests {
         let (columns, (row, cells)) = (of_kind(kind), row_of_kind(kind, FluxObject::of(&object), None));
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         assert_eq!(names[..5], ["NAMESPACE", "NAME", "READY", "REVISION", "MESSAGE"]);
-        assert!(columns[1..4].iter().all(|column| column.rank == 0), "at every width");
+        assert!(columns[1..3].iter().all(|column| column.rank == 0), "at every width");
+        assert!(
+            columns[4..].iter().all(|column| column.wide || column.rank > columns[3].rank),
+            "the revision goes last"
+        );
         let cells: Vec<String> = cells.iter().map(|cell| cell.full(Timestamp::UNIX_EPOCH)).collect();
         assert_eq!(cells[..5], ["n", "app", "False (suspended)", "main@sha1:01234567", "no"]);
         assert_eq!(row.ready, "Suspended", "what filters and JSON say");

@@ -30,12 +30,12 @@ impl Column {
     }
     pub const NAMESPACE: Column = Column { namespace: true, rank: 1, ..Column::new("NAMESPACE") };
     pub const KIND: Column = Column { rank: 2, ..Column::new("KIND") };
-    pub const READY: Column = Column { rank: 3, ..Column::new("READY") };
+    pub const READY: Column = Column::new("READY");
     /// Wrapped below its row if it is omitted.
     pub const MESSAGE: Column = Column { rank: 4, ..Column::new("MESSAGE") };
     /// Ranks the column so that it is kept longer than a message.
     pub const fn before_message(self) -> Self {
-        Column { rank: Column::READY.rank, ..self }
+        Column { rank: Column::MESSAGE.rank - 1, ..self }
     }
     /// Sets the rank, so that the object and its state are kept longest.
     pub const fn rank(self, rank: u8) -> Self {

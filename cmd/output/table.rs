@@ -1,7 +1,7 @@
 //! Tables that fit the terminal: aligned by display width, no borders, no tabs, no trailing blanks.
 //!
 //! On a narrow terminal revisions are shortened first. Then gaps get narrower, columns are omitted (the least important
-//! first, names last), and kinds are shortened. Messages are wrapped, and moved below their row if no space is left
+//! first, names and readiness last), and kinds are shortened. Messages are wrapped, and moved below their row if no space is left
 //! beside more important columns. Names are never truncated: a few names that take more than half of the terminal get
 //! their own lines if the columns of all others would be omitted for them. A pipe gets everything.
 

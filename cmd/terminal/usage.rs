@@ -441,12 +441,17 @@ fn own_error(error: &clap::Error) -> CliError {
     for values in values {
         told = told.hint(values.trim_start_matches('[').trim_end_matches(']'));
     }
-    match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) if told.hints().is_empty() => {
-            told.hint(format!("`{} --help` shows how", command_of(&usage.to_string())))
-        }
-        _ => told,
+    if let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage)
+        && told.hints().is_empty()
+    {
+        told = told.hint(format!("`{} --help` shows how", command_of(&usage.to_string())));
     }
+    if missing.iter().any(|flag| flag.starts_with("--knownhosts-file")) {
+        told = told.hint(
+            "write the file with `ssh-keyscan HOST > known_hosts`, and compare its keys with those that the host publishes",
+        );
+    }
+    told
 }
 
 /// The command of a usage line, without its flags and arguments.

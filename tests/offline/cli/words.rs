@@ -327,6 +327,7 @@ const MISTAKES: &[(&str, &str)] = &[
     // Arguments that are missing are named in one line, and the help that shows them.
     ("create secret ssh x", "not provided: --private-key-file <FILE>"),
     ("create secret ssh x", "`flux-operator create secret ssh --help` shows how"),
+    ("create secret ssh x --private-key-file id", "`ssh-keyscan HOST > known_hosts`"),
     ("status --color blue", "possible values: auto, always, never"),
     // A value without its flag, or with the flag of another program.
     ("distro images --version 2.9", "`flux-operator distribution images --version 2.9`"),
