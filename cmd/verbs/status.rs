@@ -233,7 +233,8 @@ fn instance(view: &StatusView<String>, screen: &mut Screen, source: &Source<'_>)
             [] => String::new(),
             places => format!(" (there is one in namespace {}; choose it with -n)", places.join(", ")),
         };
-        let says = format!("no FluxInstance in namespace {}{elsewhere}", source.instance_namespace());
+        let runs = if view.controllers.is_empty() || !elsewhere.is_empty() { "" } else { ": Flux runs without one" };
+        let says = format!("no FluxInstance in namespace {}{elsewhere}{runs}", source.instance_namespace());
         return screen.marked("Instance", None, &says);
     };
     let says = format!("{}/{}  {}", row.namespace, row.name, row.says(view.instance_fails(), source.now()));
@@ -254,8 +255,8 @@ fn mark_of_ready(view: &StatusView<String>, id: &ObjectId, ready: &str) -> Optio
 fn mark_of(counts: &HealthCounts) -> Option<bool> {
     match counts {
         HealthCounts { failing, .. } if *failing > 0 => Some(false),
-        HealthCounts { ready, total, .. } if ready == total => Some(true),
-        // A kind of which nothing is ready yet is not well and not broken.
+        // What is on its way, or suspended as a whole, is not well and not broken.
+        HealthCounts { in_progress, not_started, .. } if in_progress + not_started > 0 => None,
         HealthCounts { ready: 0, .. } => None,
         _ => Some(true),
     }
