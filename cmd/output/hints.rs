@@ -36,7 +36,13 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
             vec![format!("create it with `kubectl create namespace {}`", object.name)]
         }
         Reason::ApiMissing { .. } => hint("install the missing API, or check the context"),
-        Reason::FieldConflict { .. } => hint("take the fields over with --force-conflicts"),
+        Reason::FieldConflict { fields } => {
+            let managers: Vec<&str> = fields.iter().map(|conflict| conflict.manager.as_str()).collect();
+            let managers = managers.join(", ");
+            vec![format!(
+                "write your values over those of {managers} with --force-conflicts, or leave the fields out to keep theirs"
+            )]
+        }
         Reason::Stale => hint("run the command again"),
         Reason::TimedOut { .. } => hint("check that the cluster is healthy, or wait longer with --request-timeout"),
         Reason::TooManyRequests { .. } => hint("the API server is busy: try again later"),
@@ -70,7 +76,7 @@ pub fn of_build(error: &BuildError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use flux_operator::cluster::Endpoint;
+    use flux_operator::cluster::{Endpoint, FieldConflict};
     use flux_operator::k8s::ObjectId;
 
     use super::*;
@@ -86,10 +92,9 @@ mod tests {
         assert!(of_cluster(&Reason::Forbidden { access })[0].contains("kubectl auth can-i patch secrets -n apps"));
         let other = DeniedAccess { message: "a webhook refused it".into(), ..DeniedAccess::default() };
         assert!(of_cluster(&Reason::Forbidden { access: other }).is_empty());
-        assert_eq!(
-            of_cluster(&Reason::FieldConflict { fields: vec![] }),
-            ["take the fields over with --force-conflicts"]
-        );
+        let conflict = FieldConflict { manager: "kubectl-edit".into(), fields: vec![".spec.wait".into()] };
+        let told = of_cluster(&Reason::FieldConflict { fields: vec![conflict] });
+        assert!(told[0].contains("over those of kubectl-edit with --force-conflicts"), "{told:?}");
         let namespace = Reason::NotFound { object: ObjectId::new("", "Namespace", None, "apps") };
         assert!(of_cluster(&namespace)[0].contains("kubectl create namespace apps"));
         let tls = Reason::TlsNameMismatch { endpoint: Endpoint::default(), valid_for: vec!["kubernetes".into()] };
