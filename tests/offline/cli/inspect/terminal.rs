@@ -164,7 +164,7 @@ fn columns_that_identify_objects_are_kept_longest() {
         (60, "get inventory", "KIND NAMESPACE NAME DRIFT"),
         (80, "get all -A", "NAMESPACE KIND NAME READY SINCE MESSAGE"),
         (80, "get all -A --ready-status true", "NAMESPACE NAME READY"),
-        (80, "get ks -A --ready-status true", "NAMESPACE NAME READY"),
+        (80, "get ks -A --ready-status true", "NAME READY REVISION"),
         (60, "get all -A", "NAMESPACE KIND NAME READY REVISION"),
         (60, "events -A", "NAMESPACE LAST SEEN TYPE OBJECT"),
         (60, "get suspended -n apps", "KIND NAME SINCE BY UNTIL"),
