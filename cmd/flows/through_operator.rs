@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use flux_operator::cluster::ApplyResult;
+use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::Absent;
 use serde_json::Value;
 
@@ -35,20 +36,20 @@ impl ThroughOperator {
         apply: impl Future<Output = Result<(ApplyResult, Value), CliError>>,
     ) -> Result<Exit, CliError> {
         let here = format!("{} --in-process", self.command);
-        let coverage = session.operator_coverage(&target).await?;
-        if coverage.is_missing() && self.wait && !self.dry_run {
-            // Where the API is not served nothing is stored, and the error of `apply` names that.
-            let is_served =
-                async { Ok(session.cluster.served_resource_type(target.kind.group, target.kind.kind).await.is_ok()) };
-            if session.bounded("look for the API", is_served).await? {
-                let refused = refused_without_operator(session, &target, "apply", &coverage, &here);
-                return Err(refused.hint("to only store it, for an operator that is installed later, add --wait=false"));
+        let (coverage, applied) = if self.wait && !self.dry_run {
+            let coverage = session.operator_coverage(&target).await?;
+            if coverage.is_missing() {
+                refuse_where_served(session, &target, &coverage, &here).await?;
             }
-        }
-        let (result, stored) = match apply.await {
+            (Ok(coverage), apply.await)
+        } else {
+            futures::join!(session.operator_coverage(&target), apply)
+        };
+        let (result, stored) = match applied {
             Ok(applied) => applied,
             Err(error) => return Err(session.with_nearest_namespace(error, &target.namespace).await),
         };
+        let coverage = coverage?;
         let prefix = if self.dry_run { "(server dry run) " } else { "" };
         session.shell.status(&format!("{prefix}► {} {}", session.place(&target.reference()), result.as_str()));
         if self.dry_run {
@@ -69,4 +70,21 @@ impl ThroughOperator {
         session.suggest("status", &namespace);
         Ok(exit)
     }
+}
+
+/// Refuses an apply that waits where no operator runs. Where the API is not served nothing is stored, and the error of the
+/// apply names that.
+async fn refuse_where_served(
+    session: &Session<'_>,
+    target: &Target,
+    coverage: &OperatorCoverage,
+    here: &str,
+) -> Result<(), CliError> {
+    let kind = target.kind;
+    let is_served = async { Ok(session.cluster.served_resource_type(kind.group, kind.kind).await.is_ok()) };
+    if !session.bounded("look for the API", is_served).await? {
+        return Ok(());
+    }
+    let refused = refused_without_operator(session, target, "apply", coverage, here);
+    Err(refused.hint("to only store it, for an operator that is installed later, add --wait=false"))
 }

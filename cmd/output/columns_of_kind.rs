@@ -166,8 +166,7 @@ pub fn of_kind(kind: &FluxKind) -> Vec<Column> {
 
 fn revision_first(kind: &FluxKind) -> Vec<Column> {
     let own = |wide: bool| of(kind).iter().map(|detail| detail.column).filter(move |column| column.wide == wide);
-    let mut columns =
-        vec![Column::NAMESPACE, Column::new("NAME"), Column::READY, Column::new("REVISION")];
+    let mut columns = vec![Column::NAMESPACE, Column::new("NAME"), Column::READY, Column::new("REVISION")];
     columns.extend([Column::MESSAGE, Column::new("SINCE").rank(4)]);
     columns.extend(own(false));
     columns.extend([Column::wide("REASON"), Column::wide("AGE"), Column::wide("FULL REVISION")]);
