@@ -255,7 +255,7 @@ fn mark_of_ready(view: &StatusView<String>, id: &ObjectId, ready: &str) -> Optio
 fn mark_of(counts: &HealthCounts) -> Option<bool> {
     match counts {
         HealthCounts { failing, .. } if *failing > 0 => Some(false),
-        // What is on its way, or suspended as a whole, is not well and not broken.
+        // A kind that is on its way, or suspended as a whole, is not well and not broken.
         HealthCounts { in_progress, not_started, .. } if in_progress + not_started > 0 => None,
         HealthCounts { ready: 0, .. } => None,
         _ => Some(true),
