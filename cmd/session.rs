@@ -15,7 +15,7 @@ use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE};
 use flux_operator::cluster::{self, Category, Cluster, ClusterError, ListOptions, WriteOptions};
 use flux_operator::format::go_duration;
 use flux_operator::format::nearest::nearest;
-use flux_operator::inspect::missing;
+use flux_operator::inspect::views::missing;
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage, find_set_coverage};
 use serde_json::Value;

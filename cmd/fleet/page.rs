@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flux_operator::inspect::page::Page;
+use flux_operator::inspect::incident::page::Page;
 
 use super::join::{failure, failure_line};
 use super::reads::FleetRead;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use flux_operator::format::age::short_age;
 use flux_operator::format::harmless::on_one_line;
-use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::diagnose::health::HealthVerdict;
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use regex::Regex;

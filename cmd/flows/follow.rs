@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use flux_operator::api::well_known::{self, FINALIZER, FLUX_FINALIZER};
 use flux_operator::cluster::ClusterError;
-use flux_operator::inspect::judged_objects::{JudgedObject, judged_objects};
+use flux_operator::inspect::diagnose::why;
+use flux_operator::inspect::diagnose::why::MissingController;
 use flux_operator::inspect::read::from_cluster;
-use flux_operator::inspect::why::{self, MissingController};
+use flux_operator::inspect::views::judged_objects::{JudgedObject, judged_objects};
 use flux_operator::k8s::kstatus::Status;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};

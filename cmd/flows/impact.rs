@@ -1,6 +1,6 @@
 //! The consequences of deleting an object, as shown by every verb that deletes.
 
-use flux_operator::inspect::impact::{Concern, Impact, ImpactEntry};
+use flux_operator::inspect::views::impact::{Concern, Impact, ImpactEntry};
 use flux_operator::k8s::ObjectId;
 
 use flux_operator::format::harmless::on_one_line;

@@ -1,6 +1,7 @@
 //! The input sets of a ResourceSet or a provider, as several commands show them.
 
-use flux_operator::inspect::resource_set::{self, ResolvedInputs};
+use flux_operator::inspect::views::resource_set;
+use flux_operator::inspect::views::resource_set::ResolvedInputs;
 use flux_operator::k8s::ObjectId;
 use serde_json::Value;
 

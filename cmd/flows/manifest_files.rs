@@ -14,7 +14,7 @@ use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::file::read_at_most;
 use flux_operator::format::harmless::on_one_line;
 use flux_operator::format::yaml;
-use flux_operator::inspect::upgrade::{ManifestIndex, Target, UpgradeFinding};
+use flux_operator::inspect::views::upgrade::{ManifestIndex, Target, UpgradeFinding};
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Shared by the commands for the operator itself: its image, and its errors in the user's words.
 
-use flux_operator::inspect::next_step::NextStep;
+use flux_operator::inspect::diagnose::next_step::NextStep;
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::OperatorError;
 use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};

@@ -2,7 +2,7 @@
 
 use flux_operator::api::FluxInstance;
 use flux_operator::api::kinds::SECRET;
-use flux_operator::inspect::next_step::{NextStep, SecretKind};
+use flux_operator::inspect::diagnose::next_step::{NextStep, SecretKind};
 use futures::future::join_all;
 
 use crate::flows::rights::{Right, when};

@@ -1,6 +1,6 @@
 //! Objects that share a cause or a reason, in words.
 
-use flux_operator::inspect::why::AffectedKind;
+use flux_operator::inspect::diagnose::why::AffectedKind;
 
 /// `2 Kustomizations and 1 Deployment`.
 pub fn affected_kinds(kinds: &[AffectedKind]) -> String {

@@ -1,8 +1,9 @@
 //! Additional columns for lists of one kind, following the printer columns of its definition.
 
 use flux_operator::api::kinds::FluxKind;
-use flux_operator::inspect::resources::{Chart, FluxObject, ResourceRow, SourceReference};
-use flux_operator::inspect::why::RowVerdict;
+use flux_operator::inspect::diagnose::resources::ResourceRow;
+use flux_operator::inspect::diagnose::why::RowVerdict;
+use flux_operator::inspect::read::flux_object::{Chart, FluxObject, SourceReference};
 
 use crate::output::listing::{Cell, Column, Row};
 use crate::output::table::short_revision;

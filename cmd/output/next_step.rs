@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::GROUP;
-use flux_operator::inspect::next_step::{NextStep, SecretKind};
+use flux_operator::inspect::diagnose::next_step::{NextStep, SecretKind};
 use flux_operator::k8s::ObjectId;
 
 use crate::output::as_started::as_started;

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use flux_operator::api::field_managers::Author;
 use flux_operator::api::well_known::reason;
-use flux_operator::inspect::changes::ChangeRow;
-use flux_operator::inspect::components::ComponentRow;
-use flux_operator::inspect::events::EventRow;
-use flux_operator::inspect::instance::{HistoryRow, InstanceRow};
-use flux_operator::inspect::inventory::InventoryRow;
-use flux_operator::inspect::report::{StatsRow, size_text};
-use flux_operator::inspect::resource_set::InputSetRow;
-use flux_operator::inspect::resources::ResourceRow;
-use flux_operator::inspect::suspended::SuspendedRow;
+use flux_operator::inspect::diagnose::instance::{HistoryRow, InstanceRow};
+use flux_operator::inspect::diagnose::resources::ResourceRow;
+use flux_operator::inspect::incident::report::{StatsRow, size_text};
+use flux_operator::inspect::views::changes::ChangeRow;
+use flux_operator::inspect::views::components::ComponentRow;
+use flux_operator::inspect::views::events::EventRow;
+use flux_operator::inspect::views::inventory::InventoryRow;
+use flux_operator::inspect::views::resource_set::InputSetRow;
+use flux_operator::inspect::views::suspended::SuspendedRow;
 use flux_operator::k8s::kstatus::Status;
 
 use crate::output::kubectl_name;
@@ -487,7 +487,7 @@ impl Row for SuspendedRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flux_operator::inspect::resources::{FluxObject, Metadata};
+    use flux_operator::inspect::read::flux_object::{FluxObject, Metadata};
 
     #[test]
     fn a_message_of_many_lines_is_shown_in_short() {

@@ -1,7 +1,7 @@
 //! Draws trees of objects.
 
 use anstyle::{AnsiColor, Style};
-use flux_operator::inspect::tree::TreeNode;
+use flux_operator::inspect::views::tree::TreeNode;
 use flux_operator::k8s::kstatus::Status;
 use unicode_width::UnicodeWidthStr;
 

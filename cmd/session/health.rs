@@ -1,9 +1,9 @@
 //! Turns a verdict about health into an exit code, in one place for every command.
 
-use flux_operator::inspect::health::HealthVerdict;
-use flux_operator::inspect::next_step::NextStep;
+use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::diagnose::next_step::NextStep;
+use flux_operator::inspect::diagnose::why::is_installed;
 use flux_operator::inspect::read::from_cluster;
-use flux_operator::inspect::why::is_installed;
 
 use crate::output::next_step::Whereto;
 use crate::session::Session;

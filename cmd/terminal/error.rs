@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use flux_operator::api::object_words::InvalidObjectWords;
-use flux_operator::inspect::redact::shareable_line;
+use flux_operator::inspect::incident::redact::shareable_line;
 
 use crate::output::as_started::as_started;
 use crate::terminal::GlobalArgs;

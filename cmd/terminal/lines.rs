@@ -2,7 +2,7 @@
 
 use anstyle::AnsiColor;
 use flux_operator::format::age::short_age;
-use flux_operator::inspect::why::Cause;
+use flux_operator::inspect::diagnose::why::Cause;
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 

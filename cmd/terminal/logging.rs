@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use flux_operator::inspect::redact::shareable_line;
+use flux_operator::inspect::incident::redact::shareable_line;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};

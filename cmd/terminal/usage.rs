@@ -12,7 +12,7 @@ use flux_operator::api::kinds::{self, FLUX_KINDS};
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
 use flux_operator::format::wrap::wrapped;
-use flux_operator::inspect::redact::shareable_line;
+use flux_operator::inspect::incident::redact::shareable_line;
 
 use crate::output::as_started::as_started;
 use crate::output::table::{known_width, terminal_width};

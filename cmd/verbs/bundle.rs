@@ -8,12 +8,12 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::distribution::Distribution;
 use flux_operator::format::whole_file::WholeFile;
 use flux_operator::format::{json, tarball};
-use flux_operator::inspect::bundle::{Bundle, redact};
-use flux_operator::inspect::checks::{CheckOptions, check};
-use flux_operator::inspect::health::HealthVerdict;
-use flux_operator::inspect::read::bundle::{BundleLimits, gather, of_dump};
-use flux_operator::inspect::status::{StatusOptions, status};
-use flux_operator::inspect::why::{is_installed, overview};
+use flux_operator::inspect::diagnose::checks::{CheckOptions, check};
+use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::diagnose::status::{StatusOptions, status};
+use flux_operator::inspect::diagnose::why::{is_installed, overview};
+use flux_operator::inspect::incident::bundle::{Bundle, redact};
+use flux_operator::inspect::incident::gather::{BundleLimits, gather, of_dump};
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -244,7 +244,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), C
 
 /// Creates a fresh random salt for each bundle; it is never stored.
 fn salt() -> Result<Vec<u8>, CliError> {
-    flux_operator::inspect::read::bundle::salt()
+    flux_operator::inspect::incident::gather::salt()
         .ok_or_else(|| CliError::failed("cannot make a salt: there are no random numbers"))
 }
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::checks::{self, Check, CheckOptions, CheckReport, Verdict, check};
-use flux_operator::inspect::health::HealthVerdict;
-use flux_operator::inspect::upgrade::{ManifestIndex, files_for};
+use flux_operator::inspect::diagnose::checks;
+use flux_operator::inspect::diagnose::checks::{Check, CheckOptions, CheckReport, Verdict, check};
+use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::views::upgrade::{ManifestIndex, files_for};
 
 use crate::args::list::no_namespace;
 use crate::flows::manifest_files;

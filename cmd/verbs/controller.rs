@@ -11,7 +11,7 @@ use flux_operator::controller::{
     self, ControllerOptions, Endpoints, NotificationPolicy, RetryDelays, Served, Telemetry,
 };
 use flux_operator::fetch::{Fetcher, Memory};
-use flux_operator::inspect::report::platform;
+use flux_operator::inspect::incident::report::platform;
 use flux_operator::oci::RegistryCredentials;
 use tokio::sync::watch;
 

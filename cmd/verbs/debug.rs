@@ -5,10 +5,10 @@ use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
-use flux_operator::inspect::debug::{
+use flux_operator::inspect::views::debug::{
     Resolved, SourceLookup, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
-use flux_operator::inspect::resource_set::InputSetRow;
+use flux_operator::inspect::views::resource_set::InputSetRow;
 use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -214,7 +214,7 @@ fn with_origins(told: &Resolved) -> String {
         // The name of a variable is a single key, with any characters.
         told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
     };
-    let line = |origin: &flux_operator::inspect::debug::ValueOrigin| {
+    let line = |origin: &flux_operator::inspect::views::debug::ValueOrigin| {
         format!("{}\n", on_one_line(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
     };
     told.origins.iter().map(line).collect()
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_beside_its_origin() {
-        let origin = |path: &str, from: &str| flux_operator::inspect::debug::ValueOrigin {
+        let origin = |path: &str, from: &str| flux_operator::inspect::views::debug::ValueOrigin {
             path: path.into(),
             from: from.into(),
         };

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use flux_operator::api::kinds::{self, EVENT};
 use flux_operator::api::object_words::ObjectWords;
-use flux_operator::inspect::events::{self, EventFilter, EventRow};
+use flux_operator::inspect::views::events;
+use flux_operator::inspect::views::events::{EventFilter, EventRow};
 use flux_operator::k8s::{ObjectId, ResourceType};
 
 use crate::args::list::{ListRequest, place, show_list, without_managed_fields};

@@ -1,7 +1,7 @@
 //! `impact KIND/NAME`: shows the consequences of deleting an object.
 
 use flux_operator::api::object_words::ObjectWords;
-use flux_operator::inspect::impact::impact;
+use flux_operator::inspect::views::impact::impact;
 use serde_json::json;
 
 use crate::flows::impact::impact_text;

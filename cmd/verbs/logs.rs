@@ -10,8 +10,8 @@ use flux_operator::api::Component;
 use flux_operator::api::kinds::{self, DEPLOYMENT, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::cluster::ClusterError;
-use flux_operator::inspect::logs::{LogFilter, LogLine, Severity};
-use flux_operator::inspect::read::logs::{Entry, LogSelection, follow, of_dump, read, sources_now};
+use flux_operator::inspect::incident::log_stream::{Entry, LogSelection, follow, of_dump, read, sources_now};
+use flux_operator::inspect::views::logs::{LogFilter, LogLine, Severity};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -365,7 +365,7 @@ fn as_text(entry: &Entry, color: bool) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use flux_operator::inspect::logs::LogSource;
+    use flux_operator::inspect::views::logs::LogSource;
 
     use super::*;
 

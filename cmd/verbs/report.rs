@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use flux_operator::distribution::Distribution;
 use flux_operator::format::whole_file::WholeFile;
-use flux_operator::inspect::health::HealthVerdict;
-use flux_operator::inspect::page::{PageOptions, page};
+use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::incident::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
 use crate::flows::desired::desired_objects;

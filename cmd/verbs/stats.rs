@@ -9,9 +9,9 @@ use crate::session::health::{VerdictUse, exit_of};
 use crate::session::read_source::{FromArgs, Source};
 use crate::terminal::output_format::{Format, OutputArgs, no_names};
 use crate::terminal::{CliError, Exit, Shell};
-use flux_operator::inspect::health::HealthVerdict;
+use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::incident::report;
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::report;
 
 /// Count Flux objects by kind: running, failing, suspended, storage
 ///

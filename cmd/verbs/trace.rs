@@ -3,9 +3,10 @@
 use anstyle::AnsiColor;
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::format::age::short_age;
-use flux_operator::inspect::marks;
+use flux_operator::inspect::diagnose::marks;
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::trace::{self, Trace};
+use flux_operator::inspect::views::trace;
+use flux_operator::inspect::views::trace::Trace;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -3,8 +3,9 @@
 use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
-use flux_operator::inspect::marks;
-use flux_operator::inspect::tree::{self, TreeNode, TreeOptions};
+use flux_operator::inspect::diagnose::marks;
+use flux_operator::inspect::views::tree;
+use flux_operator::inspect::views::tree::{TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `version`: this program, the operator, Flux, and the versions that its range allows and blocks.
 
 use flux_operator::distribution::Distribution;
-use flux_operator::inspect::version::{VersionView, version};
+use flux_operator::inspect::views::version::{VersionView, version};
 
 use crate::args::list::hint_at_namespace;
 use crate::flows::rights::{Rights, always};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use flux_operator::api::field_managers::Author;
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
-use flux_operator::inspect::changes;
+use flux_operator::inspect::views::changes;
 
 use crate::args::When;
 use crate::args::list::{ListRequest, place, show_list};

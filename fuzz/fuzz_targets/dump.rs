@@ -2,7 +2,7 @@
 #![no_main]
 
 use flux_operator::inspect::read::from_dump;
-use flux_operator::inspect::report::{report, stats};
+use flux_operator::inspect::incident::report::{report, stats};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -23,11 +23,13 @@ use crate::api::well_known::condition;
 use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
 use crate::format::backoff::Backoff;
-use crate::inspect::components::PART_OF_FLUX;
+use crate::inspect::diagnose::resources::ResourceRow;
+use crate::inspect::incident::redact::plain_address;
+use crate::inspect::incident::report;
+use crate::inspect::incident::report::StatsRow;
+use crate::inspect::read::flux_object::FluxObject;
 use crate::inspect::read::pages::{self, ListEnd, Listed, Scope};
-use crate::inspect::redact::plain_address;
-use crate::inspect::report::{self, StatsRow};
-use crate::inspect::resources::{FluxObject, ResourceRow};
+use crate::inspect::views::components::PART_OF_FLUX;
 use crate::k8s::fields;
 
 /// Interval for checking a kind that is not installed while no definition of Flux changes: definitions of other tools

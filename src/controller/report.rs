@@ -17,8 +17,8 @@ use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, WriteOptions};
 use crate::format::backoff::Backoff;
 use crate::format::go_duration;
+use crate::inspect::incident::report;
 use crate::inspect::read::from_cluster::collect;
-use crate::inspect::report;
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::rounded;
 

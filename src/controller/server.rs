@@ -156,7 +156,7 @@ mod tests {
         for number in 0..20_000 {
             let object = serde_json::json!({"metadata": {"name": format!("repository-{number}"), "namespace": "apps"},
                 "spec": {"url": "x".repeat(200)}});
-            telemetry.fleet.set(kind, &crate::inspect::resources::FluxObject::of(&object));
+            telemetry.fleet.set(kind, &crate::inspect::read::flux_object::FluxObject::of(&object));
         }
         let metrics = served(Endpoints::Metrics, &telemetry).await;
         let health = served(Endpoints::Health, &telemetry).await;

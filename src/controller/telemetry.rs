@@ -27,7 +27,7 @@ use crate::api::FluxInstance;
 use crate::api::Reconciled;
 use crate::api::well_known::{self, condition};
 use crate::cluster::RequestObserver;
-use crate::inspect::redact::plain_address;
+use crate::inspect::incident::redact::plain_address;
 use crate::k8s::ObjectId;
 use crate::reconcile::Outcome;
 

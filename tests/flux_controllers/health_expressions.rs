@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use flux_operator::inspect::judged_objects::judged_objects;
 use flux_operator::inspect::read::snapshot::Snapshot;
+use flux_operator::inspect::views::judged_objects::judged_objects;
 use serde_json::{Value, json};
 
 use crate::cluster_tests;

@@ -31,6 +31,9 @@ const LIBRARY: &[(&str, Option<&str>)] = &[
     ("crates/oci/src", Some("oci")),
 ];
 
+/// The rooms of `inspect`, lowest first.
+const INSPECT_FLOORS: &[&str] = &["read", "views", "diagnose", "incident"];
+
 /// The floors of the program, lowest first.
 const PROGRAM_FLOORS: &[&[&str]] = &[
     &["output"],
@@ -395,6 +398,26 @@ fn the_rooms_of_the_program_use_only_lower_floors() {
     let floor_of = |room: &str| PROGRAM_FLOORS.iter().position(|floor| floor.contains(&room));
     let room_of = |source: &Source| Some(source.room().to_string()).filter(|room| room != "lib");
     check_floors(&program(), floor_of, room_of, PROGRAM_CLIMBS);
+}
+
+#[test]
+fn the_rooms_of_inspect_use_only_lower_floors() {
+    let used = Regex::new(r"\bcrate::inspect::([a-z]+)").expect("a pattern");
+    let floor_of = |room: &str| INSPECT_FLOORS.iter().position(|floor| *floor == room);
+    let all = library();
+    let inside = all.iter().filter(|source| source.module.starts_with("crate::inspect::"));
+    let mut climbs = vec![];
+    for source in inside {
+        let own = floor_of(source.module.split("::").nth(2).unwrap_or_default());
+        assert!(own.is_some(), "{} is in no room of inspect", source.path);
+        for (number, line) in source.lines() {
+            let higher = used.captures_iter(line).any(|found| floor_of(&found[1]) > own);
+            if higher || line.contains("super::super::super") {
+                climbs.push(format!("{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none("a room of inspect uses only lower rooms", &climbs);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Causes of failing objects, one row each: the objects as the controllers leave them, and the expected explanation.
-//! The same rows are tested from a dump (`src/inspect/why`) and from a real API server
+//! The same rows are tested from a dump (`src/inspect/diagnose/why`) and from a real API server
 //! (`tests/control_plane/inspect/table.rs`).
 
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flux_operator::inspect::impact::has_finalizer;
+use flux_operator::inspect::views::impact::has_finalizer;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{UninstallOptions, uninstall_plan};
 use flux_operator::request::Absent;

@@ -3,8 +3,8 @@
 use flux_operator::api::ResourceSet;
 use flux_operator::api::well_known::FINALIZER;
 use flux_operator::cluster::Cluster;
-use flux_operator::inspect::impact::{has_finalizer, impact};
 use flux_operator::inspect::read::from_cluster;
+use flux_operator::inspect::views::impact::{has_finalizer, impact};
 use flux_operator::k8s::diff::merge;
 use flux_operator::reconcile::{RunOptions, finalize_resource_set};
 use flux_operator::request::{Absent, SuspendNote, suspend_patch};

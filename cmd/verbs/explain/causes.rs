@@ -4,7 +4,7 @@
 //! The one place for these texts: `explain`, the page of incidents in the guide and the runbooks of alerts are made from them. The
 //! commands use the names of the guide's examples (`apps`, `podinfo`, `flux-system`).
 
-use flux_operator::inspect::why::Reason;
+use flux_operator::inspect::diagnose::why::Reason;
 
 pub use super::cause_text::CauseText;
 use super::reasons::{EXPLAINED_BY_CAUSES, REASONS};

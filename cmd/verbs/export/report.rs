@@ -1,7 +1,7 @@
 //! `export report`: prints a FluxReport computed from the cluster.
 
-use flux_operator::inspect::report::{platform, report, stats};
-use flux_operator::inspect::version::operator_version;
+use flux_operator::inspect::incident::report::{platform, report, stats};
+use flux_operator::inspect::views::version::operator_version;
 use flux_operator::k8s::fields;
 
 use crate::args::ObjectFormatArgs;

@@ -9,7 +9,7 @@ use flux_operator::api::well_known::{INSTANCE_NAME, VERSION_LABEL};
 use flux_operator::api::{CheckedInstance, Component, FluxInstance, FluxInstanceSpec, Variant};
 use flux_operator::build::{BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
-use flux_operator::inspect::components;
+use flux_operator::inspect::views::components;
 use flux_operator::k8s::fields;
 use flux_operator::k8s::kstatus::Status;
 use serde_json::Value;

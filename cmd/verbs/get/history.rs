@@ -1,8 +1,8 @@
 //! `get history`: the configurations of an instance or another owner.
 
-use flux_operator::inspect::instance::{HistoryRow, RollbackAnswer, history};
+use flux_operator::inspect::diagnose::instance::{HistoryRow, RollbackAnswer, history};
+use flux_operator::inspect::diagnose::rollback::{targets, with_answers};
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::rollback::{targets, with_answers};
 use flux_operator::k8s::{ObjectId, fields};
 use flux_operator::reconcile::kept_builds;
 use serde_json::Value;

@@ -3,10 +3,10 @@
 use std::cell::{Cell as Flag, RefCell};
 use std::collections::HashMap;
 
-use flux_operator::inspect::components::labels;
-use flux_operator::inspect::instance::InstanceRow;
+use flux_operator::inspect::diagnose::instance::InstanceRow;
+use flux_operator::inspect::diagnose::why::{RowJudge, RowVerdict};
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::why::{RowJudge, RowVerdict};
+use flux_operator::inspect::views::components::labels;
 use flux_operator::k8s::{ObjectId, fields};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `get inventory`: the objects that an instance applied, with their state.
 
 use flux_operator::api::kinds::DEPLOYMENT;
-use flux_operator::inspect::inventory;
+use flux_operator::inspect::views::inventory;
 use flux_operator::k8s::ObjectId;
 
 use crate::args::list::{ListRequest, show_list};

@@ -1,6 +1,6 @@
 //! `get suspended`: suspended objects, with time, author, reason and planned end.
 
-use flux_operator::inspect::suspended;
+use flux_operator::inspect::views::suspended;
 
 use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};

@@ -3,7 +3,7 @@
 use flux_operator::api::kinds;
 use flux_operator::api::object_words;
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
-use flux_operator::inspect::inventory;
+use flux_operator::inspect::views::inventory;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::{Owner, OwnerMigration, SuspendNote, inventory_patch, plan_move, suspend_patch};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `reconcile resource`: asks a Flux controller to reconcile an object now.
 
 use flux_operator::api::kinds;
-use flux_operator::inspect::trace::source_of;
+use flux_operator::inspect::views::trace::source_of;
 use futures::future::try_join_all;
 
 use crate::args::{FollowArgs, ResourceArgs, must_reconcile};

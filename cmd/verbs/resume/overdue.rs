@@ -2,7 +2,7 @@
 
 use flux_operator::api::kinds;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
-use flux_operator::inspect::suspended;
+use flux_operator::inspect::views::suspended;
 
 use crate::args::list::{no_namespace, place};
 use crate::args::{FollowArgs, kind as parse_kind};

@@ -1,8 +1,8 @@
 //! `wait instance`: waits until a FluxInstance is ready, or deleted.
 
-use flux_operator::inspect::components;
+use flux_operator::inspect::diagnose::why::{Why, why};
 use flux_operator::inspect::read::from_cluster;
-use flux_operator::inspect::why::{Why, why};
+use flux_operator::inspect::views::components;
 
 use super::{For, ForArgs};
 use crate::flows::rights::{

@@ -8,12 +8,12 @@ use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Category, ClusterError, ListOptions};
-use flux_operator::inspect::judged_objects::{JudgedObject, has_expressions, judged_objects};
+use flux_operator::inspect::diagnose::why::why;
 use flux_operator::inspect::read::snapshot::Snapshot;
-use flux_operator::inspect::revision::{
+use flux_operator::inspect::views::judged_objects::{JudgedObject, has_expressions, judged_objects};
+use flux_operator::inspect::views::revision::{
     Member, RevisionProgress, RevisionQuery, RevisionRollout, RevisionScope, RevisionStage, rollout,
 };
-use flux_operator::inspect::why::why;
 use flux_operator::k8s::{ObjectId, fields};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};

@@ -2,8 +2,8 @@
 
 use anstyle::AnsiColor;
 use flux_operator::api::kinds::FluxKind;
-use flux_operator::inspect::health::{HealthCounts, HealthVerdict};
-use flux_operator::inspect::why::{CauseGroup, Overview, overview_of};
+use flux_operator::inspect::diagnose::health::{HealthCounts, HealthVerdict};
+use flux_operator::inspect::diagnose::why::{CauseGroup, Overview, overview_of};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! `why instance`: one screen from the instance to the first real cause.
 
 use anstyle::AnsiColor;
-use flux_operator::inspect::why::{Why, why};
+use flux_operator::inspect::diagnose::why::{Why, why};
 use jiff::Timestamp;
 use serde_json::json;
 

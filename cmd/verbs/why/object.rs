@@ -1,6 +1,6 @@
 //! `why KIND/NAME…`: from an object to the first real cause.
 
-use flux_operator::inspect::why::why;
+use flux_operator::inspect::diagnose::why::why;
 
 use super::Args;
 use crate::session::read_source::{Lacking, Source, Viewed, within};

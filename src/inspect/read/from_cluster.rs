@@ -131,7 +131,7 @@ async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered
     }
 }
 
-pub(super) async fn list(
+pub(crate) async fn list(
     cluster: &Cluster,
     resource: &ResourceType,
     namespace: Option<&str>,

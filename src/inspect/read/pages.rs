@@ -22,7 +22,7 @@ use super::snapshot::Parts;
 use super::trimmed::{Trimmed, TrimmedDefinition};
 use crate::api::kinds::{CRD, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
-use crate::inspect::resources::FluxObject;
+use crate::inspect::read::flux_object::FluxObject;
 use crate::k8s::ResourceType;
 use crate::k8s::fields;
 

@@ -116,7 +116,7 @@ pub struct Snapshot {
 
 /// Large parts that few views need; they are read only on request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// Schemas in the versions of definitions.
     pub(super) schemas: bool,
     /// The managed fields that [`trim`] keeps.
@@ -124,7 +124,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) const ALL: Parts = Parts { schemas: true, managers: true };
+    pub(crate) const ALL: Parts = Parts { schemas: true, managers: true };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -472,7 +472,7 @@ impl Snapshot {
     }
 
     /// Returns every log: namespace, pod, container and whether it is of the previous run.
-    pub(super) fn logs(&self) -> impl Iterator<Item = (&(String, String, String, bool), &Vec<String>)> {
+    pub(crate) fn logs(&self) -> impl Iterator<Item = (&(String, String, String, bool), &Vec<String>)> {
         self.logs.iter()
     }
 

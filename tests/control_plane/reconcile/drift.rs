@@ -233,7 +233,7 @@ async fn drift_is_corrected_or_left_as_the_manager_decides(cluster: TestCluster)
         // `get inventory` says the same without asking for a dry run.
         let live = world.cluster.read(&edit.id).await.unwrap().unwrap();
         let paths: Vec<&String> = planned.changes.iter().map(|change| &change.path).collect();
-        let shown = flux_operator::inspect::inventory::differences(&planned.desired, &live);
+        let shown = flux_operator::inspect::views::inventory::differences(&planned.desired, &live);
         assert_eq!(shown.iter().collect::<Vec<_>>(), paths, "{}", edit.what);
         let outcome = world.ready().await;
         assert_eq!(!outcome.changes.is_empty(), edit.corrected, "{}: {:?}", edit.what, outcome.changes);

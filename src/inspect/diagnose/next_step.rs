@@ -1,0 +1,142 @@
+//! The user's next step, as a value. The front end turns it into a command line.
+
+use crate::k8s::ObjectId;
+
+/// A next step of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Reconcile an object now: with `in_process` because no controller would do it, with `force` regardless of earlier
+    /// runs.
+    Reconcile {
+        object: ObjectId,
+        in_process: bool,
+        force: bool,
+    },
+    /// Resume an object: with `in_process` because no operator would run afterwards.
+    Resume {
+        object: ObjectId,
+        in_process: bool,
+    },
+    Wait(ObjectId),
+    Explain(ObjectId),
+    ListEvents(ObjectId),
+    /// Show the controllers' log about an object.
+    ShowLogs(ObjectId),
+    ShowTree(ObjectId),
+    /// Show the input sets of a ResourceSet.
+    ShowInputs(ObjectId),
+    /// Delete an instance that installed nothing.
+    Delete(ObjectId),
+    /// Uninstall an instance without an operator.
+    Uninstall(ObjectId),
+    /// Export an instance to a file and build it there.
+    ExportInstance(ObjectId),
+    BuildExportedInstance,
+    CreateInstance,
+    /// Apply an instance from a file without an operator.
+    ApplyInProcess,
+    CreateSecret {
+        namespace: String,
+        name: String,
+        secret: SecretKind,
+    },
+    ListVersions,
+    ListImages,
+    CheckRights,
+    /// Check the manifests in Git for a version of Flux.
+    CheckFiles {
+        to: String,
+    },
+    /// Compare what runs with what the instance builds.
+    ShowPlan(ObjectId),
+    /// Explain all failures by cause.
+    ExplainAll,
+    Describe(ObjectId),
+    Edit(ObjectId),
+    ShowConditions(ObjectId),
+    ShowFinalizers(ObjectId),
+    ShowLabels(ObjectId),
+    /// Show the last lines of a pod's log; with a container, those before the last restart.
+    ShowLog {
+        pod: ObjectId,
+        container: Option<String>,
+    },
+    Restart(ObjectId),
+    /// Resume a paused rollout.
+    ResumeRollout(ObjectId),
+    Scale {
+        object: ObjectId,
+        replicas: u32,
+    },
+    CreateNamespace(String),
+    ListNodes,
+    ListStorageClasses,
+    ListWebhooks,
+    ListAdmissionPolicies,
+    /// Something without a command, as a sentence without a full stop.
+    Advice(String),
+    /// Something without a command, and the step after it.
+    Then {
+        first: String,
+        then: Box<NextStep>,
+    },
+}
+
+/// The kind of a Secret to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretKind {
+    /// `host` of the registry, if known.
+    Registry {
+        host: Option<String>,
+    },
+    Ssh,
+    BasicAuth,
+    Bucket,
+    GithubApp,
+    /// A client certificate, or the CA of the server.
+    Tls,
+    Proxy,
+    /// Public keys for signatures.
+    Signers,
+    /// Decryption keys.
+    Sops,
+}
+
+impl SecretKind {
+    /// Returns the credentials for a source of a kind and its address.
+    pub fn of_source(kind: &str, url: &str, provider: &str) -> Self {
+        let is_registry = matches!(kind, "OCIRepository" | "ImageRepository") || url.starts_with("oci://");
+        match kind {
+            _ if is_registry => Self::of_registry(url),
+            "Bucket" => SecretKind::Bucket,
+            _ if provider == "github" => SecretKind::GithubApp,
+            _ if url.starts_with("ssh://") => SecretKind::Ssh,
+            _ => SecretKind::BasicAuth,
+        }
+    }
+
+    /// Returns the credentials for the registry in an address such as `oci://ghcr.io/org/app`.
+    pub fn of_registry(address: &str) -> Self {
+        let host = address.trim_start_matches("oci://").split('/').next().filter(|host| !host.is_empty());
+        SecretKind::Registry { host: host.map(Into::into) }
+    }
+}
+
+impl NextStep {
+    pub(crate) fn advice(text: impl Into<String>) -> Self {
+        NextStep::Advice(text.into())
+    }
+
+    /// Adds a step after this advice.
+    pub(crate) fn then(self, next: NextStep) -> Self {
+        match self {
+            NextStep::Advice(first) => next.after(first),
+            first => first,
+        }
+    }
+
+    /// Adds advice before this step.
+    pub(crate) fn after(self, first: impl Into<String>) -> Self {
+        NextStep::Then { first: first.into(), then: Box::new(self) }
+    }
+}

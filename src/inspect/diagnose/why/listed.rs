@@ -1,0 +1,177 @@
+//! Rows of a list, judged as `why` judges their objects.
+//!
+//! A list shows the last report of each object. That report says nothing of a controller that is gone since, so the controllers are
+//! read beside the list: two requests, however many rows there are. More is read of rows that are not plainly well, and the sources
+//! of Kustomizations, which may have been replaced.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Cause, Walk, definition};
+use crate::api::kinds::{self, FluxKind, INSTANCE};
+use crate::api::well_known::GROUP;
+use crate::api::well_known::condition::STALLED;
+use crate::inspect::diagnose::health::HealthVerdict;
+use crate::inspect::read::snapshot::Snapshot;
+use crate::k8s::{ObjectId, fields};
+
+/// The object of a walk that is about many.
+static NO_SUBJECT: Value = Value::Null;
+
+/// The evaluation of a row, where it may differ from the last report of its object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowVerdict {
+    pub verdict: HealthVerdict,
+    pub reason: String,
+    /// The cause in one sentence.
+    pub summary: String,
+    /// Whether the object is being deleted, which its row says already.
+    pub is_deletion: bool,
+}
+
+impl RowVerdict {
+    /// Corrects a row where the report of its object says something else.
+    pub(in crate::inspect) fn correct(self, ready: &mut String, reason: &mut String, message: &mut String) {
+        let judged = match self.verdict {
+            HealthVerdict::Failing => "False",
+            HealthVerdict::InProgress | HealthVerdict::NotStarted => "Unknown",
+            _ => return,
+        };
+        if judged == "False" && ready != "False" && !self.is_deletion {
+            (*reason, *message) = (self.reason, self.summary);
+        }
+        judged.clone_into(ready);
+    }
+}
+
+/// Judges the rows of a list.
+pub struct RowJudge<'a> {
+    walk: Walk<'a>,
+    /// Kinds of which every object has a working controller.
+    served: Vec<&'static str>,
+}
+
+impl<'a> RowJudge<'a> {
+    /// Reads what judges the objects of some kinds in a namespace (or all): the controllers, the instances, and the operator's own
+    /// objects, because nothing else tells whether an operator works on them.
+    pub fn new(
+        snapshot: &'a Snapshot,
+        flux_kinds: &[&'static FluxKind],
+        namespace: Option<&str>,
+        now: Timestamp,
+    ) -> Self {
+        let mut walk = Walk::new(snapshot, &NO_SUBJECT, now);
+        // An overview looks at what fails and not into what is well. The scope keeps it from listing events of all namespaces.
+        walk.is_overview = true;
+        walk.scope = Some(namespace.unwrap_or_default().to_owned());
+        let _ = snapshot.list(&INSTANCE, None);
+        walk.judge_controllers();
+        let mut judge = RowJudge { walk, served: vec![] };
+        for kind in flux_kinds {
+            if kind.group != GROUP {
+                let plain = json!({"apiVersion": kind.group, "kind": kind.kind});
+                let _ = judge.walk.controller(kind, &plain);
+                continue;
+            }
+            for object in snapshot.list(&kind.resource_type(), namespace) {
+                let _ = judge.object(kind, object);
+            }
+        }
+        snapshot.list_instead_of_many(namespace);
+        judge.served = flux_kinds.iter().filter(|kind| judge.walk.is_served(kind)).map(|kind| kind.kind).collect();
+        judge
+    }
+
+    /// Judges the rows of a list in their order; `judge` judges one. The snapshot records what they lack.
+    pub fn rows<T>(
+        snapshot: &'a Snapshot,
+        flux_kinds: &[&'static FluxKind],
+        namespace: Option<&str>,
+        now: Timestamp,
+        rows: impl IntoIterator<Item = T>,
+        judge: impl Fn(&mut Self, T) -> Option<RowVerdict>,
+    ) -> Vec<Option<RowVerdict>> {
+        let mut all = RowJudge::new(snapshot, flux_kinds, namespace, now);
+        let verdicts = rows.into_iter().map(|row| judge(&mut all, row)).collect();
+        snapshot.list_instead_of_many(namespace);
+        verdicts
+    }
+
+    /// Judges an object by what its row reads of it; `None` where its own report says all. What does not do plainly well is read as
+    /// a whole, because something else may explain it.
+    pub fn object(&mut self, kind: &'static FluxKind, object: &Value) -> Option<RowVerdict> {
+        let snapshot = self.walk.snapshot;
+        let whole = || snapshot.get(&kind.resource_type(), fields::namespace(object), fields::name(object));
+        // The operator's own objects are here already, and a row does not say where a ResourceSet takes its inputs from.
+        let object = if kind.group == GROUP { whole().unwrap_or(object) } else { object };
+        if kinds::is_suspended(object) || self.walk.is_plainly_well(kind, object) {
+            return None;
+        }
+        // A controller that is gone explains any number of rows without reading them. An instance may have another cause before it.
+        let absence = match kind.group {
+            GROUP => None,
+            _ => self.walk.deleted(kind, object).or_else(|| self.walk.controller(kind, object)),
+        };
+        let cause = absence.or_else(|| self.walk.object(whole()?));
+        cause.map(|cause| verdict(object, &cause)).or_else(|| stalled(object))
+    }
+
+    /// Whether every object of a kind has a working controller, so that only its own report judges it.
+    pub fn is_served(&self, kind: &FluxKind) -> bool {
+        self.served.contains(&kind.kind)
+    }
+}
+
+/// Says of kinds that are not served, or have no objects in a dump, whether the installation lacks their definition.
+pub fn missing_definitions(snapshot: &Snapshot, absent: &[&'static FluxKind]) -> Vec<String> {
+    let instances = snapshot.list(&INSTANCE, None).into_iter();
+    let objects: Vec<_> = instances.map(|instance| (definition::instance_kind(), instance)).collect();
+    let is_gone = |kind: &&'static FluxKind| !snapshot.is_dump() || definition::is_undefined(snapshot, kind);
+    let absent = absent.iter().copied().filter(is_gone).collect();
+    let expected = definition::expected(snapshot, absent, &objects);
+    expected.into_iter().map(definition::missing_text).collect()
+}
+
+fn verdict(object: &Value, cause: &Cause) -> RowVerdict {
+    // Most sentences about another Flux object do not name it; those that do begin with its kind.
+    let is_other = cause.object != ObjectId::of(object)
+        && kinds::of(&cause.object.group, &cause.object.kind).is_some()
+        && !cause.summary.starts_with(&format!("{} {} ", cause.object.kind, cause.object.name));
+    RowVerdict {
+        verdict: HealthVerdict::of(object, Some(cause)),
+        reason: format!("{:?}", cause.reason),
+        summary: if is_other { format!("{}: {}", cause.object, cause.summary) } else { cause.summary.clone() },
+        is_deletion: fields::is_being_deleted(object),
+    }
+}
+
+/// An object that gave up, although it may be ready with what it had before.
+fn stalled(object: &Value) -> Option<RowVerdict> {
+    let stalled = fields::condition(object, STALLED).filter(|stalled| stalled.is_true())?;
+    Some(RowVerdict {
+        verdict: HealthVerdict::Failing,
+        reason: stalled.reason().to_owned(),
+        summary: stalled.message().to_owned(),
+        is_deletion: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::diagnose::why::Reason;
+
+    #[test]
+    fn a_sentence_about_another_object_names_it_once() {
+        let object = |kind: &str, name: &str| {
+            json!({"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": kind,
+                "metadata": {"name": name, "namespace": "apps"}})
+        };
+        let (own, other) = (object("Kustomization", "web"), object("Kustomization", "a"));
+        let summary = |about: &Value, text: &str| verdict(&own, &Cause::new(Reason::BuildFailed, about, text)).summary;
+        assert_eq!(summary(&own, "a patch failed"), "a patch failed");
+        assert_eq!(summary(&other, "Kustomization a does not exist"), "Kustomization a does not exist");
+        // The name is in these words by chance.
+        assert_eq!(summary(&other, "a patch failed"), "Kustomization/apps/a: a patch failed");
+    }
+}
