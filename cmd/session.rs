@@ -233,10 +233,18 @@ impl<'a> Session<'a> {
     /// Returns the error for a namespace that does not exist, with the nearest existing one; `None` when it exists or
     /// cannot be read.
     pub async fn no_namespace(&self, namespace: &str) -> Option<CliError> {
-        let existing = self.namespaces_without(namespace).await?;
+        let existing = self.namespaces_if_missing(namespace).await?;
         let near = nearest_namespace(namespace, &existing);
         let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Some(CliError::new(Exit::NotFound, format!("there is no namespace {namespace}{near}")))
+    }
+
+    /// Adds a hint to the error for a missing object if its namespace does not exist either.
+    pub async fn with_namespace_hint(&self, error: CliError, namespace: &str) -> CliError {
+        match self.no_namespace(namespace).await {
+            Some(missing) => error.hint(missing.message()),
+            None => error,
+        }
     }
 
     /// Replaces the advice to create a missing namespace, if another one was probably meant.
@@ -244,15 +252,15 @@ impl<'a> Session<'a> {
         if error.exit() != Exit::NotFound {
             return error;
         }
-        let existing = self.namespaces_without(namespace).await.unwrap_or_default();
+        let existing = self.namespaces_if_missing(namespace).await.unwrap_or_default();
         match nearest_namespace(namespace, &existing) {
             Some(near) => error.only_hint(format!("did you mean namespace {near}?")),
             None => error,
         }
     }
 
-    /// The namespaces of the cluster, if this one is not among them.
-    async fn namespaces_without(&self, namespace: &str) -> Option<Vec<String>> {
+    /// All namespaces of the cluster, if the given one is missing there.
+    async fn namespaces_if_missing(&self, namespace: &str) -> Option<Vec<String>> {
         let look = async {
             // All of them instead of the one: the error names the nearest.
             let all = self.cluster.list(&NAMESPACE, None, &names_only()).await.ok()?.items;
@@ -386,11 +394,10 @@ impl<'a> Session<'a> {
         let existing: Vec<_> = all.iter().map(ObjectId::of).map(|id| (Some(id.namespace), id.name)).collect();
         let namespace = Some(target.namespace.as_str());
         // Objects in the namespace prove that it exists.
-        let no_namespace = match existing.iter().any(|(place, _)| place.as_deref() == namespace) {
-            true => None,
-            false => self.no_namespace(&target.namespace).await,
+        let error = match existing.iter().any(|(place, _)| place.as_deref() == namespace) {
+            true => error,
+            false => self.with_namespace_hint(error, &target.namespace).await,
         };
-        let error = no_namespace.iter().map(CliError::message).fold(error, CliError::hint);
         error.hint(missing::hint(target.kind.plural, namespace, &target.name, &existing))
     }
 

@@ -354,11 +354,10 @@ impl<'a> Source<'a> {
         let in_vain = namespace.filter(|_| resource.namespaced);
         // A namespace with objects of the kind exists, so nothing needs to be asked about it.
         let in_vain = in_vain.filter(|namespace| !names.iter().any(|(place, _)| place.as_deref() == Some(*namespace)));
-        let no_namespace = match (self, in_vain) {
-            (Source::Cluster(session), Some(namespace)) => session.no_namespace(namespace).await,
-            _ => None,
+        let error = match (self, in_vain) {
+            (Source::Cluster(session), Some(namespace)) => session.with_namespace_hint(error, namespace).await,
+            _ => error,
         };
-        let error = no_namespace.iter().map(CliError::message).fold(error, CliError::hint);
         error.hint(missing::hint(&resource.plural, namespace, name, &names))
     }
 }
