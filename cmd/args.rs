@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::{ArgAction, ValueEnum};
 use flux_operator::api::kinds::{self, FluxKind, Suspension};
-use flux_operator::api::object_words::ObjectWords;
+use flux_operator::api::object_words::{self, ObjectWords};
 use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::{json, yaml};
@@ -18,9 +18,10 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan};
 use serde::Serialize;
 
-use crate::session::target::{KindAndName, ObjectSelection};
-use crate::terminal::CliError;
+use crate::output::next_step::word as quoted;
+use crate::session::target::{KindAndName, ObjectSelection, instance_kind, resource_set_kind};
 use crate::terminal::progress::{ProgressArgs, ProgressMode};
+use crate::terminal::{CliError, no_file};
 
 /// `--dry-run=client|server`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -179,7 +180,7 @@ impl NoteArgs {
 pub struct ResourceArgs {
     /// Objects as KIND/NAME, or a KIND followed by names; any case, plural or
     /// short name
-    #[arg(required = true, value_name = "KIND/NAME", add = crate::args::complete::resources())]
+    #[arg(required = true, value_name = "KIND/NAME", value_parser = no_file, add = crate::args::complete::resources())]
     pub resources: Vec<String>,
     /// Every object of the kinds: KIND or KIND,KIND
     #[arg(long)]
@@ -193,19 +194,43 @@ pub struct ResourceArgs {
 }
 
 impl ResourceArgs {
-    /// Resolves every word before anything is sent.
+    /// Resolves every word before anything is sent. Without a name the kind FluxInstance means `flux`, and so does a line
+    /// without words, for the verbs that take one.
     ///
     /// # Errors
     /// Usage: an unknown kind (with the nearest known one), a kind without a name, a name without a kind, names beside
     /// `--all`.
     pub fn resolve(&self) -> Result<ObjectSelection, CliError> {
-        if !self.all && self.selector.is_none() {
-            if self.all_namespaces {
-                return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
-            }
-            return self.named().map(ObjectSelection::Objects);
+        if self.all || self.selector.is_some() {
+            return self.of_kinds();
         }
-        let words = self.resources.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
+        if self.all_namespaces {
+            return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
+        }
+        self.named().map(ObjectSelection::Objects)
+    }
+
+    /// The same for verbs that change nothing: a kind that stands alone means all of its objects.
+    ///
+    /// # Errors
+    /// As [`ResourceArgs::resolve`].
+    pub fn resolve_or_all(&self) -> Result<ObjectSelection, CliError> {
+        match ObjectWords::read(&self.resources)? {
+            ObjectWords::Kinds(words) if words.iter().any(|word| !is_instance(word)) => self.of_kinds(),
+            _ => self.resolve(),
+        }
+    }
+
+    fn of_kinds(&self) -> Result<ObjectSelection, CliError> {
+        let words = match ObjectWords::read(&self.resources)? {
+            ObjectWords::Kinds(words) if words.is_empty() => {
+                return Err(CliError::usage("--all and --selector ask for objects of a kind, and none is given")
+                    .hint("write kinds: KIND or KIND,KIND"));
+            }
+            ObjectWords::Kinds(words) => words,
+            // As in kubectl, further words may be kinds as well.
+            ObjectWords::Objects(_) => self.resources.iter().flat_map(|word| word.split(',')).collect(),
+        };
         let mut kinds: Vec<&'static FluxKind> = vec![];
         for word in words {
             if word.contains('/') {
@@ -229,6 +254,10 @@ impl ResourceArgs {
     fn named(&self) -> Result<Vec<KindAndName>, CliError> {
         let mut all: Vec<KindAndName> = vec![];
         match ObjectWords::read(&self.resources)? {
+            // Without a word, which only verbs accept that are then about the instance.
+            ObjectWords::Kinds(words) if words.iter().all(|word| is_instance(word)) => {
+                all.push(KindAndName { kind: instance_kind(), name: INSTANCE_NAME.to_owned() });
+            }
             ObjectWords::Kinds(words) => {
                 let kinds = words.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.kind).collect();
@@ -247,6 +276,15 @@ impl ResourceArgs {
         }
         Ok(all)
     }
+}
+
+/// For verbs that mean the instance when they name nothing.
+pub fn optional(words: clap::Arg) -> clap::Arg {
+    words.required(false)
+}
+
+fn is_instance(word: &str) -> bool {
+    kinds::find(word) == Some(instance_kind())
 }
 
 /// Returns the kind for a word.
@@ -274,21 +312,152 @@ pub fn owner<'a>(words: &'a [String], usual: &'static FluxKind) -> Result<(&'sta
     }
 }
 
-/// Returns the error for a word that is not a kind, with the nearest known kind.
+/// An object of a kind that the operator reconciles; without a name it is the usual one, or that of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorObject<'a> {
+    Instance(Option<&'a str>),
+    ResourceSet(Option<&'a str>),
+}
+
+impl<'a> OperatorObject<'a> {
+    /// Reads `KIND`, `KIND NAME`, `KIND/NAME`, or the name of an instance; no words are the instance.
+    ///
+    /// # Errors
+    /// Usage, for another kind; `verb` names the command.
+    pub fn read(words: &'a [String], verb: &str) -> Result<Self, CliError> {
+        if words.first().is_some_and(|word| word == "artifact") {
+            return Err(CliError::usage(format!("`{verb}` does not support artifacts"))
+                .hint("`flux-operator artifact --help` shows what there is for them, and `flux build artifact` writes an archive"));
+        }
+        let (word, name) = match (words, ObjectWords::read(words)?) {
+            ([], _) => return Ok(OperatorObject::Instance(None)),
+            // A kind that stands alone is not the name of an instance.
+            ([word], ObjectWords::Kinds(_)) if kinds::find_resource_type(word).is_none() => {
+                return Ok(OperatorObject::Instance(Some(word)));
+            }
+            (_, ObjectWords::Kinds(kinds)) => (kinds.first().copied().unwrap_or_default(), None),
+            (_, ObjectWords::Objects(objects)) => match objects.as_slice() {
+                [(word, name)] => (*word, Some(*name)),
+                _ => {
+                    return Err(CliError::usage(format!("`{}` names several objects", words.join(" ")))
+                        .hint(format!("run `flux-operator {verb}` for one after the other")));
+                }
+            },
+        };
+        if let Some(other) = kinds::find_resource_type(word).filter(|_| kinds::find(word).is_none()) {
+            return Err(of_another_kind(verb, &other.kind, name));
+        }
+        match kind(word)? {
+            found if found == instance_kind() => Ok(OperatorObject::Instance(name)),
+            found if found == resource_set_kind() => Ok(OperatorObject::ResourceSet(name)),
+            found => Err(of_another_kind(verb, found.kind, name)),
+        }
+    }
+
+    /// The same where the object is in a file.
+    ///
+    /// # Errors
+    /// Those of [`OperatorObject::read`], and usage, for a name.
+    pub fn of_file(words: &'a [String], verb: &str) -> Result<Self, CliError> {
+        let object = OperatorObject::read(words, verb)?;
+        match object {
+            OperatorObject::Instance(Some(name)) | OperatorObject::ResourceSet(Some(name)) => Err(CliError::usage(
+                format!("`{name}` is a name, and the file of -f says which object it is"),
+            )
+            .hint(format!("leave it out: flux-operator {verb} -f FILE, or flux-operator {verb} resourceset -f FILE"))),
+            _ => Ok(object),
+        }
+    }
+}
+
+/// Returns the error for a kind without the file of the object.
+pub fn no_file_given() -> CliError {
+    CliError::usage("the argument --filename <FILE> is missing").hint("give the file with -f; - is standard input")
+}
+
+/// The object of a verb that is about an instance.
+#[derive(clap::Args, Clone, Debug)]
+pub struct InstanceNameArgs {
+    /// The instance: NAME, KIND/NAME or KIND NAME [default: flux]
+    #[arg(value_name = "INSTANCE", value_parser = no_file, add = crate::args::complete::instances())]
+    pub instance: Vec<String>,
+}
+
+impl InstanceNameArgs {
+    /// Returns the name of the instance.
+    ///
+    /// # Errors
+    /// Usage, for an object of another kind; `verb` names the command.
+    pub fn name(&self, verb: &str) -> Result<&str, CliError> {
+        match OperatorObject::read(&self.instance, verb)? {
+            OperatorObject::Instance(name) => Ok(name.unwrap_or(INSTANCE_NAME)),
+            OperatorObject::ResourceSet(name) => Err(of_another_kind(verb, "ResourceSet", name)),
+        }
+    }
+}
+
+/// Refuses the first flag that is given and is for objects of the other kind.
+///
+/// # Errors
+/// Usage.
+pub fn refuse_given(flags: &[(bool, &str)], what_for: &str) -> Result<(), CliError> {
+    match flags.iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => Err(CliError::usage(format!("{flag} is for {what_for}"))),
+        None => Ok(()),
+    }
+}
+
+/// Verbs of the operator's kinds, and what there is for a Kustomization: `{}` is its name.
+const OF_KUSTOMIZATIONS: &[(&str, &str)] = &[
+    ("plan", "flux diff kustomization {} --path DIR"),
+    ("build", "flux build kustomization {} --path DIR"),
+    ("apply", "flux-operator reconcile kustomization {}"),
+];
+
+/// Returns the error for an object of another kind than the verb is about.
+pub fn of_another_kind(verb: &str, kind: &str, name: Option<&str>) -> CliError {
+    let error = CliError::usage(format!("`{verb}` does not support {kind}"));
+    let template = OF_KUSTOMIZATIONS.iter().find(|(of, _)| *of == verb && kind == "Kustomization");
+    match template {
+        Some((_, template)) => {
+            error.hint(format!("for a Kustomization use `{}`", template.replace("{}", &quoted(name.unwrap_or("NAME")))))
+        }
+        None => error.hint(format!("`flux-operator {verb} --help` shows what it is for")),
+    }
+}
+
+/// Returns the error for a word that is not a kind, with the nearest known kind or noun of a verb.
 pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
     if let Some(other) = kinds::find_resource_type(word) {
         return CliError::usage(format!("{} is not a Flux kind", other.kind))
-            .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"));
+            .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"))
+            .hint(format!("for kinds that are not of Flux use kubectl, as in `kubectl get {word}`"));
     }
-    match nearest(word, kinds::words()) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
+    if word == "all" {
+        return CliError::usage("`all` is not a kind").hint("all objects of a kind are meant with --all: KIND --all");
+    }
+    let of_group = object_words::kinds_of_group(word);
+    if let Some(first) = of_group.first() {
+        return error.hint(format!("say which: {}; for example `flux-operator get {first}`", of_group.join(", ")));
+    }
+    // Of two letters one is half the word, so `kz` resembles no longer word; it is a short name with a slip.
+    let short = || {
+        let mut names = kinds::FLUX_KINDS.iter().flat_map(|kind| kind.short_names).copied();
+        names.find(|name| name.len() == word.len() && strsim::osa_distance(word, name) == 1)
+    };
+    match nearest(word, kinds::words().chain(NOUNS)).or_else(short) {
+        Some(near) => error.hint(format!("did you mean `{}`?", near.to_lowercase())),
         None => {
             let known: Vec<_> = kinds::FLUX_KINDS.iter().map(|k| k.kind).collect();
             error.hint(format!("known kinds: {}", known.join(", ")))
         }
     }
 }
+
+/// Words that stand in the place of a kind: a mistyped one of them is not a kind.
+const NOUNS: [&str; 9] =
+    ["all", "components", "history", "inputs", "inventory", "operator", "report", "revision", "suspended"];
 
 /// Refuses a kind without a controller that reports on it, because a wait would never end.
 ///

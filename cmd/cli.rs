@@ -119,10 +119,8 @@ pub fn tree() -> clap::Command {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    #[command(subcommand)]
-    Get(crate::verbs::get::Command),
-    #[command(subcommand)]
-    Tree(crate::verbs::tree::Command),
+    Get(Box<crate::verbs::get::Args>),
+    Tree(crate::verbs::tree::Args),
     Trace(crate::verbs::trace::Args),
     Events(crate::verbs::events::Args),
     Debug(crate::verbs::debug::Args),
@@ -138,30 +136,20 @@ pub enum Command {
     WhatChanged(crate::verbs::what_changed::Args),
     #[command(subcommand)]
     Create(crate::verbs::create::Command),
-    #[command(subcommand)]
-    Build(crate::verbs::build::Command),
-    #[command(subcommand, visible_alias = "diff")]
-    Plan(crate::verbs::plan::Command),
-    #[command(subcommand)]
-    Apply(crate::verbs::apply::Command),
-    #[command(subcommand)]
-    Reconcile(crate::verbs::reconcile::Command),
+    Build(Box<crate::verbs::build::Args>),
+    #[command(visible_alias = "diff")]
+    Plan(Box<crate::verbs::plan::Args>),
+    Apply(Box<crate::verbs::apply::Args>),
+    Reconcile(Box<crate::verbs::reconcile::Args>),
     Upgrade(Box<crate::verbs::upgrade::Args>),
-    #[command(subcommand)]
-    Rollback(crate::verbs::rollback::Command),
-    #[command(subcommand)]
-    Suspend(crate::verbs::suspend::Command),
-    #[command(subcommand)]
-    Resume(crate::verbs::resume::Command),
-    #[command(subcommand)]
-    Wait(crate::verbs::wait::Command),
-    #[command(subcommand)]
-    Delete(crate::verbs::delete::Command),
+    Rollback(Box<crate::verbs::rollback::Args>),
+    Suspend(crate::verbs::suspend::Args),
+    Resume(crate::verbs::resume::Args),
+    Wait(crate::verbs::wait::Args),
+    Delete(Box<crate::verbs::delete::Args>),
     Install(Box<crate::verbs::install::Args>),
-    #[command(subcommand)]
-    Uninstall(crate::verbs::uninstall::Command),
-    #[command(subcommand)]
-    Export(crate::verbs::export::Command),
+    Uninstall(crate::verbs::uninstall::Args),
+    Export(crate::verbs::export::Args),
     Migrate(crate::verbs::migrate::Args),
     Explain(crate::verbs::explain::Args),
     #[command(subcommand)]
@@ -182,9 +170,9 @@ impl Command {
     /// Those of the words that name objects; usage for a command that asks nothing of an API server.
     pub fn rights(&self, rights: &mut Rights) -> Result<(), CliError> {
         match self {
-            Command::Build(command) => verbs::build::rights(command, rights),
-            Command::Get(command) => verbs::get::rights(command, rights)?,
-            Command::Tree(command) => verbs::tree::rights(command, rights)?,
+            Command::Build(args) => verbs::build::rights(args, rights),
+            Command::Get(args) => verbs::get::rights(args, rights)?,
+            Command::Tree(args) => verbs::tree::rights(args, rights)?,
             Command::Trace(args) => verbs::trace::rights(args, rights)?,
             Command::Events(args) => verbs::events::rights(args, rights)?,
             Command::Debug(args) => verbs::debug::rights(args, rights)?,
@@ -199,18 +187,18 @@ impl Command {
             Command::Version(args) => verbs::version::rights(args, rights),
             Command::WhatChanged(args) => verbs::what_changed::rights(args, rights),
             Command::Create(command) => verbs::create::rights(command, rights)?,
-            Command::Plan(command) => verbs::plan::rights(command, rights),
-            Command::Apply(command) => verbs::apply::rights(command, rights),
-            Command::Reconcile(command) => verbs::reconcile::rights(command, rights)?,
+            Command::Plan(args) => verbs::plan::rights(args, rights)?,
+            Command::Apply(args) => verbs::apply::rights(args, rights)?,
+            Command::Reconcile(args) => verbs::reconcile::rights(args, rights)?,
             Command::Upgrade(args) => verbs::upgrade::rights(args, rights),
-            Command::Rollback(command) => verbs::rollback::rights(command, rights),
-            Command::Suspend(command) => verbs::suspend::rights(command, rights)?,
-            Command::Resume(command) => verbs::resume::rights(command, rights)?,
-            Command::Wait(command) => verbs::wait::rights(command, rights)?,
-            Command::Delete(command) => verbs::delete::rights(command, rights)?,
+            Command::Rollback(args) => verbs::rollback::rights(args, rights)?,
+            Command::Suspend(args) => verbs::suspend::rights(args, rights)?,
+            Command::Resume(args) => verbs::resume::rights(args, rights)?,
+            Command::Wait(args) => verbs::wait::rights(args, rights)?,
+            Command::Delete(args) => verbs::delete::rights(args, rights)?,
             Command::Install(args) => verbs::install::rights(args, rights)?,
-            Command::Uninstall(command) => verbs::uninstall::rights(command, rights),
-            Command::Export(command) => verbs::export::rights(command, rights)?,
+            Command::Uninstall(args) => verbs::uninstall::rights(args, rights)?,
+            Command::Export(args) => verbs::export::rights(args, rights)?,
             Command::Migrate(args) => verbs::migrate::rights(args, rights)?,
             Command::Explain(_)
             | Command::Distribution(_)
@@ -247,7 +235,6 @@ mod tests {
         for line in ["apply --contexts a", "--contexts a apply", "apply instance --contexts a"] {
             let words = ["flux-operator"].into_iter().chain(line.split(' '));
             let words: Vec<_> = words.chain(["-f", "x"]).map(std::ffi::OsString::from).collect();
-            let words = crate::input::grammar::in_order(&words, &tree);
             let matches = tree.clone().try_get_matches_from(words).expect("a known flag");
             assert_eq!(
                 <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap().global.contexts,

@@ -1,6 +1,6 @@
-//! Adapts the command line before clap reads it.
+//! Reads what has to be known of a line before clap reads it.
 
-pub mod grammar;
 pub mod kubectl_plugin;
+pub mod positional;
 #[cfg(test)]
 mod recommended;

@@ -67,7 +67,7 @@ fn run_line() -> ExitCode {
     let shell = Arc::new(Shell::new(&cli.global, config, structured, words).with_pager(&given));
     // A controller sets up the log of a service instead, which can be done only once per process.
     if !matches!(cli.command, Command::Controller(_)) {
-        terminal::logging::init(cli.global.verbose, cli.global.quiet, cli.global.color);
+        terminal::logging::init(cli.global.verbosity(), cli.global.quiet, cli.global.color);
     }
     // An invalid configuration file is reported only now, so that help works without a valid one.
     let run = || match cli.global.asks_many_clusters() {
@@ -106,14 +106,15 @@ struct ParsedLine {
     given: Vec<String>,
 }
 
-/// Returns what the arguments say, or what is wrong with the arguments in the order of the tree.
+/// Returns what the arguments say, or what is wrong with them and the arguments without aliases.
 fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
-    // The alias first: its words take part in the grammar like typed ones.
     let mut tree = config.with_defaults(command_tree());
-    let arguments = config.with_alias(arguments, &tree, input::grammar::positional);
-    let arguments = input::grammar::in_order(&arguments, &tree);
+    let arguments = config.with_alias(arguments, &tree, input::positional::positional);
     let arguments = fleet::with_cluster_selector(arguments, &tree);
     let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
+        if let Some(problem) = flag_before_noun(&matches, &tree) {
+            return Err(tree.error(clap::error::ErrorKind::ArgumentConflict, problem));
+        }
         // This error does not know its command; `format` adds the usage and our styles.
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
         Ok(ParsedLine { cli: cli.disentangled(), words: command_words(&matches), given: given(&matches) })
@@ -121,7 +122,22 @@ fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::E
     parsed.map_err(|error| (error, arguments))
 }
 
-/// `get instance`: the command without its arguments.
+/// `get -w history`: a flag between a verb and its noun would be read as one of the verb, and have no effect.
+fn flag_before_noun(matches: &ArgMatches, tree: &clap::Command) -> Option<String> {
+    let (verb, matches) = matches.subcommand()?;
+    let (noun, _) = matches.subcommand()?;
+    let verb = tree.find_subcommand(verb)?;
+    let is_global = |id: &clap::Id| tree.get_arguments().any(|flag| flag.get_id() == id);
+    let is_typed =
+        |id: &&clap::Id| !is_global(id) && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+    let flag = matches.ids().find(is_typed).and_then(|id| verb.get_arguments().find(|flag| flag.get_id() == id))?;
+    Some(match (flag.get_long(), verb.get_name()) {
+        (Some(long), verb) => format!("--{long} stands before `{noun}`: write the flags of `{verb} {noun}` behind it"),
+        (None, verb) => format!("`{verb} {noun}` takes no words before `{noun}`"),
+    })
+}
+
+/// `get history`: the command without its arguments.
 fn command_words(mut matches: &ArgMatches) -> String {
     let mut words = vec![];
     while let Some((word, below)) = matches.subcommand() {
@@ -143,10 +159,10 @@ fn given(mut matches: &ArgMatches) -> Vec<String> {
 
 fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
     match cli.command {
-        Command::Build(command) => verbs::build::run(&command, shell),
+        Command::Build(args) => verbs::build::run(&args, shell),
         Command::Create(command) => verbs::create::run(&command, shell),
-        Command::Get(command) => verbs::get::run(&command, shell),
-        Command::Tree(command) => verbs::tree::run(&command, shell),
+        Command::Get(args) => verbs::get::run(&args, shell),
+        Command::Tree(args) => verbs::tree::run(&args, shell),
         Command::Trace(args) => verbs::trace::run(&args, shell),
         Command::Events(args) => verbs::events::run(&args, shell),
         Command::Debug(args) => verbs::debug::run(&args, shell),
@@ -160,19 +176,19 @@ fn dispatch(cli: Cli, shell: &Shell) -> Result<Exit, CliError> {
         Command::WhatChanged(args) => verbs::what_changed::run(&args, shell),
         Command::Stats(args) => verbs::stats::run(&args, shell),
         Command::Status(args) => verbs::status::run(&args, shell),
-        Command::Plan(command) => verbs::plan::run(&command, shell),
-        Command::Apply(command) => verbs::apply::run(&command, shell),
-        Command::Reconcile(command) => verbs::reconcile::run(&command, shell),
+        Command::Plan(args) => verbs::plan::run(&args, shell),
+        Command::Apply(args) => verbs::apply::run(&args, shell),
+        Command::Reconcile(args) => verbs::reconcile::run(&args, shell),
         Command::Upgrade(args) => verbs::upgrade::run(&args, shell),
-        Command::Rollback(command) => verbs::rollback::run(&command, shell),
-        Command::Suspend(command) => verbs::suspend::run(&command, shell),
-        Command::Resume(command) => verbs::resume::run(&command, shell),
-        Command::Wait(command) => verbs::wait::run(&command, shell),
+        Command::Rollback(args) => verbs::rollback::run(&args, shell),
+        Command::Suspend(args) => verbs::suspend::run(&args, shell),
+        Command::Resume(args) => verbs::resume::run(&args, shell),
+        Command::Wait(args) => verbs::wait::run(&args, shell),
         Command::Migrate(args) => verbs::migrate::run(&args, shell),
-        Command::Export(command) => verbs::export::run(&command, shell),
+        Command::Export(args) => verbs::export::run(&args, shell),
         Command::Install(args) => verbs::install::run(&args, shell),
-        Command::Uninstall(command) => verbs::uninstall::run(&command, shell),
-        Command::Delete(command) => verbs::delete::run(&command, shell),
+        Command::Uninstall(args) => verbs::uninstall::run(&args, shell),
+        Command::Delete(args) => verbs::delete::run(&args, shell),
         Command::Explain(args) => verbs::explain::run(&args, shell),
         Command::Distribution(command) => verbs::distribution::run(&command, shell),
         Command::Artifact(command) => verbs::artifact::run(&command, shell),

@@ -293,11 +293,8 @@ impl<'a> Session<'a> {
 
     /// Formats the command that shows the state of an object.
     pub fn look_at(&self, target: &Target) -> String {
-        let words = match target.words().strip_prefix("resource ") {
-            Some(resource) => format!("events {resource}"),
-            None => format!("why {}", target.words()),
-        };
-        self.command(&words, &target.namespace)
+        let verb = if target.kind == instance_kind() { "why" } else { "events" };
+        self.command(&format!("{verb} {}", target.words()), &target.namespace)
     }
 
     /// Returns the served resource type of a kind: the newest version that both we and the server know.

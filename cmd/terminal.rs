@@ -46,7 +46,7 @@ use flux_operator::format::harmless::{harmless, harmless_in_colour};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
 pub use input::{is_stdin, name_of_input};
 pub use interrupt::{Interruption, interrupted};
-pub use mistakes::no_file;
+pub use mistakes::{no_existing_file, no_file};
 
 /// After this time without output we print what we are waiting for.
 pub const SILENCE: Duration = Duration::from_millis(900);

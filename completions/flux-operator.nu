@@ -27,56 +27,24 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     --version(-V)             # Print version
   ]
 
+  def "nu-complete flux-operator get ready_status" [] {
+    [ "True" "False" "Unknown" "Suspended" ]
+  }
+
   def "nu-complete flux-operator get color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Show lists: instances, components, history, inventory, inputs, Flux resources
+  # Show lists: Flux objects of all kinds or of some, components, history, inventory, inputs
   export extern "flux-operator get" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator get color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator get instance ready_status" [] {
-    [ "True" "False" "Unknown" "Suspended" ]
-  }
-
-  def "nu-complete flux-operator get instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show FluxInstances
-  export extern "flux-operator get instance" [
+    --kind: string            # Kinds to list, repeatable or with commas
     --all-namespaces(-A)      # List objects of all namespaces
     --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
@@ -84,7 +52,7 @@ module completions {
     --no-headers              # Omit column headers
     --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
     --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --ready-status: string@"nu-complete flux-operator get instance ready_status" # Keep rows of this readiness, repeatable
+    --ready-status: string@"nu-complete flux-operator get ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
@@ -109,11 +77,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator get instance color" # When to use colour
+    --color: string@"nu-complete flux-operator get color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    ...names: string          # Names of instances; all if omitted
+    ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME…, or all
   ]
 
   def "nu-complete flux-operator get components ready_status" [] {
@@ -167,7 +135,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get components color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -214,7 +182,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get history color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -261,7 +229,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get inputs color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -317,61 +285,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get inventory color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...owner: string          # Name of an instance, KIND/NAME or KIND NAME of another owner [default: flux]
-  ]
-
-  def "nu-complete flux-operator get resources ready_status" [] {
-    [ "True" "False" "Unknown" "Suspended" ]
-  }
-
-  def "nu-complete flux-operator get resources color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show Flux objects of all kinds, or of some
-  export extern "flux-operator get resources" [
-    --kind: string            # Kinds to list, repeatable or with commas
-    --all-namespaces(-A)      # List objects of all namespaces
-    --selector(-l): string    # Keep objects whose labels match, as in kubectl: a=b, a!=b, a in (b,c), !a
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, wide, json, jsonl, yaml, name, jsonpath=TEMPLATE or custom-columns=HEADING:PATH,…
-    --no-headers              # Omit column headers
-    --sort-by: string         # Sort by a column, or by a JSONPath such as .metadata.name
-    --filter: string          # Keep rows whose column has (=) or has not (!=) a value, repeatable
-    --ready-status: string@"nu-complete flux-operator get resources ready_status" # Keep rows of this readiness, repeatable
-    --label-columns(-L): string # Add a column for a label, repeatable
-    --show-labels             # Add a column with all labels
-    --watch(-w)               # Keep watching and print changes
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator get resources color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    ...resources: string      # KIND, KIND,KIND, KIND NAME… or KIND/NAME… [default: all kinds]
   ]
 
   def "nu-complete flux-operator get suspended ready_status" [] {
@@ -416,7 +334,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator get suspended color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -425,10 +343,6 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator get help" [
-  ]
-
-  # Show FluxInstances
-  export extern "flux-operator get help instance" [
   ]
 
   # Show the controllers of an installation
@@ -447,10 +361,6 @@ module completions {
   export extern "flux-operator get help inventory" [
   ]
 
-  # Show Flux objects of all kinds, or of some
-  export extern "flux-operator get help resources" [
-  ]
-
   # Show what is suspended: since when, by whom, why, until when
   export extern "flux-operator get help suspended" [
   ]
@@ -465,6 +375,10 @@ module completions {
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator tree" [
+    --compact                 # Show only objects of Flux
+    --watch(-w)               # Continue and draw the tree again at every change
+    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -486,228 +400,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator tree color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator tree instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show an instance: stages, objects, pods, and what the sync brought
-  export extern "flux-operator tree instance" [
-    --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator tree kustomization color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree kustomization" [
-    --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree kustomization color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object [default: every one in the namespace]
-  ]
-
-  def "nu-complete flux-operator tree helmrelease color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree helmrelease" [
-    --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree helmrelease color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object [default: every one in the namespace]
-  ]
-
-  def "nu-complete flux-operator tree resourceset color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree resourceset" [
-    --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree resourceset color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the object [default: every one in the namespace]
-  ]
-
-  def "nu-complete flux-operator tree resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator tree resource" [
-    --compact                 # Show only objects of Flux
-    --watch(-w)               # Continue and draw the tree again at every change
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator tree resource color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
     ...resource: string       # KIND/NAME…, KIND NAME…, or KIND for all of them
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator tree help" [
-  ]
-
-  # Show an instance: stages, objects, pods, and what the sync brought
-  export extern "flux-operator tree help instance" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree help kustomization" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree help helmrelease" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator tree help resourceset" [
-  ]
-
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator tree help resource" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator tree help help" [
   ]
 
   def "nu-complete flux-operator trace color" [] {
@@ -739,7 +436,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator trace color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -794,7 +491,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator events color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -836,7 +533,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator debug color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -872,7 +569,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator impact color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -921,7 +618,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator logs color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -967,7 +664,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator report color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1011,7 +708,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator bundle color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1057,7 +754,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator stats color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1093,7 +790,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator status color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1129,59 +826,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator why color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resource: string       # KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
-  ]
-
-  def "nu-complete flux-operator why instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Explain why an instance is not ready
-  export extern "flux-operator why instance" [
-    --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
-    --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator why instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator why help" [
-  ]
-
-  # Explain why an instance is not ready
-  export extern "flux-operator why help instance" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator why help help" [
   ]
 
   def "nu-complete flux-operator check color" [] {
@@ -1227,7 +876,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator check color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1263,7 +912,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator version color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1312,7 +961,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator what-changed color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1345,7 +994,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1469,7 +1118,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create instance color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1503,7 +1152,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1557,7 +1206,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret basic-auth color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1608,7 +1257,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret registry color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1661,7 +1310,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret ssh color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1712,7 +1361,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret githubapp color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1763,7 +1412,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret bucket color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1815,7 +1464,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret proxy color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1864,7 +1513,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret tls color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -1914,7 +1563,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator create secret sops color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2009,54 +1658,21 @@ module completions {
   export extern "flux-operator create help help" [
   ]
 
+  def "nu-complete flux-operator build output" [] {
+    [ "yaml" "json" "name" "images" ]
+  }
+
   def "nu-complete flux-operator build color" [] {
     [ "auto" "always" "never" ]
   }
 
   # Build objects offline, exactly as a reconcile would apply them
   export extern "flux-operator build" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator build color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator build instance output" [] {
-    [ "yaml" "json" "name" "images" ]
-  }
-
-  def "nu-complete flux-operator build instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print the objects of a FluxInstance
-  export extern "flux-operator build instance" [
-    --filename(-f): path      # File with one FluxInstance among its documents; - for standard input
-    --output(-o): string@"nu-complete flux-operator build instance output" # Output: objects, their names, or the images they run
+    --filename(-f): path      # File with one such object among its documents; - for standard input
+    --output(-o): string@"nu-complete flux-operator build output" # Output: objects, their names, or the images that an instance runs
+    --strict                  # Fail on what is a warning otherwise: patches without effect, images without digest, an artifact that cannot be pulled, and the warnings of a ResourceSet
     --revision                # Print only the revision: version and digest of the objects
     --explain-patches         # Print what each patch of the spec matches and changes
-    --strict                  # Fail on patches without effect, on images without digest, and on an artifact that cannot be pulled
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -2067,51 +1683,11 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator build instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator build resourceset output" [] {
-    [ "yaml" "json" "name" ]
-  }
-
-  def "nu-complete flux-operator build resourceset color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print the objects of a ResourceSet
-  export extern "flux-operator build resourceset" [
-    --filename(-f): path      # File with one ResourceSet; - for standard input
     --inputs-from(-i): path   # File with a list of input sets, which replace those of the manifest
     --inputs-from-provider: path # File with ResourceSetInputProviders of the type Static
     --live                    # Take the inputs that the providers in the cluster have exported
     --from: path              # Take the inputs that the providers of a dump have exported: a folder, a file, or - for stdin
-    --output(-o): string@"nu-complete flux-operator build resourceset output" # Output: objects or their names
     --explain                 # Print the template and the input set that made each object
-    --strict                  # Fail on everything that is a warning otherwise
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -2133,27 +1709,20 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator build resourceset color" # When to use colour
+    --color: string@"nu-complete flux-operator build color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    ...object: string         # Kind of the object in the file: instance or resourceset [default: instance]
   ]
 
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator build help" [
-  ]
+  def "nu-complete flux-operator plan output" [] {
+    [ "table" "wide" "json" "yaml" ]
+  }
 
-  # Print the objects of a FluxInstance
-  export extern "flux-operator build help instance" [
-  ]
-
-  # Print the objects of a ResourceSet
-  export extern "flux-operator build help resourceset" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator build help help" [
-  ]
+  def "nu-complete flux-operator plan progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
 
   def "nu-complete flux-operator plan color" [] {
     [ "auto" "always" "never" ]
@@ -2161,51 +1730,10 @@ module completions {
 
   # Show what an apply would change
   export extern "flux-operator plan" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator plan color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator plan instance output" [] {
-    [ "table" "wide" "json" "yaml" ]
-  }
-
-  def "nu-complete flux-operator plan instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator plan instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show what an apply of a FluxInstance would change
-  export extern "flux-operator plan instance" [
-    --filename(-f): path      # File with the FluxInstance; - reads standard input
-    --output(-o): string@"nu-complete flux-operator plan instance output" # Format: a screen, all objects with all fields (wide), JSON or YAML
+    --filename(-f): path      # File with the object; - reads standard input
+    --output(-o): string@"nu-complete flux-operator plan output" # Format: a screen, all objects with all fields (wide), JSON or YAML
     --diff                    # Print unified YAML diffs; values of secrets are masked
-    --out: path               # Save the plan for `apply instance --plan`
+    --out: path               # Save the plan of an instance for `apply --plan`
     --distribution: path      # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --distribution-artifact: path # Flux manifests to use instead of the embedded ones: a folder, an archive, an OCI image layout, an artifact in a registry, or an archive on standard input (`-`)
     --offline                 # Open no connection to a registry: use what is cached
@@ -2217,7 +1745,8 @@ module completions {
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
-    --progress: string@"nu-complete flux-operator plan instance progress" # How to show progress, on standard error
+    --default-service-account: string # Service account for a ResourceSet that names none
+    --progress: string@"nu-complete flux-operator plan progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -2239,128 +1768,32 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator plan instance color" # When to use colour
+    --color: string@"nu-complete flux-operator plan color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of an instance in the cluster
+    ...object: string         # An object in the cluster, KIND/NAME or KIND NAME, or the kind of the one in the file [default: instance flux]
   ]
 
-  def "nu-complete flux-operator plan resourceset output" [] {
-    [ "table" "wide" "json" "yaml" ]
+  def "nu-complete flux-operator apply wait" [] {
+    [ "true" "false" ]
   }
 
-  def "nu-complete flux-operator plan resourceset progress" [] {
+  def "nu-complete flux-operator apply dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator apply progress" [] {
     [ "auto" "plain" "json" "none" ]
   }
-
-  def "nu-complete flux-operator plan resourceset color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Show what an apply of a ResourceSet would change
-  export extern "flux-operator plan resourceset" [
-    --filename(-f): path      # File with the ResourceSet; - reads standard input
-    --output(-o): string@"nu-complete flux-operator plan resourceset output" # Format: a screen, all objects with all fields (wide), JSON or YAML
-    --diff                    # Print unified YAML diffs; values of secrets are masked
-    --default-service-account: string # Service account for a ResourceSet that names none
-    --progress: string@"nu-complete flux-operator plan resourceset progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator plan resourceset color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of a ResourceSet in the cluster
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator plan help" [
-  ]
-
-  # Show what an apply of a FluxInstance would change
-  export extern "flux-operator plan help instance" [
-  ]
-
-  # Show what an apply of a ResourceSet would change
-  export extern "flux-operator plan help resourceset" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator plan help help" [
-  ]
 
   def "nu-complete flux-operator apply color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Apply objects and wait for the outcome
+  # Apply a FluxInstance or a ResourceSet and wait until it is ready
   export extern "flux-operator apply" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator apply color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator apply instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator apply instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator apply instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator apply instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Apply a FluxInstance and wait until it is ready
-  export extern "flux-operator apply instance" [
-    --filename(-f): path      # File with the FluxInstance; - reads standard input
+    --filename(-f): path      # File with the object; - reads standard input
     --plan: path              # Carry out the plan that `plan instance --out` saved, in this process
     --force-conflicts         # Take fields over that another manager set to other values
     --yes(-y)                 # Skip confirmation
@@ -2378,9 +1811,10 @@ module completions {
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
-    --wait: string@"nu-complete flux-operator apply instance wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator apply instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator apply instance progress" # How to show progress, on standard error
+    --default-service-account: string # Service account for a ResourceSet that names none
+    --wait: string@"nu-complete flux-operator apply wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator apply dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator apply progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -2402,82 +1836,24 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator apply instance color" # When to use colour
+    --color: string@"nu-complete flux-operator apply color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
+    ...object: string         # Kind of the object in the file: instance or resourceset [default: instance]
   ]
 
-  def "nu-complete flux-operator apply resourceset wait" [] {
+  def "nu-complete flux-operator reconcile wait" [] {
     [ "true" "false" ]
   }
 
-  def "nu-complete flux-operator apply resourceset dry_run" [] {
+  def "nu-complete flux-operator reconcile dry_run" [] {
     [ "client" "server" ]
   }
 
-  def "nu-complete flux-operator apply resourceset progress" [] {
+  def "nu-complete flux-operator reconcile progress" [] {
     [ "auto" "plain" "json" "none" ]
   }
-
-  def "nu-complete flux-operator apply resourceset color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Apply a ResourceSet and wait until it is ready
-  export extern "flux-operator apply resourceset" [
-    --filename(-f): path      # File with the ResourceSet; - reads standard input
-    --force-conflicts         # Take fields over that another manager set to other values
-    --yes(-y)                 # Skip confirmation
-    --confirm-context: string # Confirm a protected context by its name
-    --in-process              # Do the operator's work in this process, without an operator in the cluster
-    --force-in-process        # Work in this process even though an operator is running
-    --default-service-account: string # Service account for a ResourceSet that names none
-    --wait: string@"nu-complete flux-operator apply resourceset wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator apply resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator apply resourceset progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator apply resourceset color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator apply help" [
-  ]
-
-  # Apply a FluxInstance and wait until it is ready
-  export extern "flux-operator apply help instance" [
-  ]
-
-  # Apply a ResourceSet and wait until it is ready
-  export extern "flux-operator apply help resourceset" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator apply help help" [
-  ]
 
   def "nu-complete flux-operator reconcile color" [] {
     [ "auto" "always" "never" ]
@@ -2485,52 +1861,12 @@ module completions {
 
   # Reconcile now
   export extern "flux-operator reconcile" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator reconcile color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator reconcile instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator reconcile instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator reconcile instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator reconcile instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Reconcile a FluxInstance now
-  export extern "flux-operator reconcile instance" [
-    --force                   # Also migrate all Flux resources to their latest API version
+    --all                     # Every object of the kinds: KIND or KIND,KIND
+    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
+    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --force                   # Also request what the kind does only when forced; for an instance the migration of all Flux resources to their latest API version
+    --with-source             # First reconcile the source of each object, and wait for it
+    --reset                   # Clear the failures of a Helm release, so that it is retried
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
@@ -2546,63 +1882,10 @@ module completions {
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --allow-unknown-minor     # Accept minor versions that this program does not know
     --strict                  # Fail on patches without effect and on images without digest
-    --wait: string@"nu-complete flux-operator reconcile instance wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator reconcile instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator reconcile instance progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator reconcile instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator reconcile resourceset wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator reconcile resourceset dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator reconcile resourceset progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator reconcile resourceset color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Reconcile a ResourceSet now
-  export extern "flux-operator reconcile resourceset" [
-    --in-process              # Do the operator's work in this process, without an operator in the cluster
-    --force-in-process        # Work in this process even though an operator is running
     --default-service-account: string # Service account for a ResourceSet that names none
-    --yes(-y)                 # Skip confirmation
-    --confirm-context: string # Confirm a protected context by its name
-    --wait: string@"nu-complete flux-operator reconcile resourceset wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator reconcile resourceset dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator reconcile resourceset progress" # How to show progress, on standard error
+    --wait: string@"nu-complete flux-operator reconcile wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator reconcile dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator reconcile progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -2624,66 +1907,9 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator reconcile resourceset color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name: string              # Name of the ResourceSet
-  ]
-
-  def "nu-complete flux-operator reconcile resource wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator reconcile resource dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator reconcile resource progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator reconcile resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Reconcile Flux resources now
-  export extern "flux-operator reconcile resource" [
-    --all                     # Every object of the kinds: KIND or KIND,KIND
-    --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
-    --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --force                   # Also request what the kind does only when forced
-    --with-source             # First reconcile the source of each object, and wait for it
-    --reset                   # Clear the failures of a Helm release, so that it is retried
-    --in-process              # Do the operator's work in this process, without an operator in the cluster
-    --force-in-process        # Work in this process even though an operator is running
-    --wait: string@"nu-complete flux-operator reconcile resource wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator reconcile resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator reconcile resource progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator reconcile resource color" # When to use colour
+    --color: string@"nu-complete flux-operator reconcile color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
@@ -2739,7 +1965,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator reconcile all color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -2748,18 +1974,6 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator reconcile help" [
-  ]
-
-  # Reconcile a FluxInstance now
-  export extern "flux-operator reconcile help instance" [
-  ]
-
-  # Reconcile a ResourceSet now
-  export extern "flux-operator reconcile help resourceset" [
-  ]
-
-  # Reconcile Flux resources now
-  export extern "flux-operator reconcile help resource" [
   ]
 
   # Reconcile every Flux object now, or those of some kinds
@@ -2819,72 +2033,39 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator upgrade color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     version?: string          # Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
   ]
 
+  def "nu-complete flux-operator rollback dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator rollback wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator rollback progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
   def "nu-complete flux-operator rollback color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Go back to what worked before
-  export extern "flux-operator rollback" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator rollback color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator rollback instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator rollback instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator rollback instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator rollback instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
   # Go back to a revision of Flux that was ready before
-  export extern "flux-operator rollback instance" [
+  export extern "flux-operator rollback" [
     --to: string              # Revision, version, or beginning of a digest to go back to
-    --dry-run: string@"nu-complete flux-operator rollback instance dry_run" # Only show what would change; the API server is asked either way
+    --dry-run: string@"nu-complete flux-operator rollback dry_run" # Only show what would change; the API server is asked either way
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
-    --wait: string@"nu-complete flux-operator rollback instance wait" # Wait for the outcome; --wait=false only sends the request
-    --progress: string@"nu-complete flux-operator rollback instance progress" # How to show progress, on standard error
+    --wait: string@"nu-complete flux-operator rollback wait" # Wait for the outcome; --wait=false only sends the request
+    --progress: string@"nu-complete flux-operator rollback progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -2906,24 +2087,16 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator rollback instance color" # When to use colour
+    --color: string@"nu-complete flux-operator rollback color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
+    ...instance: string       # The instance: NAME, KIND/NAME or KIND NAME [default: flux]
   ]
 
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator rollback help" [
-  ]
-
-  # Go back to a revision of Flux that was ready before
-  export extern "flux-operator rollback help instance" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator rollback help help" [
-  ]
+  def "nu-complete flux-operator suspend dry_run" [] {
+    [ "client" "server" ]
+  }
 
   def "nu-complete flux-operator suspend color" [] {
     [ "auto" "always" "never" ]
@@ -2931,90 +2104,12 @@ module completions {
 
   # Suspend reconciliation
   export extern "flux-operator suspend" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator suspend color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator suspend instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator suspend instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Suspend the reconciliation of a FluxInstance
-  export extern "flux-operator suspend instance" [
-    --reason: string          # Reason of the suspension, shown by `get suspended`
-    --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
-    --dry-run: string@"nu-complete flux-operator suspend instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator suspend instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator suspend resource dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator suspend resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Suspend the reconciliation of Flux resources
-  export extern "flux-operator suspend resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
     --reason: string          # Reason of the suspension, shown by `get suspended`
     --until: string           # Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically: `get suspended` shows the object as overdue, and `resume --overdue` resumes it
-    --dry-run: string@"nu-complete flux-operator suspend resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --dry-run: string@"nu-complete flux-operator suspend dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3036,28 +2131,24 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator suspend resource color" # When to use colour
+    --color: string@"nu-complete flux-operator suspend color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator suspend help" [
-  ]
+  def "nu-complete flux-operator resume wait" [] {
+    [ "true" "false" ]
+  }
 
-  # Suspend the reconciliation of a FluxInstance
-  export extern "flux-operator suspend help instance" [
-  ]
+  def "nu-complete flux-operator resume dry_run" [] {
+    [ "client" "server" ]
+  }
 
-  # Suspend the reconciliation of Flux resources
-  export extern "flux-operator suspend help resource" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator suspend help help" [
-  ]
+  def "nu-complete flux-operator resume progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
 
   def "nu-complete flux-operator resume color" [] {
     [ "auto" "always" "never" ]
@@ -3065,108 +2156,15 @@ module completions {
 
   # Resume reconciliation
   export extern "flux-operator resume" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator resume color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator resume instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator resume instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator resume instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator resume instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Resume the reconciliation of a FluxInstance
-  export extern "flux-operator resume instance" [
-    --in-process              # Do the operator's work in this process, without an operator in the cluster
-    --force-in-process        # Work in this process even though an operator is running
-    --wait: string@"nu-complete flux-operator resume instance wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator resume instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator resume instance progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator resume instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator resume resource wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator resume resource dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator resume resource progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator resume resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Resume the reconciliation of Flux resources
-  export extern "flux-operator resume resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --wait: string@"nu-complete flux-operator resume resource wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator resume resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator resume resource progress" # How to show progress, on standard error
+    --overdue                 # Objects whose planned end of suspension has passed; -A for all namespaces
+    --in-process              # Do the operator's work in this process, without an operator in the cluster
+    --force-in-process        # Work in this process even though an operator is running
+    --wait: string@"nu-complete flux-operator resume wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator resume dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator resume progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3188,181 +2186,33 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator resume resource color" # When to use colour
+    --color: string@"nu-complete flux-operator resume color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
 
-  def "nu-complete flux-operator resume overdue wait" [] {
-    [ "true" "false" ]
+  def "nu-complete flux-operator wait until" [] {
+    [ "ready" "create" "delete" ]
   }
 
-  def "nu-complete flux-operator resume overdue dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator resume overdue progress" [] {
+  def "nu-complete flux-operator wait progress" [] {
     [ "auto" "plain" "json" "none" ]
   }
-
-  def "nu-complete flux-operator resume overdue color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Resume objects whose planned end of suspension has passed
-  export extern "flux-operator resume overdue" [
-    --all-namespaces(-A)      # Objects of all namespaces
-    --wait: string@"nu-complete flux-operator resume overdue wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator resume overdue dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator resume overdue progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator resume overdue color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    ...kinds: string          # Kinds; all if omitted
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator resume help" [
-  ]
-
-  # Resume the reconciliation of a FluxInstance
-  export extern "flux-operator resume help instance" [
-  ]
-
-  # Resume the reconciliation of Flux resources
-  export extern "flux-operator resume help resource" [
-  ]
-
-  # Resume objects whose planned end of suspension has passed
-  export extern "flux-operator resume help overdue" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator resume help help" [
-  ]
 
   def "nu-complete flux-operator wait color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Wait until an object is ready
+  # Wait until objects are ready
   export extern "flux-operator wait" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator wait color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator wait instance until" [] {
-    [ "ready" "create" "delete" ]
-  }
-
-  def "nu-complete flux-operator wait instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator wait instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Wait until a FluxInstance is ready
-  export extern "flux-operator wait instance" [
-    --for: string@"nu-complete flux-operator wait instance until" # State to wait for; a missing object ends the wait at once unless it is create
-    --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
-    --progress: string@"nu-complete flux-operator wait instance progress" # How to show progress, on standard error
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator wait instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator wait resource until" [] {
-    [ "ready" "create" "delete" ]
-  }
-
-  def "nu-complete flux-operator wait resource progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator wait resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Wait until Flux resources are ready
-  export extern "flux-operator wait resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --for: string@"nu-complete flux-operator wait resource until" # State to wait for; a missing object ends the wait at once unless it is create
+    --for: string@"nu-complete flux-operator wait until" # State to wait for; a missing object ends the wait at once unless it is create
     --watch(-w)               # Then keep printing every change, until interrupted, deleted or --timeout
-    --progress: string@"nu-complete flux-operator wait resource progress" # How to show progress, on standard error
+    --progress: string@"nu-complete flux-operator wait progress" # How to show progress, on standard error
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3384,9 +2234,9 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator wait resource color" # When to use colour
+    --color: string@"nu-complete flux-operator wait color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
@@ -3426,7 +2276,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator wait revision color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3438,14 +2288,6 @@ module completions {
   export extern "flux-operator wait help" [
   ]
 
-  # Wait until a FluxInstance is ready
-  export extern "flux-operator wait help instance" [
-  ]
-
-  # Wait until Flux resources are ready
-  export extern "flux-operator wait help resource" [
-  ]
-
   # Wait until a revision is fetched, applied and healthy everywhere
   export extern "flux-operator wait help revision" [
   ]
@@ -3454,123 +2296,36 @@ module completions {
   export extern "flux-operator wait help help" [
   ]
 
+  def "nu-complete flux-operator delete wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator delete dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator delete progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
   def "nu-complete flux-operator delete color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Delete objects
+  # Delete objects, after showing what is deleted with them
   export extern "flux-operator delete" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator delete color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator delete instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator delete instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator delete instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator delete instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Delete a FluxInstance
-  export extern "flux-operator delete instance" [
-    --filename(-f): path      # File with the instance; - reads standard input
-    --with-suspend            # Suspend the instance first, so that Flux stays in the cluster
-    --in-process              # Do the operator's work in this process, without an operator in the cluster
-    --force-in-process        # Work in this process even though an operator is running
-    --yes(-y)                 # Skip confirmation
-    --confirm-context: string # Confirm a protected context by its name
-    --wait: string@"nu-complete flux-operator delete instance wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator delete instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator delete instance progress" # How to show progress, on standard error
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator delete instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator delete resource wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator delete resource dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator delete resource progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator delete resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Delete Flux objects, after showing what is deleted with them
-  export extern "flux-operator delete resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
+    --filename(-f): path      # File with an instance; - reads standard input
     --with-suspend            # Suspend the objects first, so that what they applied stays in the cluster
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
-    --wait: string@"nu-complete flux-operator delete resource wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator delete resource dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator delete resource progress" # How to show progress, on standard error
+    --wait: string@"nu-complete flux-operator delete wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator delete dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator delete progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3592,27 +2347,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator delete resource color" # When to use colour
+    --color: string@"nu-complete flux-operator delete color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator delete help" [
-  ]
-
-  # Delete a FluxInstance
-  export extern "flux-operator delete help instance" [
-  ]
-
-  # Delete Flux objects, after showing what is deleted with them
-  export extern "flux-operator delete help resource" [
-  ]
-
-  # Print this message or the help of the given subcommand(s)
-  export extern "flux-operator delete help help" [
   ]
 
   def "nu-complete flux-operator install distribution_variant" [] {
@@ -3734,71 +2473,38 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator install color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
   ]
 
+  def "nu-complete flux-operator uninstall wait" [] {
+    [ "true" "false" ]
+  }
+
+  def "nu-complete flux-operator uninstall dry_run" [] {
+    [ "client" "server" ]
+  }
+
+  def "nu-complete flux-operator uninstall progress" [] {
+    [ "auto" "plain" "json" "none" ]
+  }
+
   def "nu-complete flux-operator uninstall color" [] {
     [ "auto" "always" "never" ]
   }
 
-  # Uninstall Flux or the operator
+  # Uninstall Flux and delete its instance; the operator with `uninstall operator`
   export extern "flux-operator uninstall" [
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator uninstall color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator uninstall instance wait" [] {
-    [ "true" "false" ]
-  }
-
-  def "nu-complete flux-operator uninstall instance dry_run" [] {
-    [ "client" "server" ]
-  }
-
-  def "nu-complete flux-operator uninstall instance progress" [] {
-    [ "auto" "plain" "json" "none" ]
-  }
-
-  def "nu-complete flux-operator uninstall instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Uninstall Flux and delete its FluxInstance
-  export extern "flux-operator uninstall instance" [
     --in-process              # Do the operator's work in this process, without an operator in the cluster
     --force-in-process        # Work in this process even though an operator is running
     --keep-crds               # Keep the definitions of Flux's kinds and all their objects
     --yes(-y)                 # Skip confirmation
     --confirm-context: string # Confirm a protected context by its name
-    --wait: string@"nu-complete flux-operator uninstall instance wait" # Wait for the outcome; --wait=false only sends the request
-    --dry-run: string@"nu-complete flux-operator uninstall instance dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
-    --progress: string@"nu-complete flux-operator uninstall instance progress" # How to show progress, on standard error
+    --wait: string@"nu-complete flux-operator uninstall wait" # Wait for the outcome; --wait=false only sends the request
+    --dry-run: string@"nu-complete flux-operator uninstall dry_run" # Change nothing: print what would be sent (client), or let the API server check it (server)
+    --progress: string@"nu-complete flux-operator uninstall progress" # How to show progress, on standard error
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
     --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
@@ -3820,11 +2526,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator uninstall instance color" # When to use colour
+    --color: string@"nu-complete flux-operator uninstall color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
+    ...instance: string       # The instance: NAME, KIND/NAME or KIND NAME [default: flux]
   ]
 
   def "nu-complete flux-operator uninstall operator dry_run" [] {
@@ -3868,7 +2574,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator uninstall operator color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -3876,10 +2582,6 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator uninstall help" [
-  ]
-
-  # Uninstall Flux and delete its FluxInstance
-  export extern "flux-operator uninstall help instance" [
   ]
 
   # Uninstall the operator
@@ -3890,92 +2592,20 @@ module completions {
   export extern "flux-operator uninstall help help" [
   ]
 
+  def "nu-complete flux-operator export output" [] {
+    [ "yaml" "json" ]
+  }
+
   def "nu-complete flux-operator export color" [] {
     [ "auto" "always" "never" ]
   }
 
   # Print objects without what the cluster added
   export extern "flux-operator export" [
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-  ]
-
-  def "nu-complete flux-operator export instance output" [] {
-    [ "yaml" "json" ]
-  }
-
-  def "nu-complete flux-operator export instance color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print a FluxInstance without what the cluster added
-  export extern "flux-operator export instance" [
-    --output(-o): string@"nu-complete flux-operator export instance output" # Format of the output
-    --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
-    --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
-    --context: string         # Context of the kubeconfig to use
-    --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
-    --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
-    --cluster-timeout: string # How long each of several clusters may take to answer first
-    --parallel: string        # How many of several clusters are asked at once
-    --as: string              # User to impersonate
-    --as-group: string        # Group to impersonate, repeatable
-    --as-uid: string          # UID to impersonate
-    --token: string           # Bearer token; visible to other users of this machine
-    --server: string          # Address of the API server
-    --kube-server: string     # Address of the API server, also where --server means something else
-    --tls-server-name: string # Name the server's certificate is checked against
-    --certificate-authority: path # File with the server's certificate authority
-    --client-certificate: path # File with the client certificate
-    --client-key: path        # File with the client certificate's private key
-    --insecure-skip-tls-verify # Do not verify the server's certificate
-    --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
-    --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
-    --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export instance color" # When to use colour
-    --help(-h)                # Print help (see more with '--help')
-    name?: string             # Name of the instance
-  ]
-
-  def "nu-complete flux-operator export resource output" [] {
-    [ "yaml" "json" ]
-  }
-
-  def "nu-complete flux-operator export resource color" [] {
-    [ "auto" "always" "never" ]
-  }
-
-  # Print Flux resources without what the cluster added
-  export extern "flux-operator export resource" [
     --all                     # Every object of the kinds: KIND or KIND,KIND
     --selector(-l): string    # Objects of the kinds with these labels, as in kubectl
     --all-namespaces(-A)      # Objects of all namespaces; with --all or --selector
-    --output(-o): string@"nu-complete flux-operator export resource output" # Format of the output
+    --output(-o): string@"nu-complete flux-operator export output" # Format of the output
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
@@ -3997,9 +2627,9 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
-    --color: string@"nu-complete flux-operator export resource color" # When to use colour
+    --color: string@"nu-complete flux-operator export color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
     ...resources: string      # Objects as KIND/NAME, or a KIND followed by names; any case, plural or short name
   ]
@@ -4037,7 +2667,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator export report color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4045,14 +2675,6 @@ module completions {
 
   # Print this message or the help of the given subcommand(s)
   export extern "flux-operator export help" [
-  ]
-
-  # Print a FluxInstance without what the cluster added
-  export extern "flux-operator export help instance" [
-  ]
-
-  # Print Flux resources without what the cluster added
-  export extern "flux-operator export help resource" [
   ]
 
   # Print a report of the installation, computed from the cluster
@@ -4096,7 +2718,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4143,7 +2765,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate bootstrap color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4187,7 +2809,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator migrate owner color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4244,11 +2866,11 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator explain color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
-    field: string             # Kind, and the path of a field in it; or a cause; any case, plural or short name
+    ...field: string          # Kind, and the path of a field in it; or a cause; any case, plural or short name
   ]
 
   def "nu-complete flux-operator distribution color" [] {
@@ -4278,7 +2900,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4325,7 +2947,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution versions color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4378,7 +3000,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution images color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4421,7 +3043,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution export color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4465,7 +3087,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pull color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4508,7 +3130,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4573,7 +3195,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4631,7 +3253,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution check-mirror color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4690,7 +3312,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution pack color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4729,7 +3351,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator distribution verify color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4807,7 +3429,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4850,7 +3472,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact push color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4890,7 +3512,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact pull color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4931,7 +3553,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact diff color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -4970,7 +3592,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact tag color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5019,7 +3641,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator artifact list color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5090,7 +3712,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator rbac color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5171,7 +3793,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator controller color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5208,7 +3830,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator completion color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5242,7 +3864,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator config color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5275,7 +3897,7 @@ module completions {
     --insecure-skip-tls-verify # Do not verify the server's certificate
     --request-timeout: string # Longest wait for one API call, as 10s, 1m or seconds; the first run of a credential plugin may ask a person, and has --timeout
     --timeout: string         # Deadline of the whole command, as 90s, 5m or seconds [default: 5m where it waits, 1m where it reads a cluster, 2m a registry; none to push or copy]
-    --verbose(-v)             # Increase verbosity (-v steps, -vv requests)
+    --verbose(-v): string     # Increase verbosity (-v steps, -vv requests)
     --quiet(-q)               # Print only data, warnings and errors
     --color: string@"nu-complete flux-operator config view color" # When to use colour
     --help(-h)                # Print help (see more with '--help')
@@ -5297,12 +3919,8 @@ module completions {
   export extern "flux-operator help" [
   ]
 
-  # Show lists: instances, components, history, inventory, inputs, Flux resources
+  # Show lists: Flux objects of all kinds or of some, components, history, inventory, inputs
   export extern "flux-operator help get" [
-  ]
-
-  # Show FluxInstances
-  export extern "flux-operator help get instance" [
   ]
 
   # Show the controllers of an installation
@@ -5321,36 +3939,12 @@ module completions {
   export extern "flux-operator help get inventory" [
   ]
 
-  # Show Flux objects of all kinds, or of some
-  export extern "flux-operator help get resources" [
-  ]
-
   # Show what is suspended: since when, by whom, why, until when
   export extern "flux-operator help get suspended" [
   ]
 
   # Show what an object consists of, down to the pods
   export extern "flux-operator help tree" [
-  ]
-
-  # Show an instance: stages, objects, pods, and what the sync brought
-  export extern "flux-operator help tree instance" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator help tree kustomization" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator help tree helmrelease" [
-  ]
-
-  # Show what one reconciler applied, and what that applied in turn
-  export extern "flux-operator help tree resourceset" [
-  ]
-
-  # Show an object of any Flux kind, or every one of a kind
-  export extern "flux-operator help tree resource" [
   ]
 
   # Show what manages an object and where its content comes from
@@ -5391,10 +3985,6 @@ module completions {
 
   # Explain what is not well
   export extern "flux-operator help why" [
-  ]
-
-  # Explain why an instance is not ready
-  export extern "flux-operator help why instance" [
   ]
 
   # Check the cluster and the installation
@@ -5457,52 +4047,16 @@ module completions {
   export extern "flux-operator help build" [
   ]
 
-  # Print the objects of a FluxInstance
-  export extern "flux-operator help build instance" [
-  ]
-
-  # Print the objects of a ResourceSet
-  export extern "flux-operator help build resourceset" [
-  ]
-
   # Show what an apply would change
   export extern "flux-operator help plan" [
   ]
 
-  # Show what an apply of a FluxInstance would change
-  export extern "flux-operator help plan instance" [
-  ]
-
-  # Show what an apply of a ResourceSet would change
-  export extern "flux-operator help plan resourceset" [
-  ]
-
-  # Apply objects and wait for the outcome
+  # Apply a FluxInstance or a ResourceSet and wait until it is ready
   export extern "flux-operator help apply" [
-  ]
-
-  # Apply a FluxInstance and wait until it is ready
-  export extern "flux-operator help apply instance" [
-  ]
-
-  # Apply a ResourceSet and wait until it is ready
-  export extern "flux-operator help apply resourceset" [
   ]
 
   # Reconcile now
   export extern "flux-operator help reconcile" [
-  ]
-
-  # Reconcile a FluxInstance now
-  export extern "flux-operator help reconcile instance" [
-  ]
-
-  # Reconcile a ResourceSet now
-  export extern "flux-operator help reconcile resourceset" [
-  ]
-
-  # Reconcile Flux resources now
-  export extern "flux-operator help reconcile resource" [
   ]
 
   # Reconcile every Flux object now, or those of some kinds
@@ -5513,80 +4067,36 @@ module completions {
   export extern "flux-operator help upgrade" [
   ]
 
-  # Go back to what worked before
-  export extern "flux-operator help rollback" [
-  ]
-
   # Go back to a revision of Flux that was ready before
-  export extern "flux-operator help rollback instance" [
+  export extern "flux-operator help rollback" [
   ]
 
   # Suspend reconciliation
   export extern "flux-operator help suspend" [
   ]
 
-  # Suspend the reconciliation of a FluxInstance
-  export extern "flux-operator help suspend instance" [
-  ]
-
-  # Suspend the reconciliation of Flux resources
-  export extern "flux-operator help suspend resource" [
-  ]
-
   # Resume reconciliation
   export extern "flux-operator help resume" [
   ]
 
-  # Resume the reconciliation of a FluxInstance
-  export extern "flux-operator help resume instance" [
-  ]
-
-  # Resume the reconciliation of Flux resources
-  export extern "flux-operator help resume resource" [
-  ]
-
-  # Resume objects whose planned end of suspension has passed
-  export extern "flux-operator help resume overdue" [
-  ]
-
-  # Wait until an object is ready
+  # Wait until objects are ready
   export extern "flux-operator help wait" [
-  ]
-
-  # Wait until a FluxInstance is ready
-  export extern "flux-operator help wait instance" [
-  ]
-
-  # Wait until Flux resources are ready
-  export extern "flux-operator help wait resource" [
   ]
 
   # Wait until a revision is fetched, applied and healthy everywhere
   export extern "flux-operator help wait revision" [
   ]
 
-  # Delete objects
+  # Delete objects, after showing what is deleted with them
   export extern "flux-operator help delete" [
-  ]
-
-  # Delete a FluxInstance
-  export extern "flux-operator help delete instance" [
-  ]
-
-  # Delete Flux objects, after showing what is deleted with them
-  export extern "flux-operator help delete resource" [
   ]
 
   # Install or upgrade the operator
   export extern "flux-operator help install" [
   ]
 
-  # Uninstall Flux or the operator
+  # Uninstall Flux and delete its instance; the operator with `uninstall operator`
   export extern "flux-operator help uninstall" [
-  ]
-
-  # Uninstall Flux and delete its FluxInstance
-  export extern "flux-operator help uninstall instance" [
   ]
 
   # Uninstall the operator
@@ -5595,14 +4105,6 @@ module completions {
 
   # Print objects without what the cluster added
   export extern "flux-operator help export" [
-  ]
-
-  # Print a FluxInstance without what the cluster added
-  export extern "flux-operator help export instance" [
-  ]
-
-  # Print Flux resources without what the cluster added
-  export extern "flux-operator help export resource" [
   ]
 
   # Print a report of the installation, computed from the cluster

@@ -8,7 +8,8 @@ use clap::builder::Resettable;
 use clap::{Arg, Command, Parser};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::Component;
-use flux_operator::api::kinds::{self, FLUX_KINDS};
+use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
+use flux_operator::api::object_words::{kinds_of_two_words, second_words};
 use flux_operator::inspect::diagnose::instance::{HistoryRow, InstanceRow};
 use flux_operator::inspect::diagnose::resources::ResourceRow;
 use flux_operator::inspect::incident::report::StatsRow;
@@ -19,13 +20,13 @@ use flux_operator::inspect::views::suspended::SuspendedRow;
 use flux_operator::k8s::ResourceType;
 
 use crate::args::has_rights;
-use crate::input::grammar;
-use crate::input::grammar::Unsaid;
+use crate::input::positional::first_word;
 use crate::output::as_started::name_of_program;
 use crate::output::columns_of_kind::of_kind;
 use crate::output::listing::{Column, Row};
 use crate::session::Session;
 use crate::session::read_source::instance_type;
+use crate::session::target::instance_kind;
 use crate::terminal::usage::plugins;
 use crate::terminal::{Config, GlobalArgs, Shell};
 
@@ -46,28 +47,16 @@ const FLAGS: [&str; 7] =
     ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server", REQUEST_TIMEOUT];
 const REQUEST_TIMEOUT: &str = "--request-timeout";
 
-/// Adds completion of names to the command tree: contexts, namespaces, and words that the grammar lets a line omit.
+/// Adds completion of names to the command tree: contexts and namespaces.
 pub fn with_names(tree: Command) -> Command {
     let line = words_of_line();
     let with_flags = line.last().is_some_and(|word| word.starts_with('-'));
-    // A flag with its value counts as a complete flag.
-    let is_told = |word: &&String| with_flags && word.contains('=');
-    let told: Vec<OsString> =
-        whole_words(&line).iter().chain(line.last().filter(is_told)).map(OsString::from).collect();
-    let asked_about = line_behind(&told, &tree);
-    let unsaid = grammar::unsaid(asked_about.as_ref().unwrap_or(&told), &tree);
+    let whole: Vec<OsString> = whole_words(&line).iter().map(OsString::from).collect();
     let tree = tree.mut_arg("namespace", |flag| flag.add(namespaces())).mut_arg("context", |flag| flag.add(contexts()));
     let tree = tree.mut_arg("contexts", |flag| flag.add(patterns_of_contexts()));
     let tree = tree.mut_arg("clusters_from", |flag| flag.add(contexts()));
-    // The grammar turns this flag into a noun, so no command of the tree has it.
-    let tree = tree.mut_subcommand("resume", |resume| resume.arg(Arg::new("overdue").long("overdue").num_args(0)));
-    let tree = match unsaid {
-        Some(Unsaid { verb, noun, word }) => tree.mut_subcommand(verb, |verb| with_noun(verb, noun, word)),
-        None => tree,
-    };
-    let tree = commands_first(tree.mut_subcommands(takes_objects), &line, with_flags);
-    let tree = ["tree", "why"].into_iter().fold(tree, |tree, verb| tree.mut_subcommand(verb, with_further_names));
-    let tree = if asked_about.is_some() { with_lines_behind_rbac(tree) } else { tree };
+    let tree = commands_first(tree, &line, with_flags);
+    let tree = if is_of_rbac(&whole, &tree) { with_lines_behind_rbac(tree) } else { tree };
     plugins().into_iter().fold(tree, |tree, plugin| match tree.find_subcommand(&plugin) {
         Some(_) => tree,
         // A plugin reads its arguments itself.
@@ -75,12 +64,9 @@ pub fn with_names(tree: Command) -> Command {
     })
 }
 
-/// Returns the incomplete command line after `rbac`, with the program's own name first; `None` for any other command.
-fn line_behind(line: &[OsString], tree: &Command) -> Option<Vec<OsString>> {
-    let own = grammar::first_word(line, tree)?;
-    let rbac = tree.find_subcommand(line.get(own)?).filter(|verb| verb.get_name() == "rbac")?;
-    let behind = grammar::positional(line, own + 1, &[tree, rbac]).and_then(|at| line.get(at..)).unwrap_or_default();
-    Some([line.get(..1)?, behind].concat())
+fn is_of_rbac(line: &[OsString], tree: &Command) -> bool {
+    let verb = first_word(line, tree).and_then(|at| tree.find_subcommand(line.get(at)?));
+    verb.is_some_and(|verb| verb.get_name() == "rbac")
 }
 
 /// `rbac get <TAB>` is completed as `get <TAB>` is.
@@ -92,46 +78,6 @@ fn with_lines_behind_rbac(tree: Command) -> Command {
             Command::new("rbac").disable_help_subcommand(true).disable_help_flag(rbac.is_disable_help_flag_set());
         empty.args(flags).subcommands(verbs)
     })
-}
-
-/// `tree ks a <TAB>`: the grammar accepts several names, although the noun takes one.
-fn with_further_names(verb: Command) -> Command {
-    verb.mut_subcommands(|noun| {
-        let has_name = noun.get_positionals().any(|argument| argument.get_id() == "name");
-        if has_name { noun.mut_arg("name", |name| name.num_args(0..)) } else { noun }
-    })
-}
-
-/// `get ks/app <TAB>` is completed as `get resources ks/app` is, `plan -f flux.yaml <TAB>` as `plan instance -f flux.yaml` is.
-fn with_noun(verb: Command, noun: Command, word: Option<String>) -> Command {
-    let verb = with_flags_of(verb, &noun);
-    match word {
-        // The library finds a noun by its name, so the typed word becomes that name.
-        Some(word) => verb.subcommand(noun.name(word).alias(Resettable::Reset).hide(true)),
-        None => verb,
-    }
-}
-
-fn with_flags_of(verb: Command, noun: &Command) -> Command {
-    let is_new = |argument: &&Arg| {
-        !argument.is_positional() && verb.get_arguments().all(|own| own.get_id() != argument.get_id())
-    };
-    let flags: Vec<Arg> = noun.get_arguments().filter(is_new).cloned().collect();
-    verb.args(flags)
-}
-
-/// `get ks/<TAB>` is completed as `get resources ks/` is, and a flag may precede its noun.
-fn takes_objects(verb: Command) -> Command {
-    let noun = ["resource", "resources"].iter().find_map(|noun| verb.find_subcommand(noun)).cloned();
-    match noun {
-        Some(noun) => {
-            let nouns =
-                verb.get_subcommands().flat_map(|noun| [noun.get_name()].into_iter().chain(noun.get_all_aliases()));
-            let objects = begun_resources(nouns.map(str::to_owned).collect());
-            with_flags_of(verb, &noun).arg(Arg::new("object").num_args(0..=2).add(objects))
-        }
-        None => verb,
-    }
 }
 
 /// Offers flags only after a `-`, and only the first of several names of a command.
@@ -240,15 +186,15 @@ pub fn kinds() -> ArgValueCandidates {
 
 /// `kind/`, then `kind/name`; names alone once a kind stands before.
 pub fn resources() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| resources_like(current))
+    ArgValueCompleter::new(resources_like)
 }
 
-/// Like [`resources`], beside nouns, which are not offered twice.
-fn begun_resources(nouns: Vec<String>) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |current: &OsStr| {
-        // The tree offers its nouns already.
-        let is_noun = |found: &CompletionCandidate| nouns.iter().any(|noun| found.get_value() == noun.as_str());
-        resources_like(current).into_iter().filter(|found| !is_noun(found)).collect()
+/// The same, and `all` as the first word.
+pub fn resources_or_all() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let is_first = whole_words(&words_of_line()).last().is_some_and(|last| last == "get");
+        let all = matching(current, if is_first { vec!["all".to_owned()] } else { vec![] });
+        all.into_iter().chain(resources_like(current)).collect()
     })
 }
 
@@ -260,22 +206,35 @@ fn resources_like(current: &OsStr) -> Vec<CompletionCandidate> {
     }
     let line = words_of_line();
     let whole = whole_words(&line);
-    let second = whole.last().map(|last| grammar::second_words(last)).unwrap_or_default();
+    let second = whole.last().map(|last| second_words(last)).unwrap_or_default();
     if !second.is_empty() {
         return matching(current, second.iter().map(ToString::to_string).collect());
     }
-    let words: Vec<&str> = whole.iter().map(String::as_str).collect();
-    if let Some(kind) = grammar::kind_alone(&words) {
+    if let Some(kind) = kind_alone(whole) {
         return matching(current, names(&kind.resource_type()));
     }
     let before = text.rfind(',').map_or("", |at| &text[..=at]);
     // Offer one spelling of each until a character is typed.
     let mut spellings: Vec<String> = match text.len() > before.len() {
         true => kinds::words().map(str::to_lowercase).collect(),
-        false => FLUX_KINDS.iter().map(|kind| kind.kind.to_lowercase()).collect(),
+        false => FLUX_KINDS.iter().map(usual_word).collect(),
     };
     spellings.dedup();
     matching(current, spellings.into_iter().map(|word| format!("{before}{word}")).collect())
+}
+
+/// `instance`, and other kinds by their names.
+fn usual_word(kind: &FluxKind) -> String {
+    if kind == instance_kind() { "instance".to_owned() } else { kind.kind.to_lowercase() }
+}
+
+/// The kind that stands alone, or before names of it, among the words of a line.
+fn kind_alone(words: &[String]) -> Option<&'static FluxKind> {
+    let kind_at = |at: usize| {
+        let of_two = words.get(at + 1).map(|second| kinds_of_two_words(&words[at], second)).unwrap_or_default();
+        kinds::find(of_two.first().copied().unwrap_or(&words[at]))
+    };
+    (1..words.len()).find_map(kind_at)
 }
 
 fn matching(current: &OsStr, names: Vec<String>) -> Vec<CompletionCandidate> {
@@ -358,34 +317,24 @@ mod tests {
 
     #[test]
     fn the_cluster_of_a_half_written_line_is_found() {
-        let flags = cluster_flags(&words("flux-operator -n apps get resources --context=dev ks/"));
+        let flags = cluster_flags(&words("flux-operator -n apps get --context=dev ks/"));
         assert_eq!(flags, ["flux-operator", "--quiet", "-n", "apps", "--context=dev"]);
         assert_eq!(cluster_flags(&words("flux-operator get -n")).len(), 2);
     }
 
     #[test]
-    fn the_first_word_of_a_kind_of_flux_is_completed_by_the_second() {
-        assert_eq!(grammar::second_words("images"), ["repository", "policy", "update"]);
-        assert!(grammar::second_words("ks").is_empty());
-    }
-
-    #[test]
-    fn every_noun_of_instances_offers_their_names() {
+    fn every_verb_of_instances_offers_their_names() {
         let tree = <crate::cli::Cli as clap::CommandFactory>::command();
-        let nouns = tree.get_subcommands().filter_map(|verb| Some((verb, verb.find_subcommand("instance")?)));
-        for (verb, noun) in nouns {
-            let name = noun.get_positionals().find(|positional| positional.get_id() == "name");
-            let offers = name.is_none_or(|name| name.get::<ArgValueCompleter>().is_some());
-            assert!(offers, "{} instance", verb.get_name());
+        for verb in ["plan", "rollback", "uninstall", "upgrade"] {
+            let verb = tree.find_subcommand(verb).unwrap();
+            let offers = verb.get_arguments().any(|name| name.get::<ArgValueCompleter>().is_some());
+            assert!(offers, "{}", verb.get_name());
         }
     }
 
     #[test]
     fn names_follow_a_kind_that_stands_alone() {
-        let kind = |line: &str| {
-            let words: Vec<&str> = line.split(' ').collect();
-            grammar::kind_alone(&words).map(|kind| kind.kind)
-        };
+        let kind = |line: &str| kind_alone(&words(line)).map(|kind| kind.kind);
         for line in ["get resources ks", "get ks", "get ks app", "-n apps get -A ks", "why ks", "get kustomizations"] {
             assert_eq!(kind(&format!("flux-operator {line}")), Some("Kustomization"), "{line}");
         }

@@ -8,8 +8,8 @@ use crate::cli::Command;
 use crate::terminal::output_format::{Format, OutputArgs};
 use crate::terminal::{CliError, is_stdin};
 use crate::verbs::logs::LogFormat;
-use crate::verbs::plan::instance::PlanOutput;
-use crate::verbs::{check, export, get, plan, report, tree, wait, why};
+use crate::verbs::plan::PlanOutput;
+use crate::verbs::{check, export, get, report, wait, why};
 use flux_operator::api::object_words::ObjectWords;
 
 /// How the answers of clusters are joined where a person reads them.
@@ -84,15 +84,9 @@ impl FleetRead {
                 report::check_destination(args)?;
                 (file, overwrite) = (args.file.clone(), args.overwrite);
             }
-            Command::Plan(command) => {
-                let file = match command {
-                    plan::Command::Instance(args) => {
-                        folder.clone_from(&args.out);
-                        &args.filename
-                    }
-                    plan::Command::ResourceSet(args) => &args.filename,
-                };
-                if file.as_deref().is_some_and(is_stdin) {
+            Command::Plan(args) => {
+                folder.clone_from(&args.out);
+                if args.filename.as_deref().is_some_and(is_stdin) {
                     return Err(CliError::usage("standard input can be read once, and --contexts plans several times")
                         .hint("give the manifest as a file: -f FILE"));
                 }
@@ -128,7 +122,7 @@ impl FleetRead {
 
     /// Brings a command into the form in which it runs for one of several clusters.
     pub fn prepare(&self, command: &mut Command, context: &str) {
-        if let (Command::Plan(plan::Command::Instance(args)), Some(folder)) = (&mut *command, &self.folder) {
+        if let (Command::Plan(args), Some(folder)) = (&mut *command, &self.folder) {
             args.out = Some(folder.join(file_name(context)));
         }
         let is_view = matches!(self.shape, FleetShape::View(_) | FleetShape::Plans);
@@ -160,12 +154,12 @@ fn shape(command: &Command) -> FleetShape {
         Command::Status(_) => FleetShape::View(FleetView::Status),
         Command::Version(args) if !args.client => FleetShape::View(FleetView::Versions),
         Command::Check(check::Args { short: false, .. }) => FleetShape::View(FleetView::Checks),
-        Command::Why(why::Args { command: None, resource, .. }) => match ObjectWords::read(resource) {
+        Command::Why(why::Args { resource, .. }) => match ObjectWords::read(resource) {
             Ok(ObjectWords::Kinds(_)) => FleetShape::View(FleetView::Causes),
             _ => FleetShape::Printed,
         },
         Command::Report(_) => FleetShape::Page,
-        Command::Plan(plan::Command::Instance(args)) if !args.diff => FleetShape::Plans,
+        Command::Plan(args) if args.is_of_instance() && !args.diff => FleetShape::Plans,
         _ => FleetShape::Printed,
     }
 }
@@ -173,13 +167,14 @@ fn shape(command: &Command) -> FleetShape {
 /// The output flags of a command that prints a list.
 fn list_output(command: &mut Command) -> Option<&mut OutputArgs> {
     Some(match command {
-        Command::Get(get::Command::Instance(args)) => &mut args.output,
-        Command::Get(get::Command::Components(args)) => &mut args.output,
-        Command::Get(get::Command::History(args)) => &mut args.output,
-        Command::Get(get::Command::Inventory(args)) => &mut args.output,
-        Command::Get(get::Command::Inputs(args)) => &mut args.output,
-        Command::Get(get::Command::Resources(args)) => &mut args.output,
-        Command::Get(get::Command::Suspended(args)) => &mut args.output,
+        Command::Get(args) => match &mut args.command {
+            Some(get::Command::Components(args)) => &mut args.output,
+            Some(get::Command::History(args)) => &mut args.output,
+            Some(get::Command::Inventory(args)) => &mut args.output,
+            Some(get::Command::Inputs(args)) => &mut args.output,
+            Some(get::Command::Suspended(args)) => &mut args.output,
+            None => &mut args.output,
+        },
         Command::Events(args) => &mut args.output,
         Command::Stats(args) => &mut args.output,
         Command::WhatChanged(args) => &mut args.output,
@@ -193,17 +188,8 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
         Command::Get(_) | Command::Events(_) | Command::Stats(_) | Command::WhatChanged(_) => {
             &mut list_output(command)?.output
         }
-        Command::Tree(tree) => match tree {
-            tree::Command::Instance(args) => &mut args.tree.view.output,
-            tree::Command::Kustomization(args)
-            | tree::Command::Helmrelease(args)
-            | tree::Command::Resourceset(args) => &mut args.tree.view.output,
-            tree::Command::Resource(args) => &mut args.tree.view.output,
-        },
-        Command::Why(args) => match &mut args.command {
-            Some(why::Command::Instance(args)) => &mut args.view.output,
-            None => &mut args.view.output,
-        },
+        Command::Tree(args) => &mut args.view.output,
+        Command::Why(args) => &mut args.view.output,
         Command::Trace(args) => &mut args.view.output,
         Command::Debug(args) => &mut args.view.output,
         Command::Impact(args) => &mut args.view.output,
@@ -211,19 +197,17 @@ fn slot(command: &mut Command) -> Option<FormatSlot<'_>> {
         Command::Status(args) => &mut args.view.output,
         Command::Check(args) if args.filename.is_none() => &mut args.view.output,
         Command::Version(args) => &mut args.view.output,
-        Command::Wait(wait::Command::Revision(args)) => &mut args.view.output,
+        Command::Wait(wait::Args { command: Some(wait::Command::Revision(args)), .. }) => &mut args.view.output,
         Command::Wait(_) => return Some(FormatSlot::Fixed),
         Command::Logs(args) => return Some(FormatSlot::Log(&mut args.output)),
         Command::Export(export) => {
-            let format = match export {
-                export::Command::Instance(args) => &mut args.format.output,
-                export::Command::Resource(args) => &mut args.format.output,
-                export::Command::Report(args) => &mut args.format.output,
+            let format = match &mut export.command {
+                Some(export::Command::Report(args)) => &mut args.format.output,
+                None => &mut export.format.output,
             };
             return Some(FormatSlot::Object(format));
         }
-        Command::Plan(plan::Command::Instance(args)) => return Some(FormatSlot::Plan(&mut args.output)),
-        Command::Plan(plan::Command::ResourceSet(args)) => return Some(FormatSlot::Plan(&mut args.output)),
+        Command::Plan(args) => return Some(FormatSlot::Plan(&mut args.output)),
         _ => return None,
     };
     Some(FormatSlot::Plain(plain))

@@ -332,7 +332,7 @@ fn words(targets: &[Target]) -> String {
         [one] => one.words(),
         many => {
             let names: Vec<_> = many.iter().map(|t| format!("{}/{}", t.kind.kind.to_lowercase(), t.name)).collect();
-            format!("resource {}", names.join(" "))
+            names.join(" ")
         }
     }
 }

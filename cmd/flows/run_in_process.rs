@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use flux_operator::api::FluxInstance;
+use flux_operator::api::kinds::FluxKind;
 use flux_operator::api::lease::TERMINAL_IDENTITY_PREFIX;
 use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::cluster::Cluster;
@@ -52,6 +53,19 @@ pub struct InProcessArgs {
     /// Work in this process even though an operator is running
     #[arg(long)]
     pub force_in_process: bool,
+}
+
+impl InProcessArgs {
+    /// Refuses `--in-process` for a kind that another controller than the operator works on.
+    ///
+    /// # Errors
+    /// Usage.
+    pub fn refuse_for(&self, kind: &FluxKind) -> Result<(), CliError> {
+        if !self.in_process {
+            return Ok(());
+        }
+        Err(CliError::usage(format!("--in-process does the work of the operator, not that on {}", kind.plural)))
+    }
 }
 
 #[derive(clap::Args, Clone, Debug, Default)]

@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, FromArgMatches};
 use regex::Regex;
 
 use crate::cli::Cli;
-use crate::input::grammar;
+use crate::flows::rights::Rights;
 use crate::terminal::usage::is_topic;
 
 /// Texts for the placeholders of a line; one of them has to fit.
@@ -93,9 +93,12 @@ fn parsed(tree: &Command, line: &str) -> Result<(), String> {
     let words =
         shlex::split(line).unwrap_or_default().into_iter().take_while(|word| ![">", "|", "\\"].contains(&&**word));
     let arguments: Vec<OsString> = ["flux-operator".to_owned()].into_iter().chain(words).map(Into::into).collect();
-    let arguments = grammar::in_order(&arguments, tree);
-    match tree.clone().try_get_matches_from(arguments) {
-        Ok(_) => Ok(()),
+    match tree.clone().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        // The rights of a command are those over the objects that its words name.
+        Ok(cli) => match cli.command.rights(&mut Rights::new(None)) {
+            Err(error) if error.message().starts_with("unknown kind") => Err(error.message().to_owned()),
+            _ => Ok(()),
+        },
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp
             | ErrorKind::MissingRequiredArgument
@@ -133,7 +136,9 @@ fn every_command_line_that_is_recommended_is_understood() {
 #[test]
 fn a_line_with_a_flag_or_a_verb_that_does_not_exist_is_not_understood() {
     let tree = Cli::command();
-    for wrong in ["apply --to 2.9", "edit instance", "reconcile {} --in-proces", "get {word} {name} --nope"] {
+    for wrong in
+        ["apply --to 2.9", "edit instance", "reconcile {} --in-proces", "get {word} {name} --nope", "tree kx web"]
+    {
         assert!(is_understood(&tree, wrong).is_err(), "{wrong}");
     }
 }

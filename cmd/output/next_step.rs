@@ -149,7 +149,7 @@ fn noun(object: &ObjectId) -> String {
     if is_instance(object) {
         format!("instance {}{}", word(&object.name), namespace(object))
     } else {
-        format!("resource {}{}", named(object), namespace(object))
+        format!("{}{}", named(object), namespace(object))
     }
 }
 

@@ -26,6 +26,17 @@ pub enum ObjectSelection {
 }
 
 impl ObjectSelection {
+    /// The name of the only object, if it is of this kind.
+    pub fn only(&self, kind: &FluxKind) -> Option<&str> {
+        match self {
+            ObjectSelection::Objects(named) => match named.as_slice() {
+                [one] if one.kind == kind => Some(&one.name),
+                _ => None,
+            },
+            ObjectSelection::Kinds { .. } => None,
+        }
+    }
+
     pub fn kinds(&self) -> Vec<&'static FluxKind> {
         match self {
             ObjectSelection::Objects(named) => named.iter().map(|one| one.kind).collect(),
@@ -65,12 +76,12 @@ impl Target {
         self.kind.suspension.is_set(object)
     }
 
-    /// Formats the object as words after a verb: `instance flux`, or `resource gitrepository/flux-system`.
+    /// Formats the object as words after a verb: `instance flux`, or `gitrepository/flux-system`.
     pub fn words(&self) -> String {
         if self.kind.group == GROUP && self.kind.kind == "FluxInstance" {
             format!("instance {}", self.name)
         } else {
-            format!("resource {}/{}", self.kind.kind.to_lowercase(), self.name)
+            format!("{}/{}", self.kind.kind.to_lowercase(), self.name)
         }
     }
 }
@@ -95,7 +106,7 @@ mod tests {
             Target { kind: kinds::find(kind).unwrap(), namespace: "apps".into(), name: "a".into() }.words()
         };
         assert_eq!(words("instance"), "instance a");
-        assert_eq!(words("gitrepo"), "resource gitrepository/a");
+        assert_eq!(words("gitrepo"), "gitrepository/a");
     }
 
     #[test]

@@ -94,8 +94,9 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "DURATION", env = environment::TIMEOUT, hide_env = true, help_heading = GENERAL)]
     pub timeout: Option<DurationArg>,
     /// Increase verbosity (-v steps, -vv requests)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = GENERAL)]
-    pub verbose: u8,
+    // With kubectl's numbers as well, as in `-v=6`.
+    #[arg(short, long, global = true, alias = "v", action = clap::ArgAction::Append, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = verbosity, value_name = "LEVEL", hide_possible_values = true, help_heading = GENERAL)]
+    pub verbose: Vec<u8>,
     /// Print only data, warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GENERAL)]
     pub quiet: bool,
@@ -104,7 +105,21 @@ pub struct GlobalArgs {
     pub color: Color,
 }
 
+/// Reads kubectl's numbers: our own words come with one `v`, requests (kubectl's from 6 on) with two.
+fn verbosity(text: &str) -> Result<u8, std::num::ParseIntError> {
+    Ok(match text.parse()? {
+        0 => 0,
+        1..=5 => 1,
+        6u8.. => 2,
+    })
+}
+
 impl GlobalArgs {
+    /// Returns how much is told: nothing more, steps, or requests as well.
+    pub fn verbosity(&self) -> u8 {
+        self.verbose.iter().fold(0, |sum, level| sum.saturating_add(*level))
+    }
+
     /// Returns the requested namespace, of the flag or the configuration file.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref().or(self.usual_namespace.as_deref())

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use flux_operator::api::kinds::{self, FluxKind};
 
-use crate::input::grammar;
+use crate::input::positional::first_word;
 use crate::output::next_step::word as quoted;
 use crate::terminal::CliError;
 
@@ -16,6 +15,7 @@ use crate::terminal::CliError;
 const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("push artifact", &["flux-operator artifact push {}"]),
     ("pull artifact", &["flux-operator artifact pull {}"]),
+    ("build artifact", &["flux-operator artifact push REFERENCE --path DIR", "flux build artifact {}"]),
     ("diff artifact", &["flux-operator artifact diff {}"]),
     ("tag artifact", &["flux-operator artifact tag {}"]),
     ("list artifacts", &["flux-operator artifact list {}"]),
@@ -50,12 +50,6 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create tenant", &["flux create tenant {}"]),
     ("envsubst", &["flux envsubst {}"]),
     ("bootstrap", &["flux-operator install", "flux-operator migrate bootstrap"]),
-    ("suspend all", &["flux-operator suspend KIND --all {}"]),
-    ("resume all", &["flux-operator resume KIND --all {}"]),
-    ("wait all", &["flux-operator wait KIND --all {}"]),
-    ("export all", &["flux-operator export KIND --all {}"]),
-    ("delete all", &["flux-operator delete KIND --all {}"]),
-    ("tree all", &["flux-operator tree KIND {}", "flux-operator get all {}"]),
     ("create secret git", &["flux-operator create secret basic-auth", "flux-operator create secret ssh"]),
     ("create secret helm", &["flux-operator create secret basic-auth", "flux-operator create secret tls"]),
     ("create secret oci", &["flux-operator create secret registry"]),
@@ -89,25 +83,6 @@ const OF_INSTANCE: &str = "--instance-";
 const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
 /// Flags of every command whose values are not shown.
 const SECRETS: [&str; 2] = ["--token", "--kube-token"];
-/// Verbs of Flux objects, and what there is for the objects of other kinds.
-const OF_OTHER_KINDS: &[(&str, &[&str])] = &[
-    ("get", &["kubectl get {}"]),
-    ("tree", &["flux-operator trace {}"]),
-    ("wait", &["kubectl wait {} --for=condition=Available", "flux-operator trace {}"]),
-    ("export", &["kubectl get {} -o yaml"]),
-    ("delete", &["kubectl delete {}"]),
-    ("reconcile", &["flux-operator trace {}"]),
-    ("suspend", &["flux-operator trace {}"]),
-    ("resume", &["flux-operator trace {}"]),
-];
-/// Verbs of FluxInstances, and what there is for a Kustomization: `{}` is its name.
-const OF_KUSTOMIZATIONS: &[(&str, &str)] = &[
-    ("plan", "flux diff kustomization {} --path DIR"),
-    ("diff", "flux diff kustomization {} --path DIR"),
-    ("build", "flux build kustomization {} --path DIR"),
-    ("apply", "flux-operator reconcile kustomization {}"),
-];
-
 /// Our verb for a word of another program.
 pub fn verb_of(word: &str) -> Option<&'static str> {
     let (_, templates) = WORDS_OF_OTHERS.iter().find(|(words, _)| *words == word)?;
@@ -118,23 +93,21 @@ pub fn verb_of(word: &str) -> Option<&'static str> {
 pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
     let refused = refused(error)?;
     let tree = &commands();
-    let line = TypedLine { verb: grammar::first_word(arguments, tree)?, words: without_secrets(arguments) };
+    let line = TypedLine { verb: first_word(arguments, tree)?, words: without_secrets(arguments) };
+    let is_value = error.kind() == ErrorKind::ValueValidation;
+    let is_name_of_file = std::error::Error::source(error).is_some_and(|source| source.to_string() == NAME_OF_FILE);
     let hint = line
-        .file(&refused, error.kind(), tree)
+        .file(&refused, is_value && !is_name_of_file, tree)
         .or_else(|| line.several_contexts(&refused))
         .or_else(|| line.missing_flag(&refused, error.kind(), tree))
         .or_else(|| line.log_flags(&refused))
         .or_else(|| line.flag_of_others(&refused, tree))
-        .or_else(|| line.no_archive(&refused))
         .or_else(|| line.word_of_others(&refused))
         .or_else(|| line.renamed_verb(&refused))
-        .or_else(|| line.group(&refused))
-        .or_else(|| line.other_kind(&refused))
-        .or_else(|| line.asks_nobody(&refused, tree))
-        .or_else(|| line.no_instance(&refused, grammar::verb_without_words(arguments, tree)?));
+        .or_else(|| line.asks_nobody(&refused, tree));
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    hint.map(|hint| CliError::usage(first).hint(hint)).or_else(|| line.kind_of_no_instance(&refused))
+    hint.map(|hint| CliError::usage(first).hint(hint))
 }
 
 /// The words of a line as they may be shown again.
@@ -159,6 +132,8 @@ fn refused(error: &clap::Error) -> Option<String> {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::ValueValidation => ContextKind::InvalidValue,
+        // No word is wrong, but one may be in the place of another.
+        ErrorKind::MissingRequiredArgument => return Some(String::new()),
         _ => return None,
     };
     match error.get(kind)? {
@@ -213,23 +188,19 @@ impl TypedLine {
     }
 
     /// A file without `-f`.
-    fn file(&self, word: &str, kind: ErrorKind, tree: &Command) -> Option<String> {
+    fn file(&self, word: &str, is_value_of_flag: bool, tree: &Command) -> Option<String> {
         let has_file = |one: &String| one.starts_with("--file") || (one.starts_with("-f") && !one.starts_with("--"));
         // The line already has a file.
         if self.words.iter().any(has_file) {
             return None;
         }
         // A refused value may belong to any flag, so an existing file of that name proves nothing there.
-        let is_file = is_manifest(word) || (kind != ErrorKind::ValueValidation && Path::new(word).is_file());
-        let instance = tree.find_subcommand(self.verb())?.find_subcommand("instance").filter(|_| is_file)?;
-        instance.get_arguments().find(|argument| argument.get_long() == Some("filename"))?;
+        let is_file = is_manifest(word) || (!is_value_of_flag && Path::new(word).is_file());
+        let verb = tree.find_subcommand(self.verb()).filter(|_| is_file)?;
+        verb.get_arguments().find(|argument| argument.get_long() == Some("filename"))?;
         let at = self.position(word)?;
-        let says_instance = self.words.get(self.verb + 1).is_some_and(|noun| noun == "instance");
         let mut words = self.words.clone();
         words.insert(at, "-f".to_owned());
-        if !says_instance {
-            words.insert(self.verb + 1, "instance".to_owned());
-        }
         let line: Vec<_> = words.iter().skip(1).map(|word| quoted(word)).collect();
         Some(format!("a file is given with -f: flux-operator {}", line.join(" ")))
     }
@@ -293,20 +264,17 @@ impl TypedLine {
         if self.verb() != "logs" || !["--kind", "--name"].contains(&refused.split('=').next()?) {
             return None;
         }
-        // Words behind unknown flags were taken for an object by the grammar.
-        let taken = self.words.get(self.verb + 1).filter(|word| word.contains('/')).cloned();
         let (kind, name) = (value("--kind").unwrap_or("KIND"), value("--name").unwrap_or("NAME"));
-        let object = taken.unwrap_or_else(|| format!("{kind}/{name}"));
-        Some(meant(&[format!("flux-operator logs {}", quoted(&object))]))
+        Some(meant(&[format!("flux-operator logs {}", quoted(&format!("{kind}/{name}")))]))
     }
 
     fn word_of_others(&self, word: &str) -> Option<String> {
-        let at = self.position(word)?;
+        let at = self.position(word);
         WORDS_OF_OTHERS.iter().find_map(|(words, templates)| {
             let words: Vec<&str> = words.split(' ').collect();
             let end = self.verb + words.len();
-            // clap must have refused one of these words, not a later one.
-            let said = self.words.get(self.verb..end).filter(|_| at < end)?;
+            // clap must have refused this word, not a later one; two words are clear by themselves.
+            let said = self.words.get(self.verb..end).filter(|_| words.len() > 1 || at.is_some_and(|at| at < end))?;
             said.iter().eq(&words).then(|| self.filled(templates, end))
         })
     }
@@ -335,79 +303,17 @@ impl TypedLine {
         FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., told)| (*told).to_owned())
     }
 
-    /// `build artifact`, which writes an archive.
-    fn no_archive(&self, word: &str) -> Option<String> {
-        self.position(word).filter(|_| self.verb() == "build" && word == "artifact")?;
-        let told = "no archive is written here: `flux-operator artifact push REFERENCE --path DIR` packs and pushes at once, \
-                    and `flux build artifact` writes one";
-        Some(told.to_owned())
-    }
-
     /// `delete ks app --silent`.
     fn asks_nobody(&self, flag: &str, tree: &Command) -> Option<String> {
         let (flags, ours) = ASKS_NOBODY;
         let at = self.position(flag).filter(|_| flags.contains(&flag))?;
         let mut words = self.words.clone();
         *words.get_mut(at)? = ours.to_owned();
-        // `flux uninstall` removes Flux, which here is the noun `instance`.
-        if self.verb() == "uninstall" && at == self.verb + 1 {
-            words.insert(at, "instance".to_owned());
-        }
         let said = words.get(self.verb..)?;
         let command = said.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
         command.get_arguments().find(|argument| argument.get_long() == ours.strip_prefix("--"))?;
         Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }
-
-    /// `build -o images`: a flag of FluxInstances where neither the noun nor a file says so.
-    fn no_instance(&self, flag: &str, verb: &Command) -> Option<String> {
-        OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let instance = verb.find_subcommand("instance")?;
-        instance.get_arguments().find(|argument| match flag.strip_prefix("--") {
-            Some(long) => argument.get_long() == Some(long),
-            None => argument.get_short() == flag.chars().nth(1),
-        })?;
-        let of_file = format!("flux-operator {} -f FILE {{}}", self.verb());
-        Some(self.filled(&[&of_file], self.verb + 1))
-    }
-
-    /// `get source`: one of flux's two words.
-    fn group(&self, word: &str) -> Option<String> {
-        let (verb, _) = OF_OTHER_KINDS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let kinds = grammar::kinds_of_group(word);
-        let first = kinds.first()?;
-        Some(format!("say which: {}; for example `flux-operator {verb} {first}`", kinds.join(", ")))
-    }
-
-    fn other_kind(&self, word: &str) -> Option<String> {
-        let kind = word.split('/').next()?;
-        kinds::find_resource_type(kind).filter(|_| kinds::find(kind).is_none())?;
-        if OF_KUSTOMIZATIONS.iter().any(|(verb, _)| *verb == self.verb()) {
-            return Some(format!("`{}` supports FluxInstance and ResourceSet only", self.verb()));
-        }
-        let (verb, templates) = OF_OTHER_KINDS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let lines = self.lines(templates, self.position(word)?);
-        Some(format!("`{verb}` supports Flux objects only; for others use {}", alternatives(&lines)))
-    }
-
-    /// `diff ks app`: what is about FluxInstances only.
-    fn kind_of_no_instance(&self, word: &str) -> Option<CliError> {
-        let words: Vec<&str> = self.words.get(self.position(word)?..)?.iter().map(String::as_str).collect();
-        let (kind, name) = grammar::first_object(&words)?;
-        let (verb, template) = OF_KUSTOMIZATIONS.iter().find(|(verb, _)| *verb == self.verb())?;
-        let error = CliError::usage(format!("`{verb}` does not support {}", kind.kind));
-        let name = name.unwrap_or_else(|| "NAME".to_owned());
-        Some(match kind.kind {
-            "Kustomization" => {
-                error.hint(format!("for a Kustomization use `{}`", template.replace("{}", &quoted(&name))))
-            }
-            _ => error.hint(format!("list its objects with `flux-operator get {}`", shortest(kind))),
-        })
-    }
-}
-
-fn shortest(kind: &FluxKind) -> &'static str {
-    kind.short_names.first().copied().unwrap_or(kind.plural)
 }
 
 /// Whether a word is the name of a file rather than of an object.
@@ -420,5 +326,15 @@ fn is_manifest(word: &str) -> bool {
 /// # Errors
 /// The name of a file.
 pub fn no_file(word: &str) -> Result<String, String> {
-    if is_manifest(word) { Err("this is the name of a file, not of an object".to_owned()) } else { Ok(word.to_owned()) }
+    if is_manifest(word) { Err(NAME_OF_FILE.to_owned()) } else { Ok(word.to_owned()) }
 }
+
+/// Reads a kind where a file may be given as well.
+///
+/// # Errors
+/// The name of a file, also of one that only exists.
+pub fn no_existing_file(word: &str) -> Result<String, String> {
+    if Path::new(word).is_file() { Err(NAME_OF_FILE.to_owned()) } else { no_file(word) }
+}
+
+const NAME_OF_FILE: &str = "this is the name of a file, not of an object";

@@ -107,7 +107,7 @@ impl Progress {
             ProgressMode::Plain => Renderer::Plain,
             ProgressMode::Auto
                 // The log lines of `-v` would tear live lines apart.
-                if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbose == 0 =>
+                if talkative && can_redraw && shell.stderr_is_terminal() && shell.global().verbosity() == 0 =>
             {
                 let target = ProgressDrawTarget::stderr_with_hz(10);
                 let width = columns_of(comfy_table::Table::new().use_stderr());

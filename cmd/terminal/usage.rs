@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use flux_operator::api::kinds::{self, FLUX_KINDS};
+use flux_operator::api::kinds;
 use flux_operator::format::nearest::nearest;
 use flux_operator::format::search_path::find_program;
 use flux_operator::format::wrap::wrapped;
 use flux_operator::inspect::incident::redact::shareable_line;
 
+use crate::input::positional::first_word;
 use crate::output::as_started::as_started;
 use crate::output::table::{known_width, terminal_width};
 use crate::terminal::config::without_text;
@@ -37,6 +38,11 @@ pub fn report(
     color: Color,
     commands: fn() -> clap::Command,
 ) -> u8 {
+    if let Some(line) = asked_help(&error, arguments, commands)
+        && let Err(help) = commands().try_get_matches_from(&line)
+    {
+        return report(help, &line, structured, color, commands);
+    }
     let in_color = color.enabled(std::io::stderr().is_terminal());
     if let Some(code) = plugin(&error, arguments) {
         return code;
@@ -155,26 +161,8 @@ fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn
         // clap would suggest `-- --flag`, but a mistyped flag never means a value that begins with dashes.
         error.remove(ContextKind::Suggested);
     }
-    suggest(&mut error, arguments, commands);
-    suggest_flag(&mut error, arguments, commands);
+    suggest_plugin(&mut error, arguments, commands);
     error
-}
-
-/// Suggests a flag of the instance where a verb stands without a noun: `apply --filname x`.
-fn suggest_flag(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
-    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
-        return;
-    }
-    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
-    let Some(name) = flag.strip_prefix("--") else { return };
-    let tree = commands();
-    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
-    let Some(verb) = words.find_map(|word| tree.find_subcommand(word)) else { return };
-    let Some(instance) = verb.find_subcommand("instance") else { return };
-    if let Some(near) = nearest(name, instance.get_arguments().filter_map(clap::Arg::get_long)) {
-        let near = format!("--{near}");
-        error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
-    }
 }
 
 /// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. A word that is not really
@@ -197,39 +185,18 @@ fn keep_nearest(error: &mut clap::Error) {
     }
 }
 
-/// Adds suggestions that clap cannot know: plugins as first words, and kinds after a verb that takes them.
-fn suggest(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
+/// Suggests a plugin for a first word that is no command.
+fn suggest_plugin(error: &mut clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) {
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let tree = commands();
-    let mut verbs = arguments.iter().skip(1).filter_map(|argument| tree.find_subcommand(argument.to_str()?));
-    let near = match verbs.next() {
-        None => nearest(word, plugins().iter().map(String::as_str)).map(str::to_owned),
-        Some(verb) if ["resource", "resources"].iter().any(|noun| verb.find_subcommand(noun).is_some()) => {
-            nearest_noun(word, verb)
-        }
-        Some(_) => None,
-    };
-    if let Some(near) = near {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+    let has_verb =
+        arguments.iter().skip(1).any(|word| word.to_str().is_some_and(|w| tree.find_subcommand(w).is_some()));
+    if let Some(near) = nearest(word, plugins().iter().map(String::as_str)).filter(|_| !has_verb) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));
     }
-}
-
-/// The noun of a verb, or the kind, that a mistyped word is nearest to.
-fn nearest_noun(word: &str, verb: &clap::Command) -> Option<String> {
-    let mut words: Vec<&str> = kinds::words().collect();
-    for noun in verb.get_subcommands() {
-        words.push(noun.get_name());
-        words.extend(noun.get_visible_aliases());
-    }
-    // Of two letters one is half the word, so `kz` resembles no longer word; it is a short name with a slip.
-    let short = || {
-        let mut names = FLUX_KINDS.iter().flat_map(|kind| kind.short_names).copied();
-        names.find(|name| name.len() == word.len() && strsim::osa_distance(word, name) == 1)
-    };
-    nearest(word, words).or_else(short).map(str::to_lowercase)
 }
 
 /// The names of the plugins in `PATH`: the words that stand for them.
@@ -262,6 +229,27 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
         Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
         None => told.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
     })
+}
+
+/// `help get ks` and `-h get ks`: the line that asks for the help of the command with which the words begin.
+fn asked_help(error: &clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> Option<Vec<OsString>> {
+    let tree = commands();
+    let (before, words) = arguments.split_at(first_word(arguments, &tree)?);
+    let words: Vec<&str> = words.iter().map_while(|word| word.to_str()).collect();
+    let flag = before.iter().find_map(|word| ["-h", "--help"].into_iter().find(|flag| word == flag));
+    let (flag, words) = match (error.kind(), flag, words.as_slice()) {
+        (ErrorKind::InvalidSubcommand, _, ["help", words @ ..]) => ("--help", words),
+        (ErrorKind::DisplayHelp, Some(flag), words) => (flag, words),
+        _ => return None,
+    };
+    let (mut command, mut line) = (&tree, arguments.get(..1)?.to_vec());
+    for word in words {
+        let Some(below) = command.find_subcommand(word) else { break };
+        line.push(word.into());
+        command = below;
+    }
+    line.push(flag.into());
+    (line.len() > 2).then_some(line)
 }
 
 /// Refuses flags before the name of a plugin: they could be meant for the plugin or for this program.

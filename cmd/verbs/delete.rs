@@ -1,32 +1,85 @@
 //! `delete`: deletes objects and leaves the clean-up to the operator.
 
-use clap::Subcommand;
+use std::path::PathBuf;
 
+use crate::args::{FollowArgs, ResourceArgs, optional};
 use crate::flows::rights::Rights;
+use crate::flows::run_in_process::InProcessArgs;
+use crate::session::target::instance_kind;
+use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
 mod resource;
 
-/// Delete objects
-#[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
-pub enum Command {
-    Instance(instance::Args),
-    Resource(resource::Args),
+/// Delete objects, after showing what is deleted with them
+///
+/// A Kustomization prunes the objects it applied, a HelmRelease uninstalls its release. The command lists all of that
+/// first and asks; a script needs --yes.
+///
+/// A ResourceSet deletes the objects it applied, and the operator uninstalls Flux with its instance, unless they are
+/// suspended. What Flux has deployed keeps running. Without a running operator --in-process does that here.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    mut_arg("resources", unless_in_file),
+    after_help = "Examples:\n  \
+    # What would go, and nothing else\n  \
+    flux-operator -n apps delete ks/podinfo --dry-run\n\n  \
+    # In a script\n  \
+    flux-operator -n apps delete ks/podinfo gitrepo/podinfo --yes\n\n  \
+    # Delete the instance; the operator uninstalls Flux\n  \
+    flux-operator -n flux-system delete instance flux\n\n  \
+    # Delete the instance and keep Flux running\n  \
+    flux-operator -n flux-system delete instance flux --with-suspend --yes\n\n  \
+    # The instance of this file\n  \
+    flux-operator delete -f flux.yaml\n\n  \
+    # Keep what the ResourceSet applied\n  \
+    flux-operator -n apps delete rset/previews --with-suspend\n\n  \
+    # A ResourceSet with its objects, without an operator in the cluster\n  \
+    flux-operator -n apps delete rset/previews --in-process"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+    /// File with an instance; - reads standard input
+    #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE", conflicts_with_all = ["all", "selector"])]
+    pub filename: Option<PathBuf>,
+    /// Suspend the objects first, so that what they applied stays in the cluster
+    #[arg(long)]
+    pub with_suspend: bool,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub follow: FollowArgs,
 }
 
-pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
-    match command {
-        Command::Instance(args) => instance::rights(args, rights),
-        Command::Resource(args) => resource::rights(args, rights)?,
+fn unless_in_file(words: clap::Arg) -> clap::Arg {
+    optional(words).required_unless_present("filename")
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let wanted = args.resources.resolve()?;
+    match wanted.only(instance_kind()) {
+        Some(name) => instance::rights(args, name, rights),
+        None => resource::rights(args, &wanted, rights),
     }
     Ok(())
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    match command {
-        Command::Instance(args) => instance::run(args, shell),
-        Command::Resource(args) => resource::run(args, shell),
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let wanted = args.resources.resolve()?;
+    match wanted.only(instance_kind()) {
+        Some(name) => instance::run(args, name, shell),
+        None if args.filename.is_some() => {
+            Err(CliError::usage("-f names an instance, and other objects are named as well")
+                .hint("leave one of them out"))
+        }
+        // Each takes its Flux with it, which is shown and asked for one instance at a time.
+        None if wanted.kinds().contains(&instance_kind()) => Err(CliError::usage("an instance is deleted by itself")
+            .hint("run `flux-operator delete instance NAME` for each")),
+        None => resource::run(args, wanted, shell),
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap::ValueEnum;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
+use flux_operator::api::object_words::{ANY_KIND, kinds_of_two_words};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::format::nearest::nearest;
@@ -51,8 +52,8 @@ pub struct Args {
     /// Kind, and the path of a field in it; or a cause; any case, plural or short name
     ///
     /// KIND/NAME is understood as KIND. `causes` and `refusals` are the lists.
-    #[arg(value_name = "KIND[.FIELD...]|CAUSE", add = ArgValueCompleter::new(paths))]
-    pub field: String,
+    #[arg(required = true, value_name = "KIND[.FIELD...]|CAUSE", add = ArgValueCompleter::new(paths))]
+    pub field: Vec<String>,
     /// Version of the kind [default: the stored one]
     #[arg(long, value_name = "VERSION")]
     pub api_version: Option<String>,
@@ -69,6 +70,26 @@ pub enum ExplainFormat {
     Text,
     Json,
     Yaml,
+}
+
+impl Args {
+    /// The words as `KIND.FIELD`: `ks spec path`, `source git.spec` and `ks/app spec`, whose fields are those of every object.
+    fn text(&self) -> String {
+        let word = |word: &String| word.split_once('/').map_or(word.clone(), |(kind, _)| kind.to_owned());
+        let words = match self.field.as_slice() {
+            [any, rest @ ..] if ANY_KIND.contains(&any.as_str()) && !rest.is_empty() => rest,
+            words => words,
+        };
+        let text = words.iter().map(word).collect::<Vec<_>>().join(".");
+        let steps: Vec<&str> = text.split('.').collect();
+        match steps.as_slice() {
+            [first, second, path @ ..] => match kinds_of_two_words(first, second).as_slice() {
+                [kind] => [&[*kind], path].concat().join("."),
+                _ => text,
+            },
+            _ => text,
+        }
+    }
 }
 
 /// The words that list all causes, and all categories of errors.
@@ -103,7 +124,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.print(&text);
         return Ok(Exit::Done);
     }
-    let (kind, path) = split(&args.field)?;
+    let field = args.text();
+    let (kind, path) = split(&field)?;
     // Accept the form in objects, including the group, or the version alone.
     let version = args.api_version.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
     let view = crd_fields::explain(&definition(kind)?, version, &path).map_err(|error| unknown(&error, kind))?;
@@ -127,8 +149,8 @@ fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
         ExplainFormat::Json => Some(ObjectFormat::Json),
     };
     let list = [(CAUSES_WORD, CAUSES), (REFUSALS_WORD, REFUSALS)];
-    let list = list.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(&args.field));
-    let text = match (list, causes::find(&args.field)) {
+    let list = list.into_iter().find(|(word, _)| word.eq_ignore_ascii_case(&args.text()));
+    let text = match (list, causes::find(&args.text())) {
         (Some((word, texts)), _) => {
             let rows: Vec<_> = texts.iter().map(|text| json!({"cause": text.cause, "title": text.title})).collect();
             format.map_or_else(|| Ok(list_text(texts, width)), |format| format.text(&rows, word))?
@@ -141,7 +163,7 @@ fn cause_answer(args: &Args, width: usize) -> Result<Option<String>, CliError> {
     if args.recursive || args.api_version.is_some() {
         return Err(CliError::usage(format!(
             "--recursive and --api-version are about fields, and {} is a cause",
-            args.field
+            args.text()
         )));
     }
     Ok(Some(text))

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use crate::args::COMMANDS_WITHOUT_RIGHTS;
 use crate::cli::Cli;
 use crate::flows::rights::Rights;
-use crate::input::grammar;
 use crate::output::next_step::word as quoted;
 use crate::session::connect::context_namespace;
 use crate::terminal::usage::as_error;
@@ -101,18 +100,18 @@ fn namespace(cli: &Cli, shell: &Shell) -> Option<String> {
     flag.or_else(|| context_namespace(&global))
 }
 
-/// The command line and the words of its command: `reconcile resource`.
+/// The command line and the words of its command: `reconcile all`.
 fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliError> {
     let tree = shell.config().with_defaults(Cli::command());
     let arguments: Vec<OsString> =
         [tree.get_name()].into_iter().chain(command.iter().map(String::as_str)).map(Into::into).collect();
-    let ordered = grammar::in_order(&arguments, &tree);
-    let read = tree.try_get_matches_from(&ordered).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let read =
+        tree.try_get_matches_from(&arguments).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = read.map_err(|error| {
         if let Some(told) = own_flag_behind(&error, command) {
             return told;
         }
-        let wrong = as_error(error, &ordered, Cli::command);
+        let wrong = as_error(error, &arguments, Cli::command);
         let told = CliError::usage(format!("invalid command `{}`", command.join(" "))).cause(wrong.message());
         wrong.hints().iter().cloned().fold(told, CliError::hint)
     })?;
@@ -228,11 +227,79 @@ mod tests {
     fn a_command_line_is_understood_as_it_is_when_it_is_run() {
         let shell = Shell::of_flags(&[]);
         let words = |line: &str| read(&command(line), &shell).map(|(_, words)| words);
-        assert_eq!(words("reconcile ks app --with-source").unwrap(), ["reconcile", "resource"]);
-        assert_eq!(words("-n apps get ks -o name").unwrap(), ["get", "resources"]);
+        assert_eq!(words("reconcile ks app --with-source").unwrap(), ["reconcile"]);
+        assert_eq!(words("-n apps get ks -o name").unwrap(), ["get"]);
         assert_eq!(without_program(&command("flux-operator get ks")), command("get ks"));
         assert_eq!(words("reconcil ks app").unwrap_err().exit(), Exit::Usage);
         assert_eq!(words("get ks --from dump.yaml").unwrap_err().exit(), Exit::Usage);
+    }
+
+    /// Typed lines, each with a line that means the same.
+    const SPELLINGS: &[(&str, &str)] = &[
+        // Any spelling of a kind, with and without names.
+        ("get GitRepository", "get gitrepo"),
+        ("get gitrepositories.source.toolkit.fluxcd.io -A", "get gitrepo -A"),
+        ("get -A gitrepos", "get gitrepo -A"),
+        ("get ks app web", "get ks/app ks/web"),
+        ("get -wn apps ks", "get ks -w -n apps"),
+        ("get resources ks/app", "get ks/app"),
+        ("get all source git app", "get gitrepo/app"),
+        ("get resources", "get all"),
+        ("get ks,gitrepo", "get gitrepo,ks"),
+        ("reconcile resource ks/app --wait=false", "reconcile ks app --wait=false"),
+        ("reconcile -n apps hr web", "-n apps reconcile hr/web"),
+        ("suspend resources ks/app ks/web", "suspend ks app web"),
+        ("suspend ks,gitrepo podinfo", "suspend ks/podinfo gitrepo/podinfo"),
+        ("wait --timeout 30s ks app", "wait ks/app --timeout 30s"),
+        ("tree kustomization app", "tree ks/app"),
+        ("tree resource gitrepo/app", "tree gitrepo app"),
+        ("why resource ks/app", "why ks app"),
+        ("events resource ks app", "events ks/app"),
+        ("trace resources deploy/app", "trace deploy app"),
+        ("delete --yes resource ks/app", "delete ks app --yes"),
+        // The instance is a kind, and the usual one.
+        ("get FluxInstance", "get instance"),
+        ("get fluxinstances.fluxcd.controlplane.io flux", "get instance flux"),
+        ("get -A instance", "get instances -A"),
+        ("reconcile fluxinstance/flux --force", "reconcile instance --force"),
+        ("reconcile --in-process", "reconcile instance flux --in-process"),
+        ("-n apps wait --timeout 3s", "-n apps wait instance flux --timeout 3s"),
+        ("plan", "plan instance flux"),
+        ("diff flux", "plan fluxinstance/flux"),
+        ("plan rset/web", "plan resourceset web"),
+        ("rollback instances --to v2.8.8", "rollback --to v2.8.8"),
+        ("uninstall flux --dry-run", "uninstall instance --dry-run"),
+        ("suspend instances", "suspend instance flux"),
+        ("tree fluxinstance", "tree instance flux"),
+        ("why fluxinstance/flux", "why instance"),
+        ("delete -f flux.yaml", "delete instance -f flux.yaml"),
+        ("apply -f flux.yaml", "apply instance -f flux.yaml"),
+        ("apply ResourceSet -f set.yaml", "apply rset -f set.yaml"),
+        // A kind alone means all of it where nothing changes.
+        ("export ks -A", "export ks --all -A"),
+        ("wait ks,hr", "wait ks,hr --all"),
+        ("wait hr -l team=a", "wait hr --all -l team=a"),
+        // flux's own words.
+        ("get sources git", "get gitrepo"),
+        ("get source git/app hr/web", "get gitrepo/app hr/web"),
+        ("get alert-providers", "get provider"),
+        ("get images all -A", "get imgrepo,imgpol,iua -A"),
+        ("suspend image update app", "suspend iua/app"),
+        ("suspend alert-provider/a ks/b", "suspend provider/a ks/b"),
+        ("logs image policy app", "logs imgpol/app"),
+        // Names that are words of the program.
+        ("get ks components", "get ks/components"),
+        ("delete ks resource all", "delete ks/resource ks/all"),
+        ("resume --overdue -A", "resume overdue -A"),
+        ("resume ks --overdue", "resume overdue ks"),
+    ];
+
+    #[test]
+    fn every_spelling_is_the_same_command() {
+        for (typed, meant) in SPELLINGS {
+            assert_eq!(collected(typed), collected(meant), "{typed}");
+            assert!(!collected(typed).is_empty(), "{typed}");
+        }
     }
 
     #[test]

@@ -1,53 +1,96 @@
 //! `resume`: ends a suspension and asks for a reconciliation.
 
-use clap::Subcommand;
-
+use crate::args::{FollowArgs, ResourceArgs, must_suspend, optional};
+use crate::flows::follow::request_and_follow;
+use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
+use crate::flows::run_in_process::InProcessArgs;
+use crate::session::Session;
+use crate::session::target::instance_kind;
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
 mod overdue;
-mod resource;
 
 /// Resume reconciliation
-#[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
-pub enum Command {
-    Instance(instance::Args),
-    Resource(resource::Args),
-    Overdue(overdue::Args),
+///
+/// Asks for a reconciliation in the same request and waits for its outcome. For an
+/// instance --in-process does the operator's work here.
+///
+/// With --overdue every object whose planned end of suspension has passed is
+/// resumed, or those of the kinds that are named. The times are those of
+/// `suspend --until`; `get suspended` shows them.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    mut_arg("resources", unless_overdue),
+    after_help = "Examples:\n  \
+    # Resume an application and wait until it is ready\n  \
+    flux-operator -n apps resume kustomization podinfo\n\n  \
+    # Several objects, without waiting\n  \
+    flux-operator -n apps resume gitrepo/podinfo hr/podinfo --wait=false\n\n  \
+    # Everything whose suspension is over, in all namespaces\n  \
+    flux-operator resume --overdue -A\n\n  \
+    # Resume the instance without an operator in the cluster\n  \
+    flux-operator -n flux-system resume instance --in-process"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+    /// Objects whose planned end of suspension has passed; -A for all namespaces
+    #[arg(long, conflicts_with_all = ["all", "selector", "in_process"])]
+    pub overdue: bool,
+    #[command(flatten)]
+    pub in_process: InProcessArgs,
+    #[command(flatten)]
+    pub follow: FollowArgs,
 }
 
-pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
-    match command {
-        Command::Instance(args) => {
-            rights.instance(&args.name, &[always("patch", KIND)]);
-            if args.in_process.in_process {
-                rights.run_in_process();
-            }
-            if args.follow.waits() {
-                rights.instance(&args.name, FOLLOWS);
-                rights.everywhere(FINDS_OPERATOR);
-                rights.everywhere(EXPLAINS_SILENCE);
-            }
+impl Args {
+    /// `overdue` as a word is the older spelling of the flag.
+    fn is_overdue(&self) -> bool {
+        self.overdue || self.resources.resources.first().is_some_and(|word| word == overdue::WORD)
+    }
+}
+
+fn unless_overdue(words: clap::Arg) -> clap::Arg {
+    optional(words).required_unless_present("overdue")
+}
+
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    if args.is_overdue() {
+        return overdue::rights(args, rights);
+    }
+    let wanted = args.resources.resolve()?;
+    rights.wanted(&wanted, &[always("patch", KIND)]);
+    if args.in_process.in_process {
+        rights.run_in_process();
+    }
+    if args.follow.waits() {
+        rights.wanted(&wanted, FOLLOWS);
+        rights.everywhere(EXPLAINS_SILENCE);
+        if wanted.only(instance_kind()).is_some() {
+            rights.everywhere(FINDS_OPERATOR);
         }
-        Command::Resource(args) => {
-            let wanted = args.resources.resolve()?;
-            rights.wanted(&wanted, &[always("patch", KIND)]);
-            if args.follow.waits() {
-                rights.wanted(&wanted, FOLLOWS);
-                rights.everywhere(EXPLAINS_SILENCE);
-            }
-        }
-        Command::Overdue(args) => overdue::rights(args, rights)?,
     }
     Ok(())
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    match command {
-        Command::Instance(args) => instance::run(args, shell),
-        Command::Resource(args) => resource::run(args, shell),
-        Command::Overdue(args) => overdue::run(args, shell),
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if args.is_overdue() {
+        return overdue::run(args, shell);
     }
+    let wanted = args.resources.resolve()?;
+    if let Some(name) = wanted.only(instance_kind()) {
+        return instance::run(args, name, shell);
+    }
+    for kind in wanted.kinds() {
+        must_suspend(kind, "resume")?;
+        args.in_process.refuse_for(kind)?;
+    }
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let targets = session.targets(wanted).await?;
+        request_and_follow(&session, &targets, RequestKind::Resume, &args.follow).await
+    })
 }

@@ -1,8 +1,8 @@
 //! `tree`: shows the parts of an object.
 
-use clap::Subcommand;
 use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
+use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::inspect::diagnose::marks;
 use flux_operator::inspect::views::tree;
 use flux_operator::inspect::views::tree::{TreeNode, TreeOptions};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::args::kind;
 use crate::args::list::{hint_at_namespace, place};
 use crate::flows::rights::{
-    FLUX, JUDGES_LISTS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, read_words, when,
+    FLUX, JUDGES_LISTS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
 };
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
@@ -21,82 +21,30 @@ use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
 
-const OF_HELM_RELEASE: &str = "Examples:
-  # What a HelmRelease consists of
-  flux-operator -n apps tree helmrelease podinfo
-
-  # As JSON
-  flux-operator -n apps tree hr podinfo -o json";
-const OF_RESOURCE_SET: &str = "Examples:
-  # What a ResourceSet consists of
-  flux-operator -n apps tree resourceset podinfo
-
-  # As JSON
-  flux-operator -n apps tree rset podinfo -o json";
-
 /// Show what an object consists of, down to the pods
-#[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
-pub enum Command {
-    Instance(InstanceTreeArgs),
-    #[command(visible_alias = "ks")]
-    Kustomization(NamedArgs),
-    #[command(visible_alias = "hr", after_help = OF_HELM_RELEASE)]
-    Helmrelease(NamedArgs),
-    #[command(visible_alias = "rset", after_help = OF_RESOURCE_SET)]
-    Resourceset(NamedArgs),
-    Resource(ResourceTreeArgs),
-}
-
-/// Show an instance: stages, objects, pods, and what the sync brought
+///
+/// Of an instance: stages, objects, pods, and what the sync brought. Of a
+/// Kustomization, HelmRelease or ResourceSet: what it applied, and what that
+/// applied in turn. A kind alone means every object of it in the namespace.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Everything\n  \
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:\n  \
+    # Everything that Flux consists of\n  \
     flux-operator tree instance\n\n  \
     # Only Flux's own kinds and the controllers, redrawn at every change\n  \
-    flux-operator tree instance --compact -w")]
-pub struct InstanceTreeArgs {
-    /// Name of the instance
-    #[arg(default_value = "flux", add = crate::args::complete::instances())]
-    pub name: String,
-    #[command(flatten)]
-    pub tree: TreeArgs,
-}
-
-/// Show what one reconciler applied, and what that applied in turn
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # What a Kustomization consists of\n  \
-    flux-operator -n flux-system tree kustomization flux-system\n\n  \
-    # A HelmRelease, as JSON\n  \
-    flux-operator -n apps tree helmrelease podinfo -o json")]
-pub struct NamedArgs {
-    /// Name of the object [default: every one in the namespace]
-    #[arg(add = crate::args::complete::resources())]
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub tree: TreeArgs,
-}
-
-/// Show an object of any Flux kind, or every one of a kind
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # A source\n  \
-    flux-operator -n apps tree resource gitrepo/podinfo\n\n  \
+    flux-operator tree instance --compact -w\n\n  \
+    # What a HelmRelease consists of, as JSON\n  \
+    flux-operator -n apps tree hr podinfo -o json\n\n  \
     # Several objects, one after the other\n  \
     flux-operator -n apps tree ks/podinfo hr/podinfo\n\n  \
     # Every ResourceSet of a namespace\n  \
-    flux-operator -n apps tree resource rset")]
-pub struct ResourceTreeArgs {
+    flux-operator -n apps tree rset"
+)]
+pub struct Args {
     /// KIND/NAME…, KIND NAME…, or KIND for all of them
     #[arg(value_name = "RESOURCE", required = true, add = crate::args::complete::resources())]
     pub resource: Vec<String>,
-    #[command(flatten)]
-    pub tree: TreeArgs,
-}
-
-#[derive(clap::Args, Clone, Debug)]
-pub struct TreeArgs {
     /// Show only objects of Flux
     #[arg(long)]
     pub compact: bool,
@@ -109,7 +57,7 @@ pub struct TreeArgs {
     pub view: ViewArgs,
 }
 
-pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.flux_namespace();
     rights.everywhere(JUDGES_LISTS);
     // An inventory may hold everything; these are the kinds whose state and parts a tree shows most.
@@ -122,48 +70,42 @@ pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
         "pods configmaps secrets statefulsets daemonsets replicasets jobs cronjobs \
          ingresses roles rolebindings",
     )]);
-    match command {
-        Command::Instance(args) => {
-            rights.in_namespace(&namespace, &[always("list", "pods")]);
-            rights.instance(&args.name, &[always("get", KIND)]);
-            Ok(())
+    for (kind, name) in wanted(args)? {
+        match name {
+            Some(name) if kind == instance_type() => {
+                rights.in_namespace(&namespace, &[always("list", "pods")]);
+                rights.instance(&name, &[always("get", KIND)]);
+            }
+            name => rights.reads(&kind.kind, &name.iter().map(String::as_str).collect::<Vec<_>>())?,
         }
-        Command::Kustomization(args) => {
-            rights.reads("kustomization", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+    Ok(())
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    shell.run(show(shell, &wanted(args)?, args))
+}
+
+/// The kinds and names of the objects; the kind FluxInstance alone means `flux`.
+fn wanted(args: &Args) -> Result<Vec<(ResourceType, Option<String>)>, CliError> {
+    let of = |word: &str| kind(word).map(FluxKind::resource_type);
+    match ObjectWords::read(&args.resource)? {
+        ObjectWords::Kinds(words) => {
+            let kinds = words.into_iter().map(|word| {
+                let kind = of(word)?;
+                let name = (kind == instance_type()).then(|| INSTANCE_NAME.to_owned());
+                Ok((kind, name))
+            });
+            kinds.collect()
         }
-        Command::Helmrelease(args) => {
-            rights.reads("helmrelease", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
+        ObjectWords::Objects(objects) => {
+            objects.into_iter().map(|(word, name)| Ok((of(word)?, Some(name.to_owned())))).collect()
         }
-        Command::Resourceset(args) => {
-            rights.reads("resourceset", &args.name.iter().map(String::as_str).collect::<Vec<_>>())
-        }
-        Command::Resource(args) => read_words(rights, &args.resource),
     }
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    let of = |word: &str| kind(word).map(FluxKind::resource_type);
-    let one = |word: &str, name: &Option<String>| Ok::<_, CliError>(vec![(of(word)?, name.clone())]);
-    let (wanted, args) = match command {
-        Command::Instance(args) => (vec![(instance_type(), Some(args.name.clone()))], &args.tree),
-        Command::Kustomization(args) => (one("Kustomization", &args.name)?, &args.tree),
-        Command::Helmrelease(args) => (one("HelmRelease", &args.name)?, &args.tree),
-        Command::Resourceset(args) => (one("ResourceSet", &args.name)?, &args.tree),
-        Command::Resource(args) => {
-            let wanted: Result<_, CliError> = match ObjectWords::read(&args.resource)? {
-                ObjectWords::Kinds(kinds) => kinds.into_iter().map(|word| Ok((of(word)?, None))).collect(),
-                ObjectWords::Objects(objects) => {
-                    objects.into_iter().map(|(word, name)| Ok((of(word)?, Some(name.to_owned())))).collect()
-                }
-            };
-            (wanted?, &args.tree)
-        }
-    };
-    shell.run(show(shell, &wanted, args))
-}
-
 /// Shows objects by name, or all of a kind.
-async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &TreeArgs) -> Result<Exit, CliError> {
+async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &Args) -> Result<Exit, CliError> {
     let source = Source::open(shell, &args.from).await?;
     let is_instance = |resource: &ResourceType| *resource == instance_type();
     let options = TreeOptions { compact: args.compact };

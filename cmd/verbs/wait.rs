@@ -3,45 +3,90 @@
 use clap::{Subcommand, ValueEnum};
 use flux_operator::request::Absent;
 
+use crate::args::{ResourceArgs, must_report, optional};
 use crate::flows::follow::{Followed, until_created, until_gone, until_ready, watch};
 use crate::flows::rights::{EXPLAINS_SILENCE, KIND, Right, Rights, always, when};
 use crate::session::Session;
-use crate::session::target::Target;
-use crate::terminal::progress::ProgressMode;
+use crate::session::target::{Target, instance_kind};
+use crate::terminal::progress::{ProgressArgs, ProgressMode};
 use crate::terminal::{CliError, Exit, Shell};
 
 mod instance;
-mod resource;
 mod revision;
 
-/// Wait until an object is ready
+/// Wait until objects are ready
+///
+/// Ends with 0 when every one is Ready at its current generation, and with 7 when
+/// one reports failure or the time is up. Without objects it is about the instance,
+/// of which then also nothing may have failed since; a kind alone means all of it.
+#[derive(clap::Args, Debug)]
+#[command(
+    mut_arg("resources", optional),
+    after_help = "Examples:\n  \
+    # Wait for the instance, two minutes at most\n  \
+    flux-operator -n flux-system wait instance flux --timeout 2m\n\n  \
+    # Wait for an application and its source\n  \
+    flux-operator -n apps wait gitrepo/podinfo ks/podinfo\n\n  \
+    # Wait for somebody to create it\n  \
+    flux-operator -n flux-system wait instance flux --for=create\n\n  \
+    # Wait until it is gone\n  \
+    flux-operator -n apps wait ks/podinfo --for=delete --timeout 30s\n\n  \
+    # Look on for a while\n  \
+    flux-operator -n flux-system wait instance flux --watch --timeout 10m"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+    #[command(flatten)]
+    pub until: ForArgs,
+    #[command(flatten)]
+    pub progress: ProgressArgs,
+}
+
 #[derive(Subcommand, Debug)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
 pub enum Command {
-    Instance(instance::Args),
-    Resource(resource::Args),
     Revision(revision::Args),
 }
 
 /// Rows of a wait for one object.
 const WAITS: &[Right] = &[always("list", KIND), when("it is not done at the first look", "watch get", KIND)];
 
-pub fn rights(command: &Command, rights: &mut Rights) -> Result<(), CliError> {
-    match command {
-        Command::Instance(args) => instance::rights(args, rights),
-        Command::Resource(args) => rights.wanted(&args.resources.resolve()?, WAITS),
-        Command::Revision(args) => return revision::rights(args, rights),
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    if let Some(Command::Revision(args)) = &args.command {
+        return revision::rights(args, rights);
+    }
+    let wanted = args.resources.resolve_or_all()?;
+    rights.wanted(&wanted, WAITS);
+    if let Some(name) = wanted.only(instance_kind()) {
+        instance::rights(name, rights);
     }
     rights.everywhere(EXPLAINS_SILENCE);
     Ok(())
 }
 
-pub fn run(command: &Command, shell: &Shell) -> Result<Exit, CliError> {
-    match command {
-        Command::Instance(args) => instance::run(args, shell),
-        Command::Resource(args) => resource::run(args, shell),
-        Command::Revision(args) => revision::run(args, shell),
+pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    if let Some(Command::Revision(args)) = &args.command {
+        return revision::run(args, shell);
     }
+    let wanted = args.resources.resolve_or_all()?;
+    // Every kind can be deleted, but not every kind has a status.
+    if args.until.until != For::Delete {
+        for kind in wanted.kinds() {
+            must_report(kind, "wait for")?;
+        }
+    }
+    let is_judged = wanted.only(instance_kind()).is_some() && args.until.until == For::Ready && !args.until.watch;
+    shell.run(async {
+        let session = Session::open(shell).await?;
+        let targets = session.targets(wanted).await?;
+        let exit = follow(&session, targets.clone(), &args.until, args.progress.progress).await?;
+        if let ([target], true) = (targets.as_slice(), is_judged) {
+            instance::judge(&session, target).await?;
+        }
+        Ok(exit)
+    })
 }
 
 /// The awaited state.

@@ -1,18 +1,18 @@
 //! `why`: what is not well and what explains it; of one object, or of all.
 
-use clap::Subcommand;
-use flux_operator::api::kinds;
+use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
+use flux_operator::api::well_known::INSTANCE_NAME;
 
 use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
 };
 use crate::session::read_source::FromArgs;
+use crate::session::target::instance_kind;
 use crate::terminal::output_format::{ViewArgs, with_wide};
 use crate::terminal::{CliError, Exit, Shell};
 
 mod all;
-mod instance;
 mod object;
 
 /// Explain what is not well
@@ -27,11 +27,12 @@ mod object;
 /// not allowed to read what decides it, and with 4 when Flux is not installed.
 #[derive(clap::Args, Debug)]
 #[command(
-    args_conflicts_with_subcommands = true,
     mut_arg("output", with_wide),
     after_help = "Examples:\n  \
     # Everything that is not well, by cause\n  \
     flux-operator why\n\n  \
+    # The instance: its components, pods, events, logs, source and secrets\n  \
+    flux-operator why instance\n\n  \
     # One object\n  \
     flux-operator -n apps why kustomization/podinfo\n  \
     flux-operator -n apps why hr podinfo\n  \
@@ -44,8 +45,6 @@ mod object;
     flux-operator why --from ./dump"
 )]
 pub struct Args {
-    #[command(subcommand)]
-    pub command: Option<Command>,
     /// KIND/NAME…, KIND NAME…, or a KIND for all of it [default: everything]
     #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
     pub resource: Vec<String>,
@@ -56,11 +55,6 @@ pub struct Args {
     pub from: FromArgs,
     #[command(flatten)]
     pub view: ViewArgs,
-}
-
-#[derive(Subcommand, Debug)]
-pub enum Command {
-    Instance(instance::Args),
 }
 
 /// An instance whose objects are all looked at.
@@ -76,36 +70,57 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     let namespace = rights.listed(args.all_namespaces);
     rights.everywhere(EXPLAINS);
     rights.named(namespace.as_deref(), &[], EXPLAINS_SECRETS);
-    match &args.command {
-        Some(Command::Instance(args)) => {
-            rights.everywhere(READS_INSTALLATION);
-            rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
-            rights.instance(&args.name, &[always("get", KIND)]);
-        }
-        None if args.resource.is_empty() => {
-            rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
-            rights.everywhere(&[when("the namespace of Flux may be gone", "get", "namespaces")]);
-            rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
-        }
-        None => return read_words(rights, &args.resource),
+    if args.resource.is_empty() {
+        rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
+        rights.everywhere(&[when("the namespace of Flux may be gone", "get", "namespaces")]);
+        rights.flux_kinds(namespace.as_deref(), |kind| kind.kind != "FluxReport", &[always("list", KIND)]);
+        return Ok(());
     }
-    Ok(())
+    match WhySubject::read(args)? {
+        WhySubject::Objects(objects) => {
+            for (word, name) in objects {
+                if kinds::find(word) == Some(instance_kind()) {
+                    rights.everywhere(READS_INSTALLATION);
+                    rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
+                }
+                rights.reads(word, &[name])?;
+            }
+            Ok(())
+        }
+        WhySubject::Kind(_) => read_words(rights, &args.resource),
+    }
+}
+
+/// The objects or the kind that a line asks about.
+enum WhySubject<'a> {
+    /// All objects of a kind, or of every kind.
+    Kind(Option<&'static FluxKind>),
+    Objects(Vec<(&'a str, &'a str)>),
+}
+
+impl<'a> WhySubject<'a> {
+    /// Reads the words; the kind FluxInstance alone means `flux`.
+    fn read(args: &'a Args) -> Result<Self, CliError> {
+        let words = match ObjectWords::read(&args.resource)? {
+            ObjectWords::Objects(objects) => return Ok(WhySubject::Objects(objects)),
+            ObjectWords::Kinds(words) => words,
+        };
+        match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
+            ([], _) => Ok(WhySubject::Kind(None)),
+            ([word], Some(kind)) if kind == instance_kind() => Ok(WhySubject::Objects(vec![(*word, INSTANCE_NAME)])),
+            ([_], Some(kind)) => Ok(WhySubject::Kind(Some(kind))),
+            ([_], None) => Ok(WhySubject::Objects(ObjectWords::objects(&args.resource)?)),
+            _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
+                "run `flux-operator why {}` first, or `flux-operator why` for all",
+                words.first().copied().unwrap_or_default()
+            ))),
+        }
+    }
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    match &args.command {
-        Some(Command::Instance(args)) => instance::run(args, shell),
-        None => match ObjectWords::read(&args.resource)? {
-            ObjectWords::Objects(objects) => object::run(args, &objects, shell),
-            ObjectWords::Kinds(words) => match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
-                ([], _) => all::run(args, None, shell),
-                ([_], Some(kind)) => all::run(args, Some(kind), shell),
-                ([_], None) => object::run(args, &ObjectWords::objects(&args.resource)?, shell),
-                _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
-                    "run `flux-operator why {}` first, or `flux-operator why` for all",
-                    words.first().copied().unwrap_or_default()
-                ))),
-            },
-        },
+    match WhySubject::read(args)? {
+        WhySubject::Kind(kind) => all::run(args, kind, shell),
+        WhySubject::Objects(objects) => object::run(args, &objects, shell),
     }
 }

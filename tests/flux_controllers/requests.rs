@@ -69,7 +69,7 @@ async fn a_failing_object_says_why_and_ends_with_7(cluster: TestCluster) {
         run.stderr_has(reason).stderr_has(says).stderr_has("hint:");
     }
     let paused = run(&cluster, "reconcile resource ks/paused").await.exits(1);
-    paused.stderr_has("flux-operator resume resource").stderr_has(cluster.namespace());
+    paused.stderr_has("flux-operator resume kustomization/").stderr_has(cluster.namespace());
 }
 
 async fn a_suspended_object_stands_still_until_it_is_resumed(cluster: TestCluster) {

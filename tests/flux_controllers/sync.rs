@@ -128,7 +128,7 @@ async fn a_password_the_server_refuses(cluster: TestCluster) {
     assert!(evidence(&cause).contains("git-auth") && !cause.to_string().contains("battery-staple"), "{cause:#}");
     let next = cause["next"].to_string();
     assert!(next.contains("create secret basic-auth git-auth"), "{next}");
-    assert!(next.contains("reconcile resource"), "{next}");
+    assert!(next.contains("reconcile GitRepository/"), "{next}");
     cluster.apply(&[basic_auth("git-auth", "correct-horse")]).await;
     run(&cluster, "reconcile resource gitrepo/app").await.exits(0).stdout_has(&world.revision());
 }

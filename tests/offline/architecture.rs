@@ -54,7 +54,6 @@ const PROGRAM_CLIMBS: &[(&str, &str, &str)] = &[
     ("verbs", "cli", "`completion` and `rbac` read the whole tree"),
     ("args", "input", "completion knows the words of a line"),
     ("terminal", "input", "a mistake is explained in the words that were typed"),
-    ("verbs", "input", "`rbac` reads a whole command line"),
 ];
 
 /// Where `kube` may be named: a file or folder, and why.

@@ -1,6 +1,6 @@
 //! `apply instance`: applies the object, then waits for the operator, or does the operator's work here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, OLDER_MINOR_ANNOTATION};
@@ -11,61 +11,20 @@ use flux_operator::k8s::fields;
 use flux_operator::reconcile::ReconcileError;
 use serde_json::Value;
 
-use crate::args::{DryRun, FollowArgs};
+use super::Args;
+use super::planned::{self, PlannedArgs};
+use crate::args::{DryRun, no_file_given};
 use crate::flows::dry_run::print_unsent;
 use crate::flows::here::{self, ApplyHere};
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, Right, Rights, always, under, when};
-use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, RunRequest, agree_to_store, is_done_here, read_unless_second, reconcile_error,
-};
+use crate::flows::run_in_process::{RunRequest, agree_to_store, is_done_here, read_unless_second, reconcile_error};
 use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
-use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::{CliError, Exit, Shell};
-
-use super::planned::{self, PlannedArgs};
-
-/// Apply a FluxInstance and wait until it is ready
-///
-/// The object is applied server-side; a running operator then installs or changes Flux. If no operator reconciles it,
-/// the command reports that at once. With --in-process the command does the operator's work: it creates the API
-/// definition and the namespace if they are missing, installs Flux, and writes the status of the object.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Apply and watch the controllers come up\n  \
-    flux-operator apply instance -f flux.yaml\n\n  \
-    # Install Flux without an operator in the cluster\n  \
-    flux-operator apply instance -f flux.yaml --in-process\n\n  \
-    # From a pipe, with progress as JSON lines for a log\n  \
-    flux-operator create instance --export | flux-operator apply instance -f - \\\n    \
-    --progress json\n\n  \
-    # Exactly what was looked at before\n  \
-    flux-operator apply instance --plan flux.plan")]
-pub struct Args {
-    /// File with the FluxInstance; - reads standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file", required_unless_present = "plan", conflicts_with = "plan")]
-    pub filename: Option<PathBuf>,
-    /// Carry out the plan that `plan instance --out` saved, in this process
-    ///
-    /// It does exactly what the plan says, and nothing if the cluster has changed since.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["distribution", "allow_unknown_minor", "verify_key", "strict", "dry_run"])]
-    pub plan: Option<PathBuf>,
-    /// Take fields over that another manager set to other values
-    #[arg(long)]
-    pub force_conflicts: bool,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub distribution: DistributionArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
 
 /// The instance, whose name is in the file.
 const STORES: &[Right] = &[
@@ -106,7 +65,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         };
         return planned::run(&planned, shell);
     }
-    let Some(file) = &args.filename else { return Err(CliError::usage("no file is given")) };
+    let Some(file) = &args.filename else { return Err(no_file_given()) };
     // A client dry run has to work without a cluster.
     if args.follow.dry_run() == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());

@@ -1,52 +1,25 @@
 //! `apply resourceset`: applies the object, then waits for the operator, or does the operator's work here.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use flux_operator::api::well_known::CLI_FIELD_MANAGER;
 use flux_operator::cluster::{ApplyResult, Cluster, WriteOptions};
 use flux_operator::reconcile::{self, RunOptions};
 use serde_json::Value;
 
-use crate::args::{DryRun, FollowArgs};
+use super::Args;
+use crate::args::{DryRun, no_file_given};
 use crate::flows::dry_run::print_unsent;
-use crate::flows::resource_set::{self, SetAccountArgs, options};
+use crate::flows::resource_set::{self, options};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};
 use crate::flows::run_in_process::{
-    self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
+    self, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
 };
 use crate::flows::through_operator::ThroughOperator;
 use crate::session::Session;
 use crate::session::connect::context_namespace;
 use crate::session::target::Target;
-use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::{CliError, Exit, Shell};
-
-/// Apply a ResourceSet and wait until it is ready
-///
-/// The object is applied server-side; a running operator then applies what it
-/// stands for. With --in-process the operator's work is done here.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Apply and wait\n  \
-    flux-operator apply resourceset -f apps.yaml\n\n  \
-    # Without an operator in the cluster\n  \
-    flux-operator apply rset -f apps.yaml --in-process")]
-pub struct Args {
-    /// File with the ResourceSet; - reads standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: PathBuf,
-    /// Take fields over that another manager set to other values
-    #[arg(long)]
-    pub force_conflicts: bool,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub account: SetAccountArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
 
 pub fn rights(args: &Args, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
@@ -64,18 +37,18 @@ pub fn rights(args: &Args, rights: &mut Rights) {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+    let Some(file) = &args.filename else { return Err(no_file_given()) };
     // A client dry run has to work without a cluster.
     if args.follow.dry_run() == Some(DryRun::Client) {
         let namespace = context_namespace(shell.global());
-        let (_, written) = shell.run(resource_set::read(&args.filename, namespace.as_deref(), shell))?;
+        let (_, written) = shell.run(resource_set::read(file, namespace.as_deref(), shell))?;
         return print_unsent(shell, &written);
     }
     shell.block_on(async {
         let (session, target, written) = shell
             .interruptible(async {
                 let session = Session::open(shell).await?;
-                let (target, written) =
-                    resource_set::read(&args.filename, session.cluster.namespace.as_deref(), shell).await?;
+                let (target, written) = resource_set::read(file, session.cluster.namespace.as_deref(), shell).await?;
                 Ok((session, target, written))
             })
             .await?;
@@ -93,7 +66,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 fn command_without_in_process(session: &Session<'_>, args: &Args, target: &Target) -> String {
-    session.command(&format!("apply resourceset -f {}", args.filename.display()), &target.namespace)
+    session.command(
+        &format!("apply resourceset -f {}", args.filename.as_deref().unwrap_or(Path::new("FILE")).display()),
+        &target.namespace,
+    )
 }
 
 async fn apply_in_process(

@@ -1,55 +1,29 @@
 //! `build instance`: prints the objects of a FluxInstance.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use clap::ValueEnum;
 use flux_operator::build::{Build, BuildError, BuildOptions, build};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::{json, yaml};
 use flux_operator::k8s::ObjectId;
 use serde_json::{Value, json};
 
-use super::explain;
+use super::{Args, Output, explain};
 use crate::output::hints;
 use crate::session::manifest_file::read_instance;
 use crate::session::registries::{SourceArgs, is_default_artifact};
 use crate::terminal::output_format::name_line;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Print the objects of a FluxInstance
-///
-/// The objects are those that a reconcile would apply, in the same order: controllers with pinned images, shards,
-/// patches and labels included. Needs no cluster, and a network only for a distribution in a registry. If the instance
-/// uses the reference operator's default artifact and it cannot be reached, the embedded distribution is built instead,
-/// with a warning. A manifest without a namespace is built for --namespace, else flux-system.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # See what an instance stands for\n  \
-    flux-operator build instance -f flux.yaml\n\n  \
-    # From a cluster, only the images\n  \
-    kubectl get fluxinstance flux -n flux-system -o yaml |\\\n    \
-    flux-operator build instance -f - -o images\n\n  \
-    # Which objects each patch changes\n  \
-    flux-operator build instance -f flux.yaml --explain-patches\n\n  \
-    # Has anything changed since the last run?\n  \
-    flux-operator build instance -f flux.yaml --revision")]
-pub struct Args {
-    /// File with one FluxInstance among its documents; - for standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: PathBuf,
-    /// Output: objects, their names, or the images they run
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = Output::Yaml)]
-    pub output: Output,
+#[command(next_help_heading = "Options of a FluxInstance")]
+pub struct InstanceBuildArgs {
     /// Print only the revision: version and digest of the objects
     #[arg(long, conflicts_with = "explain_patches")]
     pub revision: bool,
     /// Print what each patch of the spec matches and changes
     #[arg(long)]
     pub explain_patches: bool,
-    /// Fail on patches without effect, on images without digest, and on an
-    /// artifact that cannot be pulled
-    #[arg(long)]
-    pub strict: bool,
     #[command(flatten)]
     pub source: SourceArgs,
     /// Accept minor versions that this program does not know
@@ -57,22 +31,13 @@ pub struct Args {
     pub allow_unknown_minor: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    Yaml,
-    Json,
-    Name,
-    /// Image references, sorted
-    Images,
-}
-
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
     let (manifest, distribution) = shell.run(async {
-        let manifest = read_instance(&args.filename, shell).await?;
+        let manifest = read_instance(file, shell).await?;
         let distribution = distribution(args, manifest.instance.artifact(), shell).await?;
         Ok((manifest, distribution))
     })?;
-    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.allow_unknown_minor };
+    let options = BuildOptions { strict: args.strict, allow_unknown_minor: args.instance.allow_unknown_minor };
     let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
         let metadata = &manifest.instance.metadata;
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
@@ -92,7 +57,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// written, so an answer from embedded data is better than none. The user's own artifact may differ in everything, so a
 /// failure is an error.
 async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Result<Distribution, CliError> {
-    let source = &args.source;
+    let source = &args.instance.source;
     let named = artifact.filter(|_| source.distribution.is_none());
     let replaceable =
         named.filter(|artifact| is_default_artifact(artifact) && source.verify_key.is_none() && !args.strict);
@@ -125,14 +90,14 @@ fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliErro
     let unwritable =
         |error: &(dyn std::error::Error + 'static)| CliError::failed("cannot print the objects").caused_by(error);
     let as_json = |value: &Value| json::to_string(value).map_err(|e| unwritable(&e));
-    if args.revision {
+    if args.instance.revision {
         let revision = built.revision.to_string();
         return match args.output {
             Output::Json => as_json(&json!({ "revision": revision })),
             Output::Yaml | Output::Name | Output::Images => Ok(revision + "\n"),
         };
     }
-    if args.explain_patches {
+    if args.instance.explain_patches {
         return match args.output {
             Output::Json => as_json(&json!(built.patches)),
             Output::Yaml | Output::Name | Output::Images => Ok(explain::table(&built.patches, shell)),

@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use flux_operator::api::kinds::INPUT_PROVIDER;
 use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
@@ -15,7 +14,7 @@ use flux_operator_resourceset::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::explain;
+use super::{Args, Output, explain};
 use crate::session::connect::context_namespace;
 use crate::session::manifest_file::read_text;
 use crate::session::read_source::{FromArgs, Source};
@@ -28,33 +27,9 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_WARNINGS: usize = 50;
 const HEADINGS: [&str; 4] = ["OBJECT", "STEP", "TEMPLATE", "INPUT SET"];
 
-/// Print the objects of a ResourceSet
-///
-/// The objects are those the operator would apply, in the order they are built:
-/// templates rendered with every input set, without duplicates and objects that
-/// an annotation excludes. Inputs come from the manifest, from a list of input
-/// sets in a file, and from providers: of the type Static in another file, where
-/// the id is made of the name, and of every type with what they have exported to a
-/// cluster or a dump. Needs a cluster only with --live. Annotations such as
-/// copyFrom stay as they are.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # See what a ResourceSet stands for\n  \
-    flux-operator build resourceset -f apps.yaml\n\n  \
-    # With other inputs than its own\n  \
-    flux-operator build rset -f apps.yaml --inputs-from tenants.yaml\n\n  \
-    # With the providers that it names\n  \
-    flux-operator build rset -f apps.yaml --inputs-from-provider providers.yaml\n\n  \
-    # With what the providers in the cluster have exported\n  \
-    flux-operator build rset -f apps.yaml --live\n\n  \
-    # With what the providers of a dump have exported\n  \
-    flux-operator build rset -f apps.yaml --from bundle.tar.gz\n\n  \
-    # Which template and which inputs made each object\n  \
-    flux-operator build rset -f apps.yaml --explain")]
-pub struct Args {
-    /// File with one ResourceSet; - for standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: PathBuf,
+#[command(next_help_heading = "Options of a ResourceSet")]
+pub struct SetBuildArgs {
     /// File with a list of input sets, which replace those of the manifest
     #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE")]
     pub inputs_from: Option<PathBuf>,
@@ -68,30 +43,17 @@ pub struct Args {
     /// file, or - for stdin
     #[arg(long, value_name = "DIR|FILE|-", conflicts_with = "inputs_from_provider")]
     pub from: Option<PathBuf>,
-    /// Output: objects or their names
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ResourceSetFormat::Yaml)]
-    pub output: ResourceSetFormat,
     /// Print the template and the input set that made each object
     #[arg(long)]
     pub explain: bool,
-    /// Fail on everything that is a warning otherwise
-    #[arg(long)]
-    pub strict: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ResourceSetFormat {
-    Yaml,
-    Json,
-    Name,
-}
-
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, file: &Path, shell: &Shell) -> Result<Exit, CliError> {
     let (manifest, inputs, providers) = shell.run(async {
-        let manifest = read_text(&args.filename, "the ResourceSet", shell).await?;
-        let inputs = read_optional(args.inputs_from.as_deref(), "the input sets", shell).await?;
+        let manifest = read_text(file, "the ResourceSet", shell).await?;
+        let inputs = read_optional(args.set.inputs_from.as_deref(), "the input sets", shell).await?;
         let providers =
-            read_optional(args.inputs_from_provider.as_deref(), "the ResourceSetInputProviders", shell).await?;
+            read_optional(args.set.inputs_from_provider.as_deref(), "the ResourceSetInputProviders", shell).await?;
         Ok((manifest, inputs, providers))
     })?;
     let namespace = match shell.global().namespace() {
@@ -105,8 +67,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         exported: None,
         namespace: &namespace,
     };
-    let exported = match args.live || args.from.is_some() {
-        true => Some(exported(args, &files, shell)?),
+    let exported = match args.set.live || args.set.from.is_some() {
+        true => Some(exported(args, file, &files, shell)?),
         false => None,
     };
     files.exported = exported.as_deref();
@@ -119,12 +81,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     let mut warnings = Vec::new();
     let text = match offline::read(&files, &mut warnings) {
-        Ok(job) => built_text(args, job, &options, &mut warnings, shell),
-        Err(error) => Err(failed(&error, &args.filename)),
+        Ok(job) => built_text(args, file, job, &options, &mut warnings, shell),
+        Err(error) => Err(failed(&error, file)),
     };
     let warnings = listed(&warnings);
     if args.strict && text.is_ok() && !warnings.is_empty() {
-        let error = warnings.into_iter().fold(CliError::failed(attempted(&args.filename)), CliError::cause);
+        let error = warnings.into_iter().fold(CliError::failed(attempted(file)), CliError::cause);
         return Err(error.hint("without --strict these are warnings"));
     }
     // Also before an error, because they often explain it.
@@ -136,6 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 /// Renders the templates. Returns the output.
 fn built_text(
     args: &Args,
+    file: &Path,
     job: RenderJob,
     options: &Options<'_>,
     warnings: &mut Vec<Warning>,
@@ -143,15 +106,15 @@ fn built_text(
 ) -> Result<String, CliError> {
     let RenderJob { set, inputs } = job;
     let mut render = |receive: &mut dyn FnMut(BuiltObject)| {
-        render(&set, &inputs, options, warnings, receive).map_err(|error| failed(&error, &args.filename))
+        render(&set, &inputs, options, warnings, receive).map_err(|error| failed(&error, file))
     };
     match args.output {
-        ResourceSetFormat::Yaml if !args.explain => {
+        Output::Yaml if !args.set.explain => {
             let mut stream = DocumentStream::new(&set);
             render(&mut |object| stream.push(&object))?;
             stream.finish().map_err(|error| unwritable(&error))
         }
-        ResourceSetFormat::Name if !args.explain => {
+        Output::Name if !args.set.explain => {
             let mut names = String::new();
             render(&mut |built| names += &name_line(&ObjectId::of(&built.object)))?;
             Ok(names)
@@ -169,16 +132,20 @@ fn unwritable(error: &(dyn std::error::Error + 'static)) -> CliError {
 }
 
 /// Reads what the providers beside the ResourceSet have exported.
-fn exported(args: &Args, files: &ManifestFiles<'_>, shell: &Shell) -> Result<Vec<ExportedInputs>, CliError> {
-    let namespace = namespace(files).map_err(|error| failed(&error, &args.filename))?;
+fn exported(
+    args: &Args,
+    file: &Path,
+    files: &ManifestFiles<'_>,
+    shell: &Shell,
+) -> Result<Vec<ExportedInputs>, CliError> {
+    let namespace = namespace(files).map_err(|error| failed(&error, file))?;
     let objects = shell.run(async {
-        let source = Source::open(shell, &FromArgs { from: args.from.clone() }).await?;
+        let source = Source::open(shell, &FromArgs { from: args.set.from.clone() }).await?;
         source.objects(shell, &INPUT_PROVIDER, Some(&namespace)).await
     })?;
     let read = objects.iter().map(|object| {
-        let unreadable = |problem: String| {
-            CliError::failed(attempted(&args.filename)).cause(format!("{}: {problem}", ObjectId::of(object)))
-        };
+        let unreadable =
+            |problem: String| CliError::failed(attempted(file)).cause(format!("{}: {problem}", ObjectId::of(object)));
         ExportedInputs::decode(object).map_err(unreadable)
     });
     read.collect()
@@ -238,12 +205,12 @@ fn listed(warnings: &[Warning]) -> Vec<String> {
 fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliError> {
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
     match args.output {
-        ResourceSetFormat::Json if args.explain => as_json(&explanation(built)),
-        ResourceSetFormat::Json => {
+        Output::Json if args.set.explain => as_json(&explanation(built)),
+        Output::Json => {
             let items: Vec<&Value> = built.objects.iter().map(|built| &built.object).collect();
             as_json(&json!({ "apiVersion": "v1", "kind": "List", "items": items }))
         }
-        ResourceSetFormat::Yaml | ResourceSetFormat::Name => {
+        Output::Yaml | Output::Name | Output::Images => {
             let rows = built.objects.iter().map(|object| {
                 let input = built.input(object).map_or_else(|| "<none>".to_owned(), |input| input_cell(&input));
                 [

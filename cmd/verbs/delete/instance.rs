@@ -1,7 +1,6 @@
 //! `delete instance`: deletes the object; the operator then uninstalls Flux.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use flux_operator::inspect::views::impact::has_finalizer;
 use flux_operator::reconcile::operator::OperatorCoverage;
@@ -11,55 +10,23 @@ use flux_operator::request::SuspendNote;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::args::{DryRun, FollowArgs};
+use super::Args;
+use crate::args::DryRun;
 use crate::flows::follow::{Followed, uid_of, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::command_without_operator;
 use crate::flows::request::{RequestKind, request_deletion, send};
 use crate::flows::rights::{FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_NAMESPACE, Rights, always, when};
-use crate::flows::run_in_process::{InProcessArgs, instance_of, is_done_here, refuse_beside_operator};
+use crate::flows::run_in_process::{instance_of, is_done_here, refuse_beside_operator};
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
 use crate::session::{HINT_LIMIT, Session};
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
-use crate::terminal::{CliError, Exit, Shell, no_file};
+use crate::terminal::confirm::{Agreement, check_consent, confirm};
+use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::INSTANCE;
 
-/// Delete a FluxInstance
-///
-/// The operator then uninstalls Flux; what Flux has deployed keeps running. A
-/// suspended instance leaves Flux in the cluster. Without a running operator
-/// --in-process does its work here.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Delete the instance; the operator uninstalls Flux\n  \
-    flux-operator -n flux-system delete instance flux\n\n  \
-    # Delete the instance and keep Flux running\n  \
-    flux-operator -n flux-system delete instance flux --with-suspend --yes\n\n  \
-    # The one of this file\n  \
-    flux-operator delete -f flux.yaml\n\n  \
-    # See whether it would be allowed\n  \
-    flux-operator -n flux-system delete instance --dry-run=server")]
-pub struct Args {
-    /// Name of the instance
-    #[arg(default_value = "flux", value_parser = no_file, add = crate::args::complete::instances())]
-    pub name: String,
-    /// File with the instance; - reads standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, alias = "file", value_name = "FILE")]
-    pub filename: Option<PathBuf>,
-    /// Suspend the instance first, so that Flux stays in the cluster
-    #[arg(long)]
-    pub with_suspend: bool,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
+pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     let mut rows = vec![always("get delete", KIND)];
     if args.with_suspend {
@@ -70,7 +37,7 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     }
     match &args.filename {
         Some(_) => rights.of_kind(&INSTANCE, Some(&namespace), &[], &rows),
-        None => rights.instance(&args.name, &rows),
+        None => rights.instance(name, &rows),
     }
     rights.everywhere(FINDS_OPERATOR);
     if args.in_process.in_process {
@@ -87,11 +54,11 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
         let target = match &args.filename {
-            None => session.instance(&args.name),
+            None => session.instance(name),
             Some(file) => {
                 let manifest = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
                 let manifest = shell.interruptible(manifest).await?;

@@ -10,7 +10,8 @@ use flux_operator::reconcile::{RunOptions, finalize_resource_set};
 use flux_operator::request::{Absent, SuspendNote, suspend_patch};
 use serde_json::{Value, json};
 
-use crate::args::{DryRun, FollowArgs, ResourceArgs, must_suspend};
+use super::Args;
+use crate::args::{DryRun, must_suspend};
 use crate::flows::follow::{Followed, all_or_error, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;
@@ -18,68 +19,32 @@ use crate::flows::operator::command_without_operator;
 use crate::flows::request::{RequestKind, request_deletion, send};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_USERS, KIND, Rights, always, when};
 use crate::flows::run_in_process::{
-    DistributionArgs, InProcessArgs, Listener, RunRequest, clean_up_here, options, refuse_beside_operator,
+    DistributionArgs, Listener, RunRequest, clean_up_here, options, refuse_beside_operator,
 };
 use crate::output::objects;
 use crate::session::Session;
 use crate::session::read_source::warn_of_refusals;
-use crate::session::target::{Target, resource_set_kind};
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
+use crate::session::target::{ObjectSelection, Target, resource_set_kind};
+use crate::terminal::confirm::{Agreement, check_consent, confirm};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Delete Flux objects, after showing what is deleted with them
-///
-/// A Kustomization prunes the objects it applied, a HelmRelease uninstalls its release. The command lists all of that
-/// first and asks; a script needs --yes.
-///
-/// A ResourceSet deletes the objects it applied, unless it is suspended. Without a running operator --in-process does
-/// that here.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # What would go, and nothing else\n  \
-    flux-operator -n apps delete resource ks/podinfo --dry-run\n\n  \
-    # In any spelling of a kind\n  \
-    flux-operator -n apps delete hr podinfo\n\n  \
-    # In a script\n  \
-    flux-operator -n apps delete resource ks/podinfo gitrepo/podinfo --yes\n\n  \
-    # Keep what the ResourceSet applied\n  \
-    flux-operator -n apps delete rset/previews --with-suspend\n\n  \
-    # A ResourceSet with its objects, without an operator in the cluster\n  \
-    flux-operator -n apps delete rset/previews --in-process")]
-pub struct Args {
-    #[command(flatten)]
-    pub resources: ResourceArgs,
-    /// Suspend the objects first, so that what they applied stays in the cluster
-    #[arg(long)]
-    pub with_suspend: bool,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let wanted = args.resources.resolve()?;
-    rights.wanted(&wanted, &[always("get delete", KIND)]);
+pub fn rights(args: &Args, wanted: &ObjectSelection, rights: &mut Rights) {
+    rights.wanted(wanted, &[always("get delete", KIND)]);
     if args.with_suspend {
-        rights.wanted(&wanted, &[always("patch", KIND)]);
+        rights.wanted(wanted, &[always("patch", KIND)]);
     }
     if args.follow.waits() {
-        rights.wanted(&wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
+        rights.wanted(wanted, &[when("it is not gone at the first look", "list watch", KIND)]);
         rights.everywhere(EXPLAINS_SILENCE);
     }
     rights.everywhere(FINDS_USERS);
     if args.in_process.in_process {
-        rights.wanted(&wanted, &[when("an operator has added its finalizer", "patch", KIND)]);
+        rights.wanted(wanted, &[when("an operator has added its finalizer", "patch", KIND)]);
         rights.run_set_in_process();
     }
-    Ok(())
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let wanted = args.resources.resolve()?;
+pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, CliError> {
     if args.with_suspend {
         for kind in wanted.kinds() {
             must_suspend(kind, "suspend")?;
@@ -162,10 +127,7 @@ async fn refuse_to_leave_objects(
     let is_set = *target.kind == *resource_set_kind();
     if args.in_process.in_process {
         if !is_set {
-            return Err(CliError::usage(format!(
-                "--in-process does the work of the operator, not that on {}",
-                target.kind.plural
-            )));
+            args.in_process.refuse_for(target.kind)?;
         }
         let coverage = session.operator_coverage(target).await?;
         let without = session.command(&format!("delete {}", target.words()), &target.namespace);

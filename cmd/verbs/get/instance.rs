@@ -13,49 +13,23 @@ use serde_json::Value;
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::listing::{Item, Listing, Row, item};
-use crate::session::read_source::{INSTALL_HINT, Lacking, ScopeArgs, Source, api_missing, instance_type};
+use crate::session::read_source::{INSTALL_HINT, Lacking, Source, api_missing, instance_type};
 use crate::session::target::instance_kind;
-use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 
+use super::Args;
 use super::resources::named;
 
-/// Show FluxInstances
-///
-/// VERSION is the Flux version that runs, RESOURCES the objects it consists of.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # The instance of the context's namespace, or of flux-system\n  \
-    flux-operator get instance\n\n  \
-    # Every instance with its revision and registry\n  \
-    flux-operator get instance -A -o wide\n\n  \
-    # Only the revision\n  \
-    flux-operator get instance flux -o jsonpath='{.status.lastAppliedRevision}'")]
-pub struct Args {
-    /// Names of instances; all if omitted
-    #[arg(add = crate::args::complete::instances())]
-    pub names: Vec<String>,
-    #[command(flatten)]
-    pub scope: ScopeArgs,
-    #[command(flatten)]
-    pub output: OutputArgs,
-    /// Keep watching and print changes
-    #[arg(short, long)]
-    pub watch: bool,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
+pub fn rights(args: &Args, names: &[&str], rights: &mut Rights) {
     let namespace = rights.scope(args.scope.all_namespaces, DEFAULT_NAMESPACE);
-    let names: Vec<&str> =
-        args.names.iter().map(|name| name.split_once('/').map_or(name.as_str(), |(_, name)| name)).collect();
-    rights.list(&instance_type(), namespace.as_deref(), &names, args.watch);
+    rights.list(&instance_type(), namespace.as_deref(), names, args.watch);
     if args.output.shows_readiness() {
         rights.everywhere(JUDGES_LISTS);
     }
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError> {
     let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
@@ -70,15 +44,15 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             watch: args.watch,
             kinds: vec![kind.clone()],
             namespace: namespace.clone(),
-            single: args.names.len() == 1 && !args.scope.all_namespaces,
+            single: names.len() == 1 && !args.scope.all_namespaces,
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
         let is_elsewhere = Flag::new(false);
-        let lacking = RefCell::new(Lacking::of(args.names.len()));
+        let lacking = RefCell::new(Lacking::of(names.len()));
         let exit = show_list(shell, &source, options, async || {
             let read = async {
                 let mut objects = Vec::new();
-                if args.names.is_empty() {
+                if names.is_empty() {
                     let viewed = source
                         .view(shell, |snapshot| {
                             let found =
@@ -94,10 +68,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                     objects = found;
                     is_elsewhere.set(objects.is_empty() && namespace.is_some());
                 } else {
-                    let mut now = Lacking::of(args.names.len());
-                    for name in &args.names {
-                        // KIND/NAME is accepted as well, which `-o name` prints.
-                        let name = name.split_once('/').map_or(name.as_str(), |(_, name)| name);
+                    let mut now = Lacking::of(names.len());
+                    for name in names {
                         let found = named(shell, &source, instance_kind(), namespace.as_deref(), name).await;
                         objects.extend(now.found(found)?.into_iter().flatten());
                     }

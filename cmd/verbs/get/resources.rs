@@ -4,7 +4,6 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 
 use flux_operator::api::kinds::{FLUX_KINDS, FluxKind};
-use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::cluster::{Cluster, ClusterError};
 use flux_operator::inspect::diagnose::resources::ResourceRow;
@@ -20,74 +19,26 @@ use flux_operator::k8s::label_selector::LabelSelector;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::args::kind;
+use super::{Args, RequestedObjects};
 use crate::args::list::{ListRequest, labelled, nothing_found, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
-use crate::session::read_source::{Lacking, ScopeArgs, Source, api_missing, install_hint, within};
-use crate::terminal::output_format::{ListPrinter, OutputArgs};
+use crate::session::read_source::{Lacking, Source, api_missing, install_hint, within};
+use crate::terminal::output_format::ListPrinter;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Show Flux objects of all kinds, or of some
-///
-/// Kinds are written as with kubectl: gitrepo, GitRepository, gitrepositories.
-/// SINCE is the time since readiness changed last.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Everything in the namespace\n  \
-    flux-operator -n apps get resources\n\n  \
-    # What fails anywhere\n  \
-    flux-operator get all -A --ready-status False\n\n  \
-    # Two kinds, by label\n  \
-    flux-operator get resources gitrepo,ks -A -l team=web\n\n  \
-    # Objects by name\n  \
-    flux-operator -n apps get resources ks/podinfo hr/podinfo -o yaml")]
-pub struct Args {
-    /// KIND, KIND,KIND, KIND NAME… or KIND/NAME… [default: all kinds]
-    #[arg(value_name = "RESOURCE", add = crate::args::complete::resources())]
-    pub resources: Vec<String>,
-    /// Kinds to list, repeatable or with commas
-    #[arg(long, value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
-    pub kind: Vec<String>,
-    #[command(flatten)]
-    pub scope: ScopeArgs,
-    #[command(flatten)]
-    pub output: OutputArgs,
-    /// Keep watching and print changes
-    #[arg(short, long)]
-    pub watch: bool,
+/// The kinds to list, in the order of the table of kinds, regardless of the words, without duplicates.
+fn listed_kinds(wanted: &RequestedObjects) -> Vec<&'static FluxKind> {
+    let is_wanted = |kind: &&FluxKind| wanted.kinds.is_empty() || wanted.kinds.iter().any(|wanted| wanted == kind);
+    FLUX_KINDS.iter().filter(is_wanted).collect()
 }
 
-/// The requested objects.
-struct RequestedObjects {
-    kinds: Vec<&'static FluxKind>,
-    /// Names of each kind in order; empty means all objects of the kinds.
-    names: Vec<(&'static FluxKind, String)>,
-}
-
-fn wanted(args: &Args) -> Result<RequestedObjects, CliError> {
-    let (words, objects) = match ObjectWords::read(&args.resources)? {
-        ObjectWords::Kinds(words) => (words, vec![]),
-        ObjectWords::Objects(objects) => (vec![], objects),
-    };
-    let words = args.kind.iter().map(String::as_str).chain(words);
-    let mut kinds = words.map(kind).collect::<Result<Vec<_>, _>>()?;
-    let names = objects.into_iter().map(|(word, name)| Ok((kind(word)?, name.to_owned())));
-    let names = names.collect::<Result<Vec<_>, CliError>>()?;
-    if kinds.is_empty() && names.is_empty() {
-        kinds = FLUX_KINDS.iter().collect();
-    }
-    // In the order of the table of kinds, regardless of the words, without duplicates.
-    let kinds = FLUX_KINDS.iter().filter(|k| kinds.iter().any(|wanted| wanted == k)).collect();
-    Ok(RequestedObjects { kinds, names })
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let wanted = wanted(args)?;
+pub fn rights(args: &Args, wanted: &RequestedObjects, rights: &mut Rights) {
     let namespace = rights.listed(args.scope.all_namespaces);
-    for kind in &wanted.kinds {
+    let kinds = if wanted.names.is_empty() { listed_kinds(wanted) } else { vec![] };
+    for kind in kinds {
         rights.list(&kind.resource_type(), namespace.as_deref(), &[], args.watch);
     }
     for (kind, name) in &wanted.names {
@@ -96,11 +47,10 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if args.output.shows_readiness() {
         rights.everywhere(JUDGES_LISTS);
     }
-    Ok(())
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let wanted = wanted(args)?;
+pub fn run(args: &Args, wanted: &RequestedObjects, shell: &Shell) -> Result<Exit, CliError> {
+    let listed = listed_kinds(wanted);
     let selector = selector(args.scope.selector.as_deref())?;
     shell.run(async {
         let source = Source::open(shell, &args.scope.from).await?;
@@ -110,7 +60,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             false => source.namespace(DEFAULT_NAMESPACE),
         };
         let kinds: Vec<_> = match wanted.names.is_empty() {
-            true => wanted.kinds.clone(),
+            true => listed.clone(),
             false => wanted.names.iter().map(|(kind, _)| *kind).collect(),
         };
         let view = View::of(&kinds);
@@ -135,13 +85,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 selector: args.scope.selector.clone(),
                 metadata_only: args.output.wants_names_only(),
             };
-            let streamed = stream(shell, &source, &session.cluster, &wanted.kinds, &scope, &options, view);
+            let streamed = stream(shell, &source, &session.cluster, &listed, &scope, &options, view);
             return within(shell, streamed).await?;
         }
         let lacking = RefCell::new(Lacking::of(wanted.names.len()));
         let exit = show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
-                all(shell, &source, &wanted.kinds, namespace.as_deref(), selector.as_ref(), args, view).await?
+                all(shell, &source, &listed, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
                 let (mut found, mut now) = (vec![], Lacking::of(wanted.names.len()));
                 for (kind, name) in &wanted.names {
@@ -499,9 +449,9 @@ mod tests {
     fn read(words: &[&str]) -> Result<(Vec<&'static str>, Vec<String>), String> {
         let args =
             Only::try_parse_from(std::iter::once("x").chain(words.iter().copied())).map_err(|e| e.to_string())?;
-        let wanted = wanted(&args.args).map_err(|e| format!("{e:?}"))?;
+        let wanted = RequestedObjects::of(&args.args).map_err(|e| format!("{e:?}"))?;
         let names = wanted.names.iter().map(|(k, n)| format!("{}/{n}", k.kind)).collect();
-        Ok((wanted.kinds.iter().map(|k| k.kind).collect(), names))
+        Ok((listed_kinds(&wanted).iter().map(|k| k.kind).collect(), names))
     }
 
     #[test]
@@ -510,7 +460,7 @@ mod tests {
         assert_eq!(read(&["ks", "a", "b"]).unwrap().1, ["Kustomization/a", "Kustomization/b"]);
         assert_eq!(read(&["ks/a", "hr/b"]).unwrap().1, ["Kustomization/a", "HelmRelease/b"]);
         assert_eq!(read(&["--kind", "GITREPOSITORIES"]).unwrap().0, ["GitRepository"]);
-        assert_eq!(read(&[]).unwrap().0.len(), FLUX_KINDS.len());
+        assert_eq!(read(&["all"]).unwrap().0.len(), FLUX_KINDS.len());
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! `plan instance`: a dry run of all objects, compared with the cluster.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::ValueEnum;
 use flux_operator::api::FluxInstanceSpec;
 use flux_operator::format::{json, yaml};
 use flux_operator::reconcile::{Plan, SavedPlan};
 use jiff::Timestamp;
 
+use super::{Args, PlanOutput};
 use crate::flows::change_spec;
 use crate::flows::plan_view;
 use crate::flows::pull_secrets::missing_pull_secrets;
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, KIND, Rights, always, under, when};
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{DistributionArgs, instance_of};
+use crate::flows::run_in_process::instance_of;
 use crate::flows::saved_plan::PlanFile;
 use crate::flows::version_change::{FINDS_PROBLEMS, is_version_change, lines, warn_of_problems};
 use crate::output::next_step::{Whereto, word};
@@ -21,55 +21,9 @@ use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::manifest_file::read_instance_for;
 use crate::session::target::Target;
-use crate::terminal::progress::ProgressArgs;
-use crate::terminal::{CliError, Exit, Shell, is_stdin, no_file};
+use crate::terminal::{CliError, Exit, Shell, is_stdin};
 
-/// Show what an apply of a FluxInstance would change
-///
-/// Every object is sent to the API server as a dry run and compared with the live one: created objects, changed fields
-/// and who set them, restarts, pruned objects. A change of version begins with one screen, as in `upgrade`; --diff and
-/// -o wide show its objects. For a suspended instance it shows what would happen after a resume. Ends
-/// with 0 when nothing differs, with 1 when something does, and with 2 or more when the comparison fails.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # What would this file change?\n  \
-    flux-operator plan instance -f flux.yaml\n\n  \
-    # Has anything drifted? With unified diffs\n  \
-    flux-operator -n flux-system diff instance flux --diff\n\n  \
-    # Look first, then do exactly that\n  \
-    flux-operator plan instance -f flux.yaml --out flux.plan\n  \
-    flux-operator apply instance --plan flux.plan")]
-pub struct Args {
-    /// Name of an instance in the cluster
-    #[arg(conflicts_with = "filename", default_value = "flux", value_parser = no_file, add = crate::args::complete::instances())]
-    pub name: String,
-    /// File with the FluxInstance; - reads standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: Option<PathBuf>,
-    /// Format: a screen, all objects with all fields (wide), JSON or YAML
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = PlanOutput::Table)]
-    pub output: PlanOutput,
-    /// Print unified YAML diffs; values of secrets are masked
-    #[arg(long, conflicts_with = "output")]
-    pub diff: bool,
-    /// Save the plan for `apply instance --plan`
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    #[command(flatten)]
-    pub distribution: DistributionArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanOutput {
-    Table,
-    Wide,
-    Json,
-    Yaml,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
+pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
     rights.everywhere(COMPARES_CLUSTER);
     rights.in_namespace(&namespace, COMPARES_NAMESPACE);
@@ -81,18 +35,12 @@ pub fn rights(args: &Args, rights: &mut Rights) {
             &namespace,
             &[always("get patch", "fluxinstances"), when("the instance is new", "create list", "fluxinstances")],
         ),
-        None => rights.instance(&args.name, &[always("get", KIND)]),
+        None => rights.instance(name, &[always("get", KIND)]),
     }
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    // 1 means differences here, so a general failure gets the next code.
-    planned(args, shell)
-        .map_err(|error| if error.exit() == Exit::Failed { error.with_exit(Exit::Usage) } else { error })
-}
-
-fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let Planned { saved, cluster, endpoint, first_screen, whereto } = shell.block_on(plan(args, shell))??;
+pub fn planned(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
+    let Planned { saved, cluster, endpoint, first_screen, whereto } = shell.block_on(plan(args, name, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
@@ -130,7 +78,7 @@ struct Planned {
 }
 
 /// Plans the instance of the cluster, or the one of a file.
-async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
+async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<Planned, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let endpoint = session.cluster.endpoint.to_string();
     let cluster = match &args.out {
@@ -140,7 +88,7 @@ async fn plan(args: &Args, shell: &Shell) -> Result<Planned, CliError> {
     };
     let mode = args.progress.progress;
     let Some(file) = &args.filename else {
-        let target = session.instance(&args.name);
+        let target = session.instance(name);
         let plan = run_in_process::plan(&session, &target, None, &args.distribution, mode);
         let (plan, missing) = tokio::join!(plan, async {
             let object = session.cluster.read(&target.id()).await.ok().flatten()?;

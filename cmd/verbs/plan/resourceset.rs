@@ -1,62 +1,27 @@
 //! `plan resourceset`: what a ResourceSet would create, change and prune, per input set.
 
-use std::path::PathBuf;
-
 use flux_operator::format::{json, yaml};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::{PlannedProvider, PlannedSetObject, ProviderState, ResourceSetPlan};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::instance::PlanOutput;
+use super::{Args, PlanOutput};
 use crate::flows::plan_view;
-use crate::flows::resource_set::{self, SetAccountArgs, options};
+use crate::flows::resource_set::{self, options};
 use crate::flows::rights::{KIND, Rights, SET_INPUTS, always, when};
 use crate::flows::run_in_process::{self, InProcessArgs, step_counts};
 use crate::output::objects;
 use crate::output::table::terminal_width;
 use crate::session::Session;
-use crate::terminal::progress::ProgressArgs;
-use crate::terminal::{CliError, Exit, Shell, no_file};
+use crate::terminal::{CliError, Exit, Shell};
 
-/// Show what an apply of a ResourceSet would change
-///
-/// The templates are rendered with the inputs that the providers export now, and
-/// every object is sent to the API server as a dry run. Objects stand below the
-/// input set that makes them; of each provider it says how many objects would be
-/// pruned if it exported nothing. Ends with 0 when nothing differs, with 1 when
-/// something does, and with 2 or more when it cannot be told.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # What would this file change?\n  \
-    flux-operator plan resourceset -f apps.yaml\n\n  \
-    # Has anything drifted? With unified diffs\n  \
-    flux-operator -n apps plan rset web --diff")]
-pub struct Args {
-    /// Name of a ResourceSet in the cluster
-    #[arg(conflicts_with = "filename", required_unless_present = "filename", value_parser = no_file)]
-    pub name: Option<String>,
-    /// File with the ResourceSet; - reads standard input
-    #[arg(value_hint = clap::ValueHint::FilePath, short, long, value_name = "FILE", alias = "file")]
-    pub filename: Option<PathBuf>,
-    /// Format: a screen, all objects with all fields (wide), JSON or YAML
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = PlanOutput::Table)]
-    pub output: PlanOutput,
-    /// Print unified YAML diffs; values of secrets are masked
-    #[arg(long, conflicts_with = "output")]
-    pub diff: bool,
-    #[command(flatten)]
-    pub account: SetAccountArgs,
-    #[command(flatten)]
-    pub progress: ProgressArgs,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
+pub fn rights(name: Option<&str>, rights: &mut Rights) {
     let namespace = rights.flux_namespace();
-    match (&args.filename, &args.name) {
-        (None, Some(name)) => rights.resource_set(name, &[always("get", KIND)]),
+    match name {
+        Some(name) => rights.resource_set(name, &[always("get", KIND)]),
         // The set of the file; its name is in the file.
-        _ => rights.in_namespace(
+        None => rights.in_namespace(
             &namespace,
             &[always("get patch", "resourcesets"), when("the set is new", "create list", "resourcesets")],
         ),
@@ -64,14 +29,8 @@ pub fn rights(args: &Args, rights: &mut Rights) {
     rights.in_namespace(&namespace, SET_INPUTS);
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    // 1 means differences here, so a general failure gets the next code.
-    planned(args, shell)
-        .map_err(|error| if error.exit() == Exit::Failed { error.with_exit(Exit::Usage) } else { error })
-}
-
-fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
-    let plan = shell.block_on(plan(args, shell))??;
+pub fn planned(args: &Args, name: Option<&str>, shell: &Shell) -> Result<Exit, CliError> {
+    let plan = shell.block_on(plan(args, name, shell))??;
     for warning in &plan.warnings {
         shell.warn(warning);
     }
@@ -79,18 +38,18 @@ fn planned(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     Ok(if plan.has_changes() { Exit::Differences } else { Exit::Done })
 }
 
-async fn plan(args: &Args, shell: &Shell) -> Result<ResourceSetPlan, CliError> {
+async fn plan(args: &Args, name: Option<&str>, shell: &Shell) -> Result<ResourceSetPlan, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let mode = args.progress.progress;
     let options = options(&InProcessArgs::default(), &args.account);
-    match (&args.filename, &args.name) {
+    match (&args.filename, name) {
         (Some(file), _) => {
             let (target, written) =
                 shell.interruptible(resource_set::read(file, session.cluster.namespace.as_deref(), shell)).await?;
             run_in_process::plan_resource_set(&session, &target, Some(&written), &options, mode).await
         }
         (None, name) => {
-            let target = session.resource_set(name.as_deref().unwrap_or_default());
+            let target = session.resource_set(name.unwrap_or_default());
             run_in_process::plan_resource_set(&session, &target, None, &options, mode).await
         }
     }

@@ -42,10 +42,7 @@ pub fn rights(wanted: &ObjectSelection, rights: &mut Rights) {
 /// Reconciles input providers one after the other. The first that fails ends it.
 pub fn run(args: &InProcessArgs, force: bool, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, CliError> {
     if let Some(kind) = wanted.kinds().into_iter().find(|kind| kind.kind != "ResourceSetInputProvider") {
-        return Err(CliError::usage(format!(
-            "--in-process does the work of the operator, not that on {}",
-            kind.plural
-        )));
+        args.refuse_for(kind)?;
     }
     shell.run(async {
         let session = Session::open(shell).await?;

@@ -4,59 +4,34 @@ use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::{self, RunOptions};
 use flux_operator::request::{reconcile_patch, token};
 
-use crate::args::{DryRun, FollowArgs};
+use super::Args;
+use crate::args::DryRun;
 use crate::flows::follow::{request_and_follow, suspended};
 use crate::flows::request::RequestKind;
-use crate::flows::resource_set::{SetAccountArgs, options};
+use crate::flows::resource_set::options;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process::{
-    self, InProcessArgs, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
+    self, Listener, RunRequest, reconcile_here, refuse_beside_running_operator, step_counts,
 };
 use crate::session::Session;
 use crate::session::target::Target;
-use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Reconcile a ResourceSet now
-///
-/// Waits until the operator has handled the request and the set is ready, and
-/// prints its message. With --in-process the operator's work is done here.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Reconcile now and wait for the outcome\n  \
-    flux-operator -n apps reconcile resourceset web\n\n  \
-    # Only send the request\n  \
-    flux-operator -n apps reconcile rset web --wait=false\n\n  \
-    # Without an operator in the cluster\n  \
-    flux-operator -n apps reconcile rset web --in-process")]
-pub struct Args {
-    /// Name of the ResourceSet
-    pub name: String,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub account: SetAccountArgs,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
-    rights.resource_set(&args.name, &[always("get patch", KIND)]);
+pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
+    rights.resource_set(name, &[always("get patch", KIND)]);
     if args.in_process.in_process {
         rights.run_set_in_process();
     } else if args.follow.waits() {
-        rights.resource_set(&args.name, FOLLOWS);
+        rights.resource_set(name, FOLLOWS);
         rights.everywhere(EXPLAINS_SILENCE);
         rights.everywhere(FINDS_OPERATOR);
     }
 }
 
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
-        let target = session.resource_set(&args.name);
+        let target = session.resource_set(name);
         if args.in_process.in_process && args.follow.dry_run() != Some(DryRun::Client) {
             return reconcile_in_process(&session, args, &target).await;
         }

@@ -1,40 +1,18 @@
 //! `resume instance`: the operator reconciles the instance again, at once.
 
-use crate::args::FollowArgs;
+use super::Args;
 use crate::flows::follow::request_and_follow;
 use crate::flows::here::{self, ReconcileHere};
 use crate::flows::request::{RequestKind, send};
-use crate::flows::run_in_process::{DistributionArgs, InProcessArgs, is_done_here, refuse_beside_operator};
+use crate::flows::run_in_process::{DistributionArgs, is_done_here, refuse_beside_operator};
 use crate::session::Session;
 use crate::terminal::confirm::ConfirmArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Resume the reconciliation of a FluxInstance
-///
-/// Asks for a reconciliation in the same request and waits for its outcome. With
-/// --in-process the operator's work is done here.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Resume and wait until the instance is ready\n  \
-    flux-operator -n flux-system resume instance flux\n\n  \
-    # Resume and return at once\n  \
-    flux-operator -n flux-system resume instance flux --wait=false\n\n  \
-    # Resume without an operator in the cluster\n  \
-    flux-operator -n flux-system resume instance --in-process")]
-pub struct Args {
-    /// Name of the instance
-    #[arg(default_value = "flux", add = crate::args::complete::instances())]
-    pub name: String,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
-
-pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
+pub fn run(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
         let session = shell.interruptible(Session::open(shell)).await?;
-        let target = session.instance(&args.name);
+        let target = session.instance(name);
         let dry_run = args.follow.dry_run();
         let targets = [target];
         let [target] = &targets;

@@ -4,8 +4,9 @@ use flux_operator::api::kinds;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::inspect::views::suspended;
 
+use super::Args;
+use crate::args::kind as parse_kind;
 use crate::args::list::{no_namespace, place};
-use crate::args::{FollowArgs, kind as parse_kind};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};
@@ -14,28 +15,10 @@ use crate::session::target::Target;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::kinds::{FluxKind, Suspension};
 
-/// Resume objects whose planned end of suspension has passed
-///
-/// The same as `resume --overdue`. The times are those of `suspend --until`; `get suspended` shows them.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # Everything whose suspension is over, in all namespaces\n  \
-    flux-operator resume --overdue -A\n\n  \
-    # Kustomizations of a namespace, without waiting\n  \
-    flux-operator -n apps resume overdue ks --wait=false")]
-pub struct Args {
-    /// Kinds; all if omitted
-    #[arg(value_name = "KIND", value_delimiter = ',', add = crate::args::complete::kinds())]
-    pub kinds: Vec<String>,
-    /// Objects of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
+pub const WORD: &str = "overdue";
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
-    let namespace = rights.scope(args.all_namespaces, DEFAULT_NAMESPACE);
+    let namespace = rights.scope(args.resources.all_namespaces, DEFAULT_NAMESPACE);
     for kind in kinds_of(args)?.into_iter().filter(|kind| kind.suspension != Suspension::None) {
         let (kind, namespace) = (kind.resource_type(), namespace.as_deref());
         rights.of_kind(
@@ -53,7 +36,8 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 }
 
 fn kinds_of(args: &Args) -> Result<Vec<&'static FluxKind>, CliError> {
-    let wanted = args.kinds.iter().map(|word| parse_kind(word)).collect::<Result<Vec<_>, _>>()?;
+    let words = args.resources.resources.iter().flat_map(|word| word.split(',')).filter(|word| *word != WORD);
+    let wanted = words.map(parse_kind).collect::<Result<Vec<_>, _>>()?;
     Ok(if wanted.is_empty() { suspended::all_kinds() } else { wanted })
 }
 
@@ -64,7 +48,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let Source::Cluster(session) = &source else {
             return Err(CliError::usage("a dump cannot be resumed"));
         };
-        let namespace = if args.all_namespaces { None } else { source.namespace(DEFAULT_NAMESPACE) };
+        let namespace = if args.resources.all_namespaces { None } else { source.namespace(DEFAULT_NAMESPACE) };
         let view = |snapshot: &_| suspended::rows(snapshot, &wanted, namespace.as_deref(), None, source.now());
         let rows = source.view(shell, view).await?.unless_blind(Vec::is_empty)?.with_warnings(shell);
         let overdue = rows.into_iter().filter(|row| row.overdue);

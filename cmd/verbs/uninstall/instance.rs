@@ -7,7 +7,8 @@ use flux_operator::reconcile::{UninstallOptions, UninstallPlan, uninstall_plan};
 use flux_operator::request::Absent;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 
-use crate::args::{DryRun, FollowArgs};
+use super::Args;
+use crate::args::DryRun;
 use crate::flows::follow::{Followed, resume_command, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::operator::refused_without_operator;
@@ -16,55 +17,29 @@ use crate::flows::rights::{
     FINDS_OPERATOR, FLUX, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
 };
 use crate::flows::run_in_process;
-use crate::flows::run_in_process::{InProcessArgs, is_done_here, reconcile_error, refuse_beside_operator};
+use crate::flows::run_in_process::{is_done_here, reconcile_error, refuse_beside_operator};
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::target::Target;
-use crate::terminal::confirm::{Agreement, ConfirmArgs, check_consent, confirm};
+use crate::terminal::confirm::{Agreement, check_consent, confirm};
 use crate::terminal::{CliError, Exit, Shell};
 
-/// Uninstall Flux and delete its FluxInstance
-///
-/// First lists the objects to delete and to keep, with counts per kind, and asks. What Flux has deployed keeps running;
-/// the definition of FluxInstance is always kept. A running operator does the work; without one, --in-process does it
-/// here. The next run completes an interrupted one.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    # See what would go and what would stay\n  \
-    flux-operator -n flux-system uninstall instance --dry-run=client\n\n  \
-    # Uninstall Flux without an operator in the cluster\n  \
-    flux-operator -n flux-system uninstall instance flux --in-process --yes\n\n  \
-    # Keep Flux's definitions and all objects of their kinds\n  \
-    flux-operator uninstall instance --in-process --keep-crds --yes")]
-pub struct Args {
-    /// Name of the instance
-    #[arg(default_value = "flux", add = crate::args::complete::instances())]
-    pub name: String,
-    #[command(flatten)]
-    pub in_process: InProcessArgs,
-    /// Keep the definitions of Flux's kinds and all their objects
-    #[arg(long, requires = "in_process")]
-    pub keep_crds: bool,
-    #[command(flatten)]
-    pub confirm: ConfirmArgs,
-    #[command(flatten)]
-    pub follow: FollowArgs,
-}
-
-pub fn rights(args: &Args, rights: &mut Rights) {
+pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
+    let name = args.instance.name("uninstall")?;
     let namespace = rights.flux_namespace();
-    rights.instance(&args.name, &[always("get delete", KIND)]);
+    rights.instance(name, &[always("get delete", KIND)]);
     rights.everywhere(FINDS_OPERATOR);
     if args.in_process.in_process {
         rights.run_in_process();
-        return;
+        return Ok(());
     }
     rights.everywhere(&[when("what goes is shown", "get list", FLUX)]);
     rights.everywhere(READS_INVENTORY_CLUSTER);
     rights.in_namespace(&namespace, READS_INVENTORY_NAMESPACE);
     if args.follow.waits() {
-        rights.instance(&args.name, &[when("it is not gone at the first look", "list watch", KIND)]);
+        rights.instance(name, &[when("it is not gone at the first look", "list watch", KIND)]);
     }
+    Ok(())
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
@@ -87,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 &args.confirm,
                 context,
                 &question,
-                Agreement::Name { of: "instance", name: &args.name },
+                Agreement::Name { of: "instance", name: &target.name },
             ))
             .await?;
         // The user's answer must not count against the time-out.
@@ -112,8 +87,9 @@ struct UninstallPreview<'a> {
 }
 
 async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>, CliError> {
+    let name = args.instance.name("uninstall")?;
     let session = Session::open(shell).await?;
-    let target = session.instance(&args.name);
+    let target = session.instance(name);
     let here = match args.follow.dry_run() {
         Some(_) => args.in_process.in_process,
         None => is_done_here(&session, &args.in_process, &target).await?,

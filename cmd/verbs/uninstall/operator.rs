@@ -7,7 +7,7 @@ use flux_operator::reconcile::progress::report_retries;
 use tokio::time::timeout_at;
 
 use super::instance;
-use crate::args::{DryRunArgs, FollowArgs, PreviewArgs, WaitArgs};
+use crate::args::{DryRunArgs, FollowArgs, InstanceNameArgs, PreviewArgs, WaitArgs};
 use crate::flows::operator::operator_error;
 use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};
@@ -168,9 +168,10 @@ async fn instances(shell: &Shell) -> Result<Vec<(ObjectId, bool)>, CliError> {
     Ok(found)
 }
 
-fn instance_args(args: &Args, (instance, is_operator_missing): (ObjectId, bool)) -> instance::Args {
-    instance::Args {
-        name: instance.name,
+fn instance_args(args: &Args, (instance, is_operator_missing): (ObjectId, bool)) -> super::Args {
+    super::Args {
+        command: None,
+        instance: InstanceNameArgs { instance: vec![format!("instance/{}", instance.name)] },
         in_process: InProcessArgs { in_process: is_operator_missing, force_in_process: false },
         keep_crds: false,
         // A dry run shows everything before it judges the agreement, which is the same for the instance and the operator.

@@ -117,12 +117,7 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ("create secret proxy", "one Secret is written, as by basic-auth"),
     ("create secret tls", "one Secret is written, as by basic-auth"),
     ("create secret sops", "one Secret is written, as by basic-auth"),
-    ("tree helmrelease", "an inventory is followed, as of a Kustomization"),
     ("get inputs", "a set and its providers are read, as in `plan resourceset`"),
-    ("tree resourceset", "an inventory is followed, as of a Kustomization"),
-    ("reconcile resourceset", "its request is that of a Kustomization; in this process the set says what is asked for"),
-    ("apply resourceset", "one object is written; in this process the set says what is asked for"),
-    ("plan resourceset", "the set says what is asked for"),
 ];
 
 const MIGRATE_OWNER: &str = "migrate owner ks/app --to ks/extra --object cm/moves --yes";

@@ -128,7 +128,7 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
     run(&["build", "instance", "-f", "https://example.com/flux.yaml"])
         .exits(2)
         .stderr_has("caused by: files are not downloaded")
-        .stderr_has("hint: pipe it in: curl -fsSL https://example.com/flux.yaml | flux-operator build instance -f -");
+        .stderr_has("hint: pipe it in: curl -fsSL https://example.com/flux.yaml | flux-operator build -f -");
     run(&["build", "instance"]).exits(2).stderr_has("--filename");
 }
 

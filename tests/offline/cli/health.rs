@@ -108,12 +108,27 @@ fn all_commands_agree_on_the_verdict_the_counts_and_the_exit_code() {
             if of_kind.is_none() {
                 continue;
             }
+            // The kind of instances alone means the one that is called flux.
+            let instances = read(&ask(&["get", "instance", "-A"]))["items"].as_array().cloned().unwrap_or_default();
+            let text =
+                |object: &Value, at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let named = instances.iter().map(|one| [text(one, "/metadata/name"), text(one, "/metadata/namespace")]);
+            let named: Vec<[String; 2]> = named.collect();
             // Marks of the object itself, at the top of its tree and of its trace.
+            let read_all = |verb: &[&str]| match short {
+                "instance" => {
+                    let one = |[name, namespace]: &[String; 2]| {
+                        read(&ask(&[verb, &["instance", name, "-n", namespace]].concat()))
+                    };
+                    named.iter().map(one).collect()
+                }
+                _ => read(&ask(&[verb, &[short]].concat()))["items"].as_array().cloned().unwrap_or_default(),
+            };
             let marks = |verb: &[&str], pointer: &str, mark: &str| {
-                let items = read(&ask(&[verb, &[short]].concat()))["items"].as_array().cloned().unwrap_or_default();
+                let items: Vec<Value> = read_all(verb);
                 items.iter().filter(|item| item.pointer(pointer).is_some_and(|found| found == mark)).count() as u64
             };
-            let in_tree = marks(&["tree", "resource"], "/status", "Failed");
+            let in_tree = marks(&["tree"], "/status", "Failed");
             wrong.expect(name, &format!("the failing objects of tree {short}"), &in_tree.into(), &failing.into());
             let in_trace = marks(&["trace"], "/steps/0/ready", "False");
             wrong.expect(name, &format!("the failing objects of trace {short}"), &in_trace.into(), &failing.into());

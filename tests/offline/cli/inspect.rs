@@ -141,7 +141,7 @@ fn a_kind_is_understood_by_every_name_and_an_unknown_one_suggests() {
         assert_eq!(read(&["get", "resources", word, "-n", "apps", "-o", "name"]).exits(0).stdout, one, "{word}");
         assert_eq!(read(&["get", "all", "--kind", word, "-n", "apps", "-o", "name"]).exits(0).stdout, one, "{word}");
     }
-    read(&["get", "resources", "kustomizatoin"]).exits(2).stderr_has("did you mean `Kustomization`?");
+    read(&["get", "resources", "kustomizatoin"]).exits(2).stderr_has("did you mean `kustomization`?");
     read(&["get", "surces"]).exits(2).stderr_has("source git");
 }
 

@@ -7,11 +7,39 @@ fn an_unknown_kind_gets_a_suggestion_and_exit_2() {
     for verb in ["reconcile", "suspend", "resume", "wait", "export"] {
         run(&[verb, "resource", "gitrpo/a"]).exits(2).stderr_has("did you mean `gitrepo`?");
         run(&[verb, "resource", "a"]).exits(2).stderr_has("unknown kind `a`");
+        run(&[verb, "resource"]).exits(2).stderr_has("unknown kind `resource`");
+    }
+    for verb in ["reconcile", "suspend", "resume"] {
         run(&[verb, "resource", "ks"]).exits(2).stderr_has("write kustomizations/NAME");
-        run(&[verb, "resource"]).exits(2).stderr_has("KIND/NAME");
     }
     run(&["reconcile", "all", "--kind", "surces"]).exits(2).stderr_has("unknown kind `surces`");
     run(&["reconcile", "all", "alert"]).exits(2).stderr_has("has no status");
+}
+
+#[test]
+fn an_instance_is_deleted_by_itself() {
+    for line in [&["delete", "fi/a", "ks/b", "--yes"][..], &["delete", "instance", "--all", "--yes"]] {
+        run(line).exits(2);
+    }
+    run(&["delete", "instance", "a", "fluxinstance/b", "--yes"]).exits(2);
+    run(&["delete", "fluxinstance", "a", "b", "--yes"]).exits(2).stderr_has("delete instance NAME");
+    run(&["delete", "instance", "a", "--yes"]).exits(6);
+}
+
+#[test]
+fn a_flag_of_another_kind_is_refused_by_name() {
+    for (line, says) in [
+        ("build rset -f x -o images", "-o images is for instances"),
+        ("build -f x --live", "--live is for ResourceSets"),
+        ("apply rset -f x --strict", "--strict is for instances"),
+        ("plan rset/web --out x", "--out is for instances"),
+        ("plan --default-service-account x", "--default-service-account is for ResourceSets"),
+        ("reconcile ks app --reset", "--reset is for Helm releases, not for kustomizations"),
+        ("reconcile instance --with-source", "--with-source is for objects that have a source"),
+        ("get -A components", "--all-namespaces stands before `components`"),
+    ] {
+        run(&line.split(' ').collect::<Vec<_>>()).exits(2).stderr_has(says);
+    }
 }
 
 #[test]
@@ -42,7 +70,7 @@ fn an_apply_needs_an_instance_or_a_plan_and_not_both() {
     std::fs::write(file.path(), other).expect("written");
     let path = file.path().to_str().expect("UTF-8");
     run(&["apply", "instance", "--plan", path]).exits(2).stderr_has("cannot read the plan");
-    run(&["plan", "instance", "flux", "-f", "a"]).exits(2).stderr_has("cannot be used with");
+    run(&["plan", "instance", "flux", "-f", "a"]).exits(2).stderr_has("the file of -f says which object it is");
 }
 
 #[test]

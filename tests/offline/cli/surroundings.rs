@@ -87,27 +87,18 @@ const ON_FILES: &[(&str, &str)] = &[
 
 /// The others, which do nothing without an API server or a registry.
 const ELSEWHERE: &[&str] = &[
-    "plan instance",
-    "plan resourceset",
-    "reconcile instance",
-    "reconcile resourceset",
-    "reconcile resource",
+    "plan",
+    "reconcile",
     "reconcile all",
     "upgrade",
-    "rollback instance",
-    "suspend instance",
-    "suspend resource",
-    "resume instance",
-    "resume resource",
-    "resume overdue",
-    "wait instance",
-    "wait resource",
-    "delete instance",
-    "delete resource",
-    "uninstall instance",
+    "rollback",
+    "suspend",
+    "resume",
+    "wait",
+    "delete",
+    "uninstall",
     "uninstall operator",
-    "export instance",
-    "export resource",
+    "export",
     "migrate bootstrap",
     "distribution push",
     "distribution mirror",
@@ -203,7 +194,8 @@ fn every_command_is_known_as_one_that_works_on_files_or_elsewhere() {
     let known: BTreeSet<&str> = ON_FILES.iter().map(|(path, _)| *path).chain(ELSEWHERE.iter().copied()).collect();
     for (path, help) in commands() {
         let path = path.join(" ");
-        assert!(!is_leaf(&help) || known.contains(path.as_str()), "add `{path}` to one of the tables above");
+        let is_known = known.iter().any(|known| *known == path || known.starts_with(&format!("{path} ")));
+        assert!(!is_leaf(&help) || is_known, "add `{path}` to one of the tables above");
     }
 }
 
@@ -625,12 +617,12 @@ fn an_input_without_an_end_is_refused() {
 #[test]
 fn flux_gets_completions_of_its_plugin_in_the_format_of_cobra() {
     let ask = |words: &[&str]| run(words).exits(0).stdout;
-    let answer = ask(&["__complete", "get", "inst"]);
+    let answer = ask(&["__complete", "get", "in"]);
     let lines: Vec<&str> = answer.lines().collect();
     assert_eq!(lines.last(), Some(&":4"), "{answer}");
-    assert!(lines.iter().any(|line| line.starts_with("instance\t")), "{answer}");
-    let answer = ask(&["__completeNoDesc", "get", "inst"]);
-    assert!(answer.lines().any(|line| line == "instance") && !answer.contains('\t'), "{answer}");
+    assert!(lines.iter().any(|line| line.starts_with("inventory\t")) && lines.contains(&"instance"), "{answer}");
+    let answer = ask(&["__completeNoDesc", "get", "in"]);
+    assert!(answer.lines().any(|line| line == "inventory") && !answer.contains('\t'), "{answer}");
     let answer = ask(&["__complete", ""]);
     assert!(answer.lines().any(|line| line.starts_with("status\t")), "{answer}");
     // The flag is in the line already: what is asked for is its value.

@@ -146,7 +146,8 @@ pub const FLUX_KINDS: &[FluxKind] = &[
     flux("ArtifactGenerator", "artifactgenerators", &["ag"], SOURCE_EXTENSIONS_GROUP, &["v1beta1"], GENERATOR),
     flux("ExternalArtifact", "externalartifacts", &["ea"], SOURCE_GROUP, &["v1"], Suspension::None).passive(true),
     flux("Alert", "alerts", &["alert"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], FIELD).passive(false),
-    flux("Provider", "providers", &["provider"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], FIELD).passive(false),
+    flux("Provider", "providers", &["provider", "alert-provider"], NOTIFICATION_GROUP, &["v1beta3", "v1beta2"], FIELD)
+        .passive(false),
     flux("Receiver", "receivers", &["receiver"], NOTIFICATION_GROUP, &["v1", "v1beta2"], FIELD),
     flux("ImageRepository", "imagerepositories", &["imgrepo", "imagerepo"], IMAGE_GROUP, &["v1", "v1beta2"], FIELD),
     flux("ImagePolicy", "imagepolicies", &["imgpol", "imagepol"], IMAGE_GROUP, &["v1", "v1beta2"], FIELD),

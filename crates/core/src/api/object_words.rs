@@ -1,4 +1,4 @@
-//! Words that name objects: `KIND`, `KIND NAME…` or `KIND/NAME…`, as kubectl takes them.
+//! Words that name objects: `KIND`, `KIND NAME…` or `KIND/NAME…`, as kubectl takes them, with flux's names of kinds.
 //!
 //! A kind stays a word here: which kinds there are depends on the reader.
 
@@ -12,6 +12,22 @@ pub enum ObjectWords<'a> {
     /// Objects by kind and name, without duplicates.
     Objects(Vec<(&'a str, &'a str)>),
 }
+
+/// The two words that flux has for a kind, and the kind (<https://fluxcd.io/flux/cmd/flux_get/>).
+const KINDS_OF_TWO_WORDS: [(&str, &str, &str); 10] = [
+    ("source", "git", "GitRepository"),
+    ("source", "oci", "OCIRepository"),
+    ("source", "helm", "HelmRepository"),
+    ("source", "chart", "HelmChart"),
+    ("source", "bucket", "Bucket"),
+    ("source", "external", "ExternalArtifact"),
+    ("artifact", "generator", "ArtifactGenerator"),
+    ("image", "repository", "ImageRepository"),
+    ("image", "policy", "ImagePolicy"),
+    ("image", "update", "ImageUpdateAutomation"),
+];
+/// A word for objects of any kind, which may stand before them: `suspend resource ks/app`.
+pub const ANY_KIND: [&str; 2] = ["resource", "resources"];
 
 /// The reason why words name no objects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,24 +54,22 @@ impl<'a> ObjectWords<'a> {
     /// # Errors
     /// A part of `KIND/NAME` is empty or has a slash itself, or `KIND/NAME` follows a kind.
     pub fn read(words: &'a [String]) -> Result<Self, InvalidObjectWords> {
-        let is_one_object = |word: &String| word.contains('/');
-        let (kinds, names): (Vec<&str>, _) = match words.split_first() {
-            Some((first, names)) if !is_one_object(first) => {
-                (first.split(',').filter(|kind| !kind.is_empty()).collect(), names)
-            }
-            _ => (vec![], words),
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let words = match words.as_slice() {
+            [any, rest @ ..] if ANY_KIND.contains(any) && !rest.is_empty() => rest,
+            words => words,
         };
-        if names.is_empty() {
+        let (kinds, first_name, rest) = leading_kinds(words);
+        if first_name.is_none() && rest.is_empty() {
             return Ok(ObjectWords::Kinds(kinds));
         }
-        if let Some(mixed) = names.iter().find(|name| is_one_object(name) && !kinds.is_empty()) {
-            return Err(InvalidObjectWords::Mixed { word: mixed.clone() });
-        }
         let mut objects = vec![];
-        for name in names {
-            match kinds.is_empty() {
-                true => objects.push(object(name)?),
-                false => objects.extend(kinds.iter().map(|kind| (*kind, name.as_str()))),
+        for name in first_name.into_iter().chain(rest.iter().copied()) {
+            match (kinds.as_slice(), name.contains('/')) {
+                (_, true) if kinds.is_empty() || first_name.is_some() => objects.push(object(name)?),
+                ([], false) => return Err(InvalidObjectWords::Unclear { words: name.to_owned() }),
+                (_, true) => return Err(InvalidObjectWords::Mixed { word: name.to_owned() }),
+                (kinds, false) => objects.extend(kinds.iter().map(|kind| (*kind, name))),
             }
         }
         let mut seen = HashSet::new();
@@ -75,6 +89,52 @@ impl<'a> ObjectWords<'a> {
     }
 }
 
+/// Splits words into the kinds that stand first, a name that belongs to them (`source git/app`), and the other words.
+fn leading_kinds<'a, 'w>(words: &'w [&'a str]) -> (Vec<&'a str>, Option<&'a str>, &'w [&'a str]) {
+    if let [first, second, rest @ ..] = words {
+        let (second, name) = second.split_once('/').map_or((*second, None), |(kind, name)| (kind, Some(name)));
+        let kinds = kinds_of_two_words(first, second);
+        if !kinds.is_empty() {
+            return (kinds, name, rest);
+        }
+    }
+    match words {
+        [first, names @ ..] if !first.contains('/') => {
+            (first.split(',').filter(|kind| !kind.is_empty()).collect(), None, names)
+        }
+        objects => (vec![], None, objects),
+    }
+}
+
+/// Returns what two words of flux mean: `source git` is one kind, `sources all` are those of the group; none for any other two words.
+pub fn kinds_of_two_words(first: &str, second: &str) -> Vec<&'static str> {
+    let (first, second) = (singular(first), singular(second));
+    let rows = KINDS_OF_TWO_WORDS.iter().filter(|(one, two, _)| *one == first && (second == "all" || *two == second));
+    rows.map(|(.., kind)| *kind).collect()
+}
+
+/// Returns flux's names for the kinds of a group, such as `source git`, also for a typing error; empty for any other word.
+pub fn kinds_of_group(word: &str) -> Vec<String> {
+    let group = singular(word);
+    let rows = KINDS_OF_TWO_WORDS.iter().filter(|(one, ..)| strsim::osa_distance(one, &group) <= 1);
+    rows.map(|(one, two, _)| format!("{one} {two}")).collect()
+}
+
+/// Returns the words that make a kind of flux after its first word: `git`, `oci` and others after `source`.
+pub fn second_words(first: &str) -> Vec<&'static str> {
+    let first = singular(first);
+    KINDS_OF_TWO_WORDS.iter().filter(|(one, ..)| *one == first).map(|(_, two, _)| *two).collect()
+}
+
+/// `git` for `Gits`, `policy` for `policies`.
+fn singular(word: &str) -> String {
+    let word = word.to_lowercase();
+    match word.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => word.strip_suffix('s').unwrap_or(&word).to_owned(),
+    }
+}
+
 /// Reads one object, `KIND/NAME`.
 ///
 /// # Errors
@@ -88,6 +148,7 @@ pub fn object(word: &str) -> Result<(&str, &str), InvalidObjectWords> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::kinds;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -95,19 +156,46 @@ mod tests {
 
     #[test]
     fn words_name_kinds_or_objects_each_once() {
-        for (text, kinds) in [("", vec![]), ("ks", vec!["ks"]), ("ks,hr", vec!["ks", "hr"])] {
+        for (text, kinds) in [
+            ("", vec![]),
+            ("ks", vec!["ks"]),
+            ("ks,hr", vec!["ks", "hr"]),
+            ("resources", vec!["resources"]),
+            ("image repositories", vec!["ImageRepository"]),
+            ("images all", vec!["ImageRepository", "ImagePolicy", "ImageUpdateAutomation"]),
+        ] {
             assert_eq!(ObjectWords::read(&words(text)), Ok(ObjectWords::Kinds(kinds)), "{text}");
         }
         for (text, objects) in [
             ("ks a b a", vec![("ks", "a"), ("ks", "b")]),
             ("ks/a deploy/b", vec![("ks", "a"), ("deploy", "b")]),
             ("ks,hr a", vec![("ks", "a"), ("hr", "a")]),
+            ("resource ks/a", vec![("ks", "a")]),
+            ("resources ks a", vec![("ks", "a")]),
+            ("source git a b", vec![("GitRepository", "a"), ("GitRepository", "b")]),
+            ("Sources Gits a", vec![("GitRepository", "a")]),
+            ("source git/a hr/b", vec![("GitRepository", "a"), ("hr", "b")]),
+            ("images policies a", vec![("ImagePolicy", "a")]),
+            ("artifact generator/a", vec![("ArtifactGenerator", "a")]),
+            // Names that look like a kind or a noun.
+            ("ks git", vec![("ks", "git")]),
+            ("ks all resources", vec![("ks", "all"), ("ks", "resources")]),
         ] {
             assert_eq!(ObjectWords::read(&words(text)), Ok(ObjectWords::Objects(objects)), "{text}");
         }
         for wrong in ["ks/", "/a", "ks/a b", "ks/a/b", "ks hr/a", "ks a hr/b"] {
             assert!(ObjectWords::read(&words(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn two_words_of_flux_mean_a_kind() {
+        for (one, two, kind) in KINDS_OF_TWO_WORDS {
+            assert!(kinds::find(kind).is_some(), "{one} {two}: {kind}");
+        }
+        assert_eq!(second_words("images"), ["repository", "policy", "update"]);
+        assert!(second_words("ks").is_empty());
+        assert_eq!(kinds_of_group("surce").len(), 6);
     }
 
     #[test]
