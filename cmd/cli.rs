@@ -111,10 +111,19 @@ pub fn tree() -> clap::Command {
     let is_of_fleets = |flag: &&clap::Arg| FLEET_FLAGS.contains(&flag.get_id().as_str());
     // A refused flag keeps its place in the tree: its error says how to reach several clusters.
     let hidden: Vec<_> = tree.get_arguments().filter(is_of_fleets).map(|flag| flag.clone().hide(true)).collect();
+    let selector = tree.get_arguments().find(|flag| flag.get_id() == "cluster_selector").cloned();
+    let selector = selector.map(|flag| flag.short('l').alias("selector"));
     tree.mut_subcommands(|verb| match OF_MANY_CLUSTERS.contains(&verb.get_name()) {
-        true => verb,
+        true => with_selector(verb, selector.as_ref()),
         false => verb.args(hidden.clone()),
     })
+}
+
+/// Where a command has no `-l` of its own, it is the one that chooses clusters.
+fn with_selector(command: clap::Command, selector: Option<&clap::Arg>) -> clap::Command {
+    let has_own = command.get_arguments().any(|flag| flag.get_short() == Some('l'));
+    let command = command.mut_subcommands(|below| with_selector(below, selector));
+    if has_own { command } else { command.args(selector.cloned()) }
 }
 
 #[derive(Subcommand, Debug)]

@@ -396,27 +396,3 @@ fn common_mistake(fleet: &FleetRun) -> Option<CliError> {
     let is_same = |error: Option<&CliError>| error.is_some_and(|error| error.message() == first.message());
     (first.exit() == Exit::Usage && errors.all(is_same)).then(|| first.clone())
 }
-
-/// Puts `--cluster-selector` where a line says `-l` and its command has no `-l` of its own.
-pub fn with_cluster_selector(arguments: Vec<OsString>, tree: &clap::Command) -> Vec<OsString> {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.to_str().unwrap_or_default()).collect();
-    let names_inventory = texts.iter().any(|word| *word == "--clusters-from" || word.starts_with("--clusters-from="));
-    let mut command = tree;
-    for word in &texts {
-        command = command.find_subcommand(word).unwrap_or(command);
-    }
-    if !names_inventory || command.get_arguments().any(|flag| flag.get_short() == Some('l')) {
-        return arguments;
-    }
-    let spelled = |word: &OsString| match word.to_str() {
-        Some("-l" | "--selector") => vec!["--cluster-selector".into()],
-        Some(text) => match text.strip_prefix("--selector=").or_else(|| text.strip_prefix("-l")) {
-            Some(value) if !text.starts_with("--") || text.starts_with("--selector=") => {
-                vec![format!("--cluster-selector={}", value.trim_start_matches('=')).into()]
-            }
-            _ => vec![word.clone()],
-        },
-        None => vec![word.clone()],
-    };
-    arguments.iter().flat_map(spelled).collect()
-}

@@ -110,7 +110,6 @@ struct ParsedLine {
 fn parse(arguments: &[OsString], config: &Config) -> Result<ParsedLine, (clap::Error, Vec<OsString>)> {
     let mut tree = config.with_defaults(command_tree());
     let arguments = config.with_alias(arguments, &tree, input::positional::positional);
-    let arguments = fleet::with_cluster_selector(arguments, &tree);
     let parsed = tree.try_get_matches_from_mut(&arguments).and_then(|matches| {
         if let Some(problem) = flag_before_noun(&matches, &tree) {
             return Err(tree.error(clap::error::ErrorKind::ArgumentConflict, problem));

@@ -161,12 +161,12 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -208,12 +208,12 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -264,12 +264,12 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --watch(-w)               # Keep watching and print changes
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -379,12 +379,12 @@ module completions {
     --watch(-w)               # Continue and draw the tree again at every change
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -415,12 +415,12 @@ module completions {
   export extern "flux-operator trace" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -470,12 +470,12 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print new events
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -512,12 +512,12 @@ module completions {
     --reveal                  # Show the values that come from Secrets
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -548,12 +548,12 @@ module completions {
   export extern "flux-operator impact" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -597,12 +597,12 @@ module completions {
     --follow(-f)              # Continue with new lines until Ctrl-C
     --output(-o): string@"nu-complete flux-operator logs output" # Readable lines, or the controllers' own JSON
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -643,12 +643,12 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -733,12 +733,12 @@ module completions {
     --ready-status: string@"nu-complete flux-operator stats ready_status" # Keep rows of this readiness, repeatable
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -769,12 +769,12 @@ module completions {
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
     --watch(-w)               # Keep watching and print changes
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -805,12 +805,12 @@ module completions {
     --all-namespaces(-A)      # All namespaces, even if -n names one
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, wide, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -855,12 +855,12 @@ module completions {
     --registry-key: path      # Private key of the client certificate, in PEM
     --plain-http: string      # Registry to access over plain HTTP, repeatable; those on this machine always are
     --output(-o): string      # Format: table, json, jsonl, yaml or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -891,12 +891,12 @@ module completions {
     --client                  # Show only the version of this program, without asking the cluster
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -940,12 +940,12 @@ module completions {
     --label-columns(-L): string # Add a column for a label, repeatable
     --show-labels             # Add a column with all labels
     --watch(-w)               # Keep watching and print changes
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -1747,12 +1747,12 @@ module completions {
     --strict                  # Fail on patches without effect and on images without digest
     --default-service-account: string # Service account for a ResourceSet that names none
     --progress: string@"nu-complete flux-operator plan progress" # How to show progress, on standard error
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -2255,12 +2255,12 @@ module completions {
     --progress: string@"nu-complete flux-operator wait revision progress" # How to show progress, on standard error
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string      # Format: table, json, jsonl, yaml, name or jsonpath=TEMPLATE
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate
@@ -2646,12 +2646,12 @@ module completions {
   export extern "flux-operator export report" [
     --from: path              # Read a dump instead of a cluster: a folder, a file, or - for stdin
     --output(-o): string@"nu-complete flux-operator export report output" # Format of the output
+    --cluster-selector(-l): string # Labels of the ClusterProfiles; also -l where a command has no -l
     --namespace(-n): string   # Namespace to work in [default: the context's, else all for lists and flux-system for everything else]
     --kubeconfig: path        # Kubeconfig file to use instead of $KUBECONFIG and ~/.kube/config
     --context: string         # Context of the kubeconfig to use
     --contexts: string        # Ask several clusters at once: names and patterns of contexts with commas, !PATTERN to leave some out, groups of the configuration file, @FILE
     --clusters-from: string   # Ask the clusters of the ClusterProfiles in a context
-    --cluster-selector: string # Labels of the ClusterProfiles; also -l where a command has no -l
     --cluster-timeout: string # How long each of several clusters may take to answer first
     --parallel: string        # How many of several clusters are asked at once
     --as: string              # User to impersonate

@@ -868,7 +868,7 @@ pub fn on_a_cluster() -> Vec<Row> {
         row(22, "F plan instance nope").code(3).says("fluxinstances in namespace flux-system: flux"),
         row(27, "F build instance -f nope.yaml").code(2).without_data(),
         row(27, "F apply -f nope.yaml").code(2).without_data(),
-        row(36, "F apply -f https://example.com/flux.yaml").code(2).says("flux-operator apply instance -f -"),
+        row(36, "F apply -f https://example.com/flux.yaml").code(2).says("flux-operator apply -f -"),
         row(21, "F get ks -o jsonpath").code(2).says("write the template: jsonpath='{").hides("did you mean"),
         row(21, "F get ks --nope").code(2).hides("as a value"),
         row(34, "F reconcile instance --force-in-process --dry-run=server").says("unchanged"),
