@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::args::{FollowArgs, OperatorObject, refuse_given};
+use crate::args::FollowArgs;
+use crate::args::objects::{OperatorObject, refuse_given};
 use crate::flows::resource_set::SetAccountArgs;
 use crate::flows::rights::Rights;
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use flux_operator::api::kinds::INPUT_PROVIDER;
 
-use crate::args::{OperatorObject, no_file_given, refuse_given};
+use crate::args::objects::{OperatorObject, no_file_given, refuse_given};
 use crate::flows::rights::{KIND, Rights, always};
 use crate::terminal::{CliError, Exit, Shell, no_existing_file};
 use instance::InstanceBuildArgs;

@@ -13,7 +13,7 @@ use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::args::unknown_kind;
+use crate::args::objects::unknown_kind;
 use crate::flows::inputs::resolved;
 use crate::flows::rights::{Rights, SET_INPUTS, read_words, when};
 use crate::session::connect::cli_error;

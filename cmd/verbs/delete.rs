@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::args::{FollowArgs, ResourceArgs, optional};
+use crate::args::FollowArgs;
+use crate::args::objects::{ResourceArgs, optional};
 use crate::flows::rights::Rights;
 use crate::flows::run_in_process::InProcessArgs;
 use crate::session::target::instance_kind;

@@ -8,8 +8,9 @@ use flux_operator::inspect::views::events;
 use flux_operator::inspect::views::events::{EventFilter, EventRow};
 use flux_operator::k8s::{ObjectId, ResourceType};
 
+use crate::args::When;
 use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
-use crate::args::{When, unknown_kind};
+use crate::args::objects::unknown_kind;
 use crate::flows::rights::{Rights, read_words};
 use crate::output::listing::{Listing, Row, item};
 use crate::session::read_source::{FromArgs, Lacking, Source};

@@ -13,7 +13,8 @@ use flux_operator::k8s::crd_fields::{self, ExplainError, FieldView};
 use flux_operator::k8s::fields;
 use serde_json::{Value, json};
 
-use crate::args::{ObjectFormat, unknown_kind};
+use crate::args::ObjectFormat;
+use crate::args::objects::unknown_kind;
 use crate::output::as_started::as_started;
 use crate::output::field_text::field_text;
 use crate::output::table::terminal_width;

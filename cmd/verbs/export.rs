@@ -6,7 +6,8 @@ use flux_operator::request::bare;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
-use crate::args::{ObjectFormat, ObjectFormatArgs, ResourceArgs};
+use crate::args::objects::ResourceArgs;
+use crate::args::{ObjectFormat, ObjectFormatArgs};
 use crate::flows::rights::{KIND, Rights, always};
 use crate::session::Session;
 use crate::terminal::{CliError, Exit, Shell};

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use flux_operator::api::kinds::FluxKind;
 
-use crate::args::kind;
+use crate::args::objects::kind;
 use crate::flows::rights::Rights;
 use crate::session::read_source::ScopeArgs;
 use crate::session::target::instance_kind;

@@ -16,7 +16,8 @@ use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::args::{When, kind};
+use crate::args::When;
+use crate::args::objects::kind;
 use crate::flows::rights::{Rights, always, when};
 use crate::output::next_step::word as quoted;
 use crate::session::Session;

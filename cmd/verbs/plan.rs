@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use crate::args::{OperatorObject, refuse_given};
+use crate::args::objects::{OperatorObject, refuse_given};
 use crate::flows::resource_set::SetAccountArgs;
 use crate::flows::rights::Rights;
 use crate::flows::run_in_process::DistributionArgs;

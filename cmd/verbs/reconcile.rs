@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::args::{FollowArgs, ResourceArgs, optional};
+use crate::args::FollowArgs;
+use crate::args::objects::{ResourceArgs, optional};
 use crate::flows::resource_set::SetAccountArgs;
 use crate::flows::rights::Rights;
 use crate::flows::run_in_process::{DistributionArgs, InProcessArgs};

@@ -1,6 +1,7 @@
 //! `resume`: ends a suspension and asks for a reconciliation.
 
-use crate::args::{FollowArgs, ResourceArgs, must_suspend, optional};
+use crate::args::FollowArgs;
+use crate::args::objects::{ResourceArgs, must_suspend, optional};
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};

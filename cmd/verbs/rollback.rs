@@ -5,7 +5,8 @@ use flux_operator::build::check_downgrade;
 use flux_operator::reconcile::{KeptBuild, NewSpec, kept_builds};
 use serde_json::Value;
 
-use crate::args::{InstanceNameArgs, PreviewArgs, WaitArgs};
+use crate::args::objects::InstanceNameArgs;
+use crate::args::{PreviewArgs, WaitArgs};
 use crate::flows::change_spec::{self, Reconciler, SpecChange};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FINDS_OPERATOR, FOLLOWS, KIND, Rights, always};
 use crate::flows::run_in_process;

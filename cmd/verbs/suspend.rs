@@ -1,6 +1,7 @@
 //! `suspend`: tells a controller not to reconcile an object.
 
-use crate::args::{DryRunArgs, NoteArgs, ResourceArgs, must_suspend};
+use crate::args::objects::{ResourceArgs, must_suspend};
+use crate::args::{DryRunArgs, NoteArgs};
 use crate::flows::follow::all_or_error;
 use crate::flows::request::{RequestKind, send};
 use crate::flows::rights::{KIND, Rights, always};

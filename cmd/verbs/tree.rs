@@ -9,8 +9,8 @@ use flux_operator::inspect::views::tree::{TreeNode, TreeOptions};
 use flux_operator::k8s::ResourceType;
 use serde_json::{Value, json};
 
-use crate::args::kind;
 use crate::args::list::{hint_at_namespace, place};
+use crate::args::objects::kind;
 use crate::flows::rights::{
     FLUX, JUDGES_LISTS, KIND, READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights, always, when,
 };

@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::args::{FollowArgs, InstanceNameArgs};
+use crate::args::FollowArgs;
+use crate::args::objects::InstanceNameArgs;
 use crate::flows::rights::Rights;
 use crate::flows::run_in_process::InProcessArgs;
 use crate::terminal::confirm::ConfirmArgs;

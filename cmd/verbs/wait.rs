@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use flux_operator::request::Absent;
 
-use crate::args::{ResourceArgs, must_report, optional};
+use crate::args::objects::{ResourceArgs, must_report, optional};
 use crate::flows::follow::{Followed, until_created, until_gone, until_ready, watch};
 use crate::flows::rights::{EXPLAINS_SILENCE, KIND, Right, Rights, always, when};
 use crate::session::Session;

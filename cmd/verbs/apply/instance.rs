@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::Args;
 use super::planned::{self, PlannedArgs};
-use crate::args::{DryRun, no_file_given};
+use crate::args::DryRun;
+use crate::args::objects::no_file_given;
 use crate::flows::dry_run::print_unsent;
 use crate::flows::here::{self, ApplyHere};
 use crate::flows::pull_secrets::{LOOKS_FOR_PULL_SECRETS, missing_pull_secrets};

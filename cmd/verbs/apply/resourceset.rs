@@ -8,7 +8,8 @@ use flux_operator::reconcile::{self, RunOptions};
 use serde_json::Value;
 
 use super::Args;
-use crate::args::{DryRun, no_file_given};
+use crate::args::DryRun;
+use crate::args::objects::no_file_given;
 use crate::flows::dry_run::print_unsent;
 use crate::flows::resource_set::{self, options};
 use crate::flows::rights::{EXPLAINS_SILENCE, FINDS_OPERATOR, Rights, always, when};

@@ -11,7 +11,8 @@ use flux_operator::request::{Absent, SuspendNote, suspend_patch};
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::args::{DryRun, must_suspend};
+use crate::args::DryRun;
+use crate::args::objects::must_suspend;
 use crate::flows::follow::{Followed, all_or_error, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;

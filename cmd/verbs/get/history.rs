@@ -8,7 +8,7 @@ use flux_operator::reconcile::kept_builds;
 use serde_json::Value;
 
 use crate::args::list::{ListRequest, show_list};
-use crate::args::owner;
+use crate::args::objects::owner;
 use crate::flows::rights::{FLUX, Rights, always, when};
 use crate::output::listing::listing;
 use crate::session::read_source::{FromArgs, Source, within};

@@ -4,7 +4,7 @@ use flux_operator::api::kinds::INPUT_PROVIDER;
 use flux_operator::k8s::ObjectId;
 
 use crate::args::list::{ListRequest, show_list};
-use crate::args::owner;
+use crate::args::objects::owner;
 use crate::flows::inputs::resolved;
 use crate::flows::rights::{Rights, SET_INPUTS};
 use crate::output::listing::listing;

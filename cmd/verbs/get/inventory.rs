@@ -5,7 +5,7 @@ use flux_operator::inspect::views::inventory;
 use flux_operator::k8s::ObjectId;
 
 use crate::args::list::{ListRequest, show_list};
-use crate::args::owner;
+use crate::args::objects::owner;
 use crate::flows::desired::desired_objects;
 use crate::flows::rights::{READS_INVENTORY_CLUSTER, READS_INVENTORY_NAMESPACE, Rights};
 use crate::output::listing::listing;

@@ -2,8 +2,8 @@
 
 use flux_operator::inspect::views::suspended;
 
-use crate::args::kind as parse_kind;
 use crate::args::list::{ListRequest, labelled, place, selector, show_list};
+use crate::args::objects::kind as parse_kind;
 use crate::flows::rights::{Rights, when};
 use crate::output::listing::listing;
 use crate::session::read_source::{ScopeArgs, Source};

@@ -8,7 +8,8 @@ use flux_operator::k8s::ObjectId;
 use flux_operator::request::{Owner, OwnerMigration, SuspendNote, inventory_patch, plan_move, suspend_patch};
 use serde_json::Value;
 
-use crate::args::{PreviewArgs, unknown_kind};
+use crate::args::PreviewArgs;
+use crate::args::objects::unknown_kind;
 use crate::flows::rights::{KIND, Right, Rights, always, when};
 use crate::output::objects;
 use crate::session::Session;

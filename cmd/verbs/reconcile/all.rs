@@ -6,7 +6,8 @@ use flux_operator::cluster::ListOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::request::condition;
 
-use crate::args::{DryRunArgs, kind, must_reconcile};
+use crate::args::DryRunArgs;
+use crate::args::objects::{kind, must_reconcile};
 use crate::flows::follow::{all_or_error, follow_sent};
 use crate::flows::request::{CONCURRENT, RequestKind, send};
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};

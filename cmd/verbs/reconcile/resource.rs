@@ -5,7 +5,7 @@ use flux_operator::inspect::views::trace::source_of;
 use futures::future::try_join_all;
 
 use super::Args;
-use crate::args::must_reconcile;
+use crate::args::objects::must_reconcile;
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Right, Rights, always, when};

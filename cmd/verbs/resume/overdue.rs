@@ -5,8 +5,8 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::inspect::views::suspended;
 
 use super::Args;
-use crate::args::kind as parse_kind;
 use crate::args::list::{no_namespace, place};
+use crate::args::objects::kind as parse_kind;
 use crate::flows::follow::request_and_follow;
 use crate::flows::request::RequestKind;
 use crate::flows::rights::{EXPLAINS_SILENCE, FOLLOWS, KIND, Rights, always, when};

@@ -7,7 +7,8 @@ use flux_operator::reconcile::progress::report_retries;
 use tokio::time::timeout_at;
 
 use super::instance;
-use crate::args::{DryRunArgs, FollowArgs, InstanceNameArgs, PreviewArgs, WaitArgs};
+use crate::args::objects::InstanceNameArgs;
+use crate::args::{DryRunArgs, FollowArgs, PreviewArgs, WaitArgs};
 use crate::flows::operator::operator_error;
 use crate::flows::rights::{FLUX, KIND, Right, Rights, always, when};
 use crate::flows::run_in_process::{InProcessArgs, Listener};

@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::args::unknown_kind;
+use crate::args::objects::unknown_kind;
 use crate::flows::follow::unhealthy;
 use crate::flows::rights::{KIND, Rights, always, read_words, when};
 use crate::session::Session;
