@@ -12,7 +12,6 @@
 //! cluster reads many.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -42,7 +42,7 @@ mod resourceset;
     # A ResourceSet, and which template and inputs made each object\n  \
     flux-operator build resourceset -f apps.yaml\n  \
     flux-operator build rset -f apps.yaml --explain\n\n  \
-    # With other inputs than its own, or with what the providers in the cluster have exported\n  \
+    # With other inputs than its own, or with those of providers in the cluster\n  \
     flux-operator build rset -f apps.yaml --inputs-from tenants.yaml\n  \
     flux-operator build rset -f apps.yaml --live"
 )]

@@ -34,7 +34,7 @@ mod resourceset;
     flux-operator reconcile hr --all -A\n\n  \
     # Run the upgrade of a Helm release again although nothing changed\n  \
     flux-operator -n apps reconcile hr/podinfo --force\n\n  \
-    # Reconcile the instance, and migrate all Flux resources to their latest API version\n  \
+    # The instance; also migrate Flux resources to their latest API version\n  \
     flux-operator -n flux-system reconcile instance flux --force\n\n  \
     # Correct drift of the instance without an operator in the cluster\n  \
     flux-operator -n flux-system reconcile instance --in-process\n\n  \

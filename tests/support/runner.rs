@@ -52,9 +52,9 @@ pub fn time_is_up() -> bool {
 }
 
 /// Tests at once, unless `--test-threads` says otherwise: they mostly wait, but the servers they wait for work.
-const TEST_THREADS: usize = 4;
+const TEST_THREADS: usize = 6;
 /// Control planes of tests that install an instance, at most: as many of those tests run at once.
-const INSTALLERS: usize = 2;
+const INSTALLERS: usize = 3;
 
 type TestFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
