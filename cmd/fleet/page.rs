@@ -20,7 +20,7 @@ pub fn write(fleet: &FleetRun, read: &FleetRead, shell: &Shell) -> Result<(), Cl
     for cluster in fleet.clusters.iter().filter(|one| !matches!(one.stage, ClusterStage::Skipped(_))) {
         let page = match failure(cluster) {
             Some(error) => Err(failure_line(error)),
-            None => cluster.output.take_view::<Page<String>>().ok_or_else(|| "nothing was read".to_owned()),
+            None => cluster.output.take_view::<Page>().ok_or_else(|| "nothing was read".to_owned()),
         };
         pages.push(ClusterPage { context: cluster.context.clone(), page });
     }

@@ -51,7 +51,7 @@ pub struct OutputSchema {
 /// Returns the schemas of views in the order of the guide.
 pub fn outputs() -> Vec<OutputSchema> {
     let outputs = [
-        ("status", "status", schema::<StatusView<String>>()),
+        ("status", "status", schema::<StatusView>()),
         ("components", "get components", schema::<RowList<ComponentRow>>()),
         ("history", "get history", schema::<RowList<HistoryRow>>()),
         ("inventory", "get inventory", schema::<RowList<InventoryRow>>()),
@@ -61,11 +61,11 @@ pub fn outputs() -> Vec<OutputSchema> {
         ("tree", "tree", schema::<TreeNode>()),
         ("trace", "trace", schema::<Trace>()),
         ("version", "version", schema::<VersionView>()),
-        ("check", "check", schema::<CheckReport<String>>()),
-        ("why", "why KIND/NAME", schema::<Why<String>>()),
-        ("why-all", "why", schema::<Overview<String>>()),
+        ("check", "check", schema::<CheckReport>()),
+        ("why", "why KIND/NAME", schema::<Why>()),
+        ("why-all", "why", schema::<Overview>()),
         ("impact", "impact", schema::<Impact>()),
-        ("report", "report", schema::<Page<String>>()),
+        ("report", "report", schema::<Page>()),
         ("migrate", "migrate -f, check -f", schema::<FileMigration>()),
         ("migrate-owner", "migrate owner", schema::<OwnerMigration>()),
         ("fleet-result", "every read with --contexts", schema::<FleetResult>()),

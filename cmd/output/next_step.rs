@@ -14,6 +14,7 @@ use crate::output::as_started::as_started;
 pub fn command(step: &NextStep) -> String {
     let flag = |on: bool, text: &'static str| if on { text } else { "" };
     match step {
+        NextStep::Words(words) => words.clone(),
         NextStep::Reconcile { object, in_process, force } => format!(
             "flux-operator reconcile {}{}{}",
             noun(object),

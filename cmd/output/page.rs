@@ -118,7 +118,7 @@ i.good{background:var(--good)}i.bad{background:var(--bad)}i.busy{background:var(
 @media print{body{max-width:none;padding:0;font-size:11px}details>summary{list-style:none}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}tr{break-inside:avoid}}";
 
 /// Formats the whole page.
-pub fn html_of_cluster(page: &Page<String>) -> String {
+pub fn html_of_cluster(page: &Page) -> String {
     let (title, problems) = title_of(page);
     document(&format!("{title}: {problems}"), &body(page, ""))
 }
@@ -126,7 +126,7 @@ pub fn html_of_cluster(page: &Page<String>) -> String {
 /// A cluster on a page of many: its own page, or why there is none.
 pub struct ClusterPage {
     pub context: String,
-    pub page: Result<Page<String>, String>,
+    pub page: Result<Page, String>,
 }
 
 /// Formats many clusters as one page: a line for each, then the page of each, folded.
@@ -193,7 +193,7 @@ fn document(title: &str, content: &Markup) -> String {
 }
 
 /// The heading of a page, and its verdict.
-fn title_of(page: &Page<String>) -> (String, String) {
+fn title_of(page: &Page) -> (String, String) {
     let problems = match page.causes.causes.len() {
         0 if page.status.well => "no problems".to_owned(),
         0 => page.status.verdict.as_str().to_owned(),
@@ -204,7 +204,7 @@ fn title_of(page: &Page<String>) -> (String, String) {
 
 /// Formats the content of the body. Every id begins with `prefix`, because a page of many clusters has each part many
 /// times.
-fn body(page: &Page<String>, prefix: &str) -> Markup {
+fn body(page: &Page, prefix: &str) -> Markup {
     let (title, problems) = title_of(page);
     let parts = [
         ("Summary", summary(page, prefix)),
@@ -247,7 +247,7 @@ fn table(columns: &[&str], rows: Markup) -> Markup {
 }
 
 /// The summary for a reader who stops here: how much fails, since when, and why.
-fn summary(page: &Page<String>, prefix: &str) -> Markup {
+fn summary(page: &Page, prefix: &str) -> Markup {
     let found = &page.causes;
     let total = found.counts.total + found.workloads;
     if found.causes.is_empty() {
@@ -323,7 +323,7 @@ fn known(version: &Option<String>) -> &str {
     version.as_deref().unwrap_or("not known")
 }
 
-fn status(view: &StatusView<String>, now: Timestamp) -> Markup {
+fn status(view: &StatusView, now: Timestamp) -> Markup {
     let mut lines = vec![
         ("Flux", Tone::Plain, known(&view.versions.distribution).to_owned()),
         ("Kubernetes", Tone::Plain, known(&view.versions.kubernetes).to_owned()),
@@ -360,7 +360,7 @@ fn status(view: &StatusView<String>, now: Timestamp) -> Markup {
     table(&[], html! { @for (name, tone, says) in lines { tr { th { (name) } td class=(tone) { (says) } } } })
 }
 
-fn causes(found: &Overview<String>, now: Timestamp, prefix: &str) -> Markup {
+fn causes(found: &Overview, now: Timestamp, prefix: &str) -> Markup {
     if found.causes.is_empty() {
         let checked = format!("{} Flux objects and {} workloads", found.counts.total, found.workloads);
         return html! { p class=(Tone::Good) { "Nothing is failing (checked " (checked) ")." } };
@@ -392,7 +392,7 @@ fn causes(found: &Overview<String>, now: Timestamp, prefix: &str) -> Markup {
                         ul { @for name in rest { li { (name) } } }
                     }
                 }
-                @for next in &cause.next { pre { code { (next) } } }
+                @for next in &cause.next { pre { code { (next.words()) } } }
             }
         }
     }
@@ -462,7 +462,7 @@ fn axis(start: Timestamp, end: Timestamp) -> Markup {
     html! { div.axis { span { (moment(start)) } span { (moment(end)) } } }
 }
 
-fn timeline(page: &Page<String>) -> Markup {
+fn timeline(page: &Page) -> Markup {
     let times = || page.events.iter().filter_map(|event| event.last_seen);
     let (Some(start), Some(end)) = (times().min(), times().max()) else { return html! {} };
     let length = (end.as_second() - start.as_second()).max(1);

@@ -69,7 +69,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    pub fn evidence(&mut self, indent: &str, cause: &Cause<String>, now: Timestamp) {
+    pub fn evidence(&mut self, indent: &str, cause: &Cause, now: Timestamp) {
         for evidence in &cause.evidence {
             let age = evidence.at.map(|at| format!(", {} ago", short_age(at, now))).unwrap_or_default();
             self.below(indent, indent.len() + 2, &format!("{}{age}: {}", evidence.from, evidence.text), None);

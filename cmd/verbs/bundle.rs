@@ -10,6 +10,7 @@ use flux_operator::format::whole_file::WholeFile;
 use flux_operator::format::{json, tarball};
 use flux_operator::inspect::diagnose::checks::{CheckOptions, check};
 use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::diagnose::status::{StatusOptions, status};
 use flux_operator::inspect::diagnose::why::{is_installed, overview};
 use flux_operator::inspect::incident::bundle::{Bundle, redact};
@@ -258,9 +259,9 @@ fn views(bundle: &Bundle, now: Timestamp) -> Result<Vec<(String, String)>, CliEr
     let options = CheckOptions { pre: false, namespace, client: CLIENT, now, to: None, distribution: None };
     let looked = StatusOptions { namespace, client: CLIENT, known: &known, now, desired: &|_| None };
     Ok(vec![
-        view("status", &status(snapshot, looked).map_steps(|step| command(&step)))?,
-        view("why", &overview(snapshot, None, now).map_steps(|step| command(&step)))?,
-        view("check", &check(snapshot, options).map_steps(|step| sentence(&step)))?,
+        view("status", &status(snapshot, looked).in_words(command))?,
+        view("why", &overview(snapshot, None, now).in_words(command))?,
+        view("check", &check(snapshot, options).in_words(sentence))?,
     ])
 }
 

@@ -6,6 +6,7 @@ use anstyle::AnsiColor;
 use flux_operator::inspect::diagnose::checks;
 use flux_operator::inspect::diagnose::checks::{Check, CheckOptions, CheckReport, Verdict, check};
 use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::views::upgrade::{ManifestIndex, files_for};
 
 use crate::args::list::no_namespace;
@@ -123,7 +124,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         });
         let (report, is_empty) = within(shell, view).await??.value;
         let whereto = source.whereto();
-        let report = report.map_steps(|step| whereto.sentence(&step));
+        let report = report.in_words(|step| whereto.sentence(step));
         let text = match structured_without_names(&report, &args.view.output)? {
             Some(text) => text,
             None if args.short => short(&report),
@@ -196,14 +197,14 @@ fn color(verdict: Verdict) -> Option<AnsiColor> {
     }
 }
 
-fn text(report: &CheckReport<String>, shell: &Shell) -> String {
+fn text(report: &CheckReport, shell: &Shell) -> String {
     let mut lines = Lines::new(shell);
     for group in report.groups.iter().filter(|g| !g.checks.is_empty()) {
         lines.whole(&group.name, None);
         for Check { name, verdict, message, hint } in &group.checks {
             lines.marked(&format!("  {} ", mark(*verdict)), &format!("{name}: {message}"), color(*verdict));
             if let Some(hint) = hint {
-                lines.hanging("      hint: ", hint, None);
+                lines.hanging("      hint: ", hint.words(), None);
             }
         }
         lines.whole("", None);
@@ -213,7 +214,7 @@ fn text(report: &CheckReport<String>, shell: &Shell) -> String {
     lines.text()
 }
 
-fn sums<S>(report: &CheckReport<S>) -> String {
+fn sums(report: &CheckReport) -> String {
     let count = |count: usize, word: &str| format!("{count} {word}");
     let mut parts = vec![count(report.passes, "passed")];
     if report.warnings > 0 {
@@ -228,7 +229,7 @@ fn sums<S>(report: &CheckReport<S>) -> String {
     parts.join(", ")
 }
 
-fn short(report: &CheckReport<String>) -> String {
+fn short(report: &CheckReport) -> String {
     let state = match report.health {
         Some(HealthVerdict::Unknown) if report.passed => "unknown",
         Some(HealthVerdict::NotInstalled) => "not installed",

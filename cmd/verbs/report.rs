@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::whole_file::WholeFile;
 use flux_operator::inspect::diagnose::health::HealthVerdict;
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::incident::page::{PageOptions, page};
 
 use crate::args::list::no_namespace;
@@ -145,7 +146,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             return Err(error);
         }
         let whereto = source.whereto();
-        let page = viewed.with_warnings(shell).redacted().map_steps(|step| whereto.command(&step));
+        let page = viewed.with_warnings(shell).redacted().in_words(|step| whereto.command(step));
         if let (Some(collected), Some(_)) = (shell.collected(), path) {
             collected.keep(page);
             return Ok(Exit::Done);

@@ -8,6 +8,7 @@ use flux_operator::api::kinds::{DEPLOYMENT, FLUX_KINDS, INSTANCE, POD};
 use flux_operator::distribution::Distribution;
 use flux_operator::format::age::short_age;
 use flux_operator::inspect::diagnose::health::{HealthCounts, HealthVerdict, KindCounts};
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::diagnose::resources::ResourceRow;
 use flux_operator::inspect::diagnose::status::{StatusOptions, StatusView, status};
 use flux_operator::k8s::ObjectId;
@@ -113,11 +114,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })
 }
 
-fn exit(view: &StatusView<String>) -> Exit {
+fn exit(view: &StatusView) -> Exit {
     exit_of(view.verdict, VerdictUse::Judge)
 }
 
-async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView<String>>, CliError> {
+async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView>, CliError> {
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let now = source.now();
@@ -130,11 +131,11 @@ async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView<St
     let view = source.view(shell, |snapshot| status(snapshot, options));
     let viewed = within(shell, view).await??;
     let whereto = source.whereto();
-    let value = viewed.value.map_steps(|step| whereto.command(&step));
+    let value = viewed.value.in_words(|step| whereto.command(step));
     Ok(Viewed { value, refusals: viewed.refusals })
 }
 
-fn text(view: &StatusView<String>, args: &Args, shell: &Shell, source: &Source<'_>) -> Result<String, CliError> {
+fn text(view: &StatusView, args: &Args, shell: &Shell, source: &Source<'_>) -> Result<String, CliError> {
     Ok(match structured(view, &args.view.output)? {
         Some(text) => text,
         None if matches!(args.view.output, Format::Name) => {
@@ -147,7 +148,7 @@ fn text(view: &StatusView<String>, args: &Args, shell: &Shell, source: &Source<'
     })
 }
 
-fn screen(view: &StatusView<String>, mut screen: Screen, source: &Source<'_>) -> String {
+fn screen(view: &StatusView, mut screen: Screen, source: &Source<'_>) -> String {
     let now = source.now();
     let versions = &view.versions;
     let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".into());
@@ -218,13 +219,13 @@ fn screen(view: &StatusView<String>, mut screen: Screen, source: &Source<'_>) ->
     screen.text()
 }
 
-fn next(view: &StatusView<String>, screen: &mut Screen) {
+fn next(view: &StatusView, screen: &mut Screen) {
     if let Some(next) = &view.next {
-        screen.command("Next", next);
+        screen.command("Next", next.words());
     }
 }
 
-fn instance(view: &StatusView<String>, screen: &mut Screen, source: &Source<'_>) {
+fn instance(view: &StatusView, screen: &mut Screen, source: &Source<'_>) {
     let Some(row) = &view.instance else {
         if view.unreadable.contains(&"FluxInstance") {
             return screen.marked("Instance", None, "unknown: you are not allowed to read FluxInstances");
@@ -243,7 +244,7 @@ fn instance(view: &StatusView<String>, screen: &mut Screen, source: &Source<'_>)
 }
 
 /// The mark of an object: failing objects are marked as such even if they reported Ready before.
-fn mark_of_ready(view: &StatusView<String>, id: &ObjectId, ready: &str) -> Option<bool> {
+fn mark_of_ready(view: &StatusView, id: &ObjectId, ready: &str) -> Option<bool> {
     match ready {
         _ if view.affected.contains(id) => Some(false),
         "True" => Some(true),
@@ -263,7 +264,7 @@ fn mark_of(counts: &HealthCounts) -> Option<bool> {
 }
 
 /// The objects that have failed for the longest; those that report the same are one line.
-fn failures(view: &StatusView<String>, screen: &mut Screen, now: Timestamp) {
+fn failures(view: &StatusView, screen: &mut Screen, now: Timestamp) {
     // Causes outside of Flux's objects: a workload, a definition, the operator.
     if view.failures.is_empty() {
         for cause in view.causes.iter().take(CAUSES) {
@@ -289,7 +290,7 @@ fn failures(view: &StatusView<String>, screen: &mut Screen, now: Timestamp) {
 }
 
 /// No operator at all is fine: an instance can be kept from terminals and pipelines.
-fn operator_is_fine(view: &StatusView<String>) -> Option<bool> {
+fn operator_is_fine(view: &StatusView) -> Option<bool> {
     match view.operator.state {
         "Running" => Some(true),
         "Stopped" | "Silent" => Some(false),

@@ -3,6 +3,7 @@
 use anstyle::AnsiColor;
 use flux_operator::api::kinds::FluxKind;
 use flux_operator::inspect::diagnose::health::{HealthCounts, HealthVerdict};
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::diagnose::why::{CauseGroup, Overview, overview_of};
 use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
@@ -36,7 +37,7 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
             return Err(error);
         }
         let whereto = source.whereto();
-        let found = viewed.with_warnings(shell).map_steps(|step| whereto.command(&step));
+        let found = viewed.with_warnings(shell).in_words(|step| whereto.command(step));
         let text = match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {
@@ -66,7 +67,7 @@ fn unfinished(in_progress: usize, not_started: usize) -> String {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!(", {count} {state}")).collect()
 }
 
-fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, now: Timestamp) {
+fn screen(lines: &mut Lines, found: &Overview, place: &str, all: bool, now: Timestamp) {
     let total = found.counts.total;
     let objects = counted(total, "Flux object");
     if found.failing == 0 {
@@ -118,7 +119,7 @@ fn screen(lines: &mut Lines, found: &Overview<String>, place: &str, all: bool, n
         }
         lines.whole("   Next:", None);
         for command in &cause.next {
-            lines.whole(&format!("     {command}"), None);
+            lines.whole(&format!("     {}", command.words()), None);
         }
         lines.whole(&format!("   More: {}", as_started(&format!("flux-operator explain {:?}", cause.reason))), None);
     }

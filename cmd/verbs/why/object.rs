@@ -1,6 +1,7 @@
 //! `why KIND/NAME…`: from an object to the first real cause.
 
 use anstyle::AnsiColor;
+use flux_operator::inspect::diagnose::next_step::HasNextSteps;
 use flux_operator::inspect::diagnose::why::{Why, why};
 use jiff::Timestamp;
 use serde_json::json;
@@ -48,8 +49,8 @@ pub fn answer(
     whereto: &Whereto,
 ) -> Result<Exit, CliError> {
     warn_of_refusals(shell, answers.iter().flat_map(|viewed| &viewed.refusals));
-    let found = answers.into_iter().map(|viewed| viewed.value.map_steps(|step| whereto.command(&step)));
-    let found: Vec<Why<String>> = found.collect();
+    let found = answers.into_iter().map(|viewed| viewed.value.in_words(|step| whereto.command(step)));
+    let found: Vec<Why> = found.collect();
     let whole = match found.as_slice() {
         [one] if is_one => structured(one, output)?,
         all => structured(&json!({"items": all}), output)?,
@@ -67,7 +68,7 @@ pub fn answer(
     Ok(exit_of(verdict, VerdictUse::Judge))
 }
 
-fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
+fn screen(shell: &Shell, why: &Why, now: Timestamp) -> String {
     let mut lines = Lines::new(shell);
     for step in &why.walk {
         let (mark, style) = match step.ok {
@@ -88,7 +89,7 @@ fn screen(shell: &Shell, why: &Why<String>, now: Timestamp) -> String {
     lines.evidence("  ", cause, now);
     lines.whole("Next:", None);
     for command in &cause.next {
-        lines.whole(&format!("  {command}"), None);
+        lines.whole(&format!("  {}", command.words()), None);
     }
     lines.whole(&format!("More: {}", as_started(&format!("flux-operator explain {:?}", cause.reason))), None);
     lines.text()

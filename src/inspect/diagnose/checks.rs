@@ -18,7 +18,7 @@ use crate::build::{BuildError, BuildOptions, build};
 use crate::distribution::{Distribution, minor_changes};
 use crate::format::version_range::parse_version_lenient;
 use crate::inspect::diagnose::health::HealthVerdict;
-use crate::inspect::diagnose::next_step::NextStep;
+use crate::inspect::diagnose::next_step::{HasNextSteps, NextStep};
 use crate::inspect::diagnose::why::{CauseGroup, Overview, overview};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::inspect::views::upgrade;
@@ -40,26 +40,24 @@ pub enum Verdict {
     Skip,
 }
 
-// `S` is a step, or a step in words.
 /// A check with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Check")]
-pub struct Check<S = NextStep> {
+pub struct Check {
     pub name: String,
     pub verdict: Verdict,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<S>,
+    #[schemars(with = "Option<String>")]
+    pub hint: Option<NextStep>,
 }
 
 /// Checks that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Group")]
-pub struct Group<S = NextStep> {
+pub struct Group {
     pub name: String,
-    pub checks: Vec<Check<S>>,
+    pub checks: Vec<Check>,
 }
 
 impl Group {
@@ -86,8 +84,7 @@ impl Group {
 /// All checks with their sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "CheckReport")]
-pub struct CheckReport<S = NextStep> {
+pub struct CheckReport {
     /// How the installation stands as a whole, by the evaluation of `why`; absent before an installation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthVerdict>,
@@ -97,7 +94,7 @@ pub struct CheckReport<S = NextStep> {
     pub warnings: usize,
     pub failures: usize,
     pub skipped: usize,
-    pub groups: Vec<Group<S>>,
+    pub groups: Vec<Group>,
 }
 
 impl CheckReport {
@@ -115,24 +112,15 @@ impl CheckReport {
     }
 }
 
-impl<S> CheckReport<S> {
-    /// The same report with its hints in other words.
-    pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> CheckReport<T> {
-        let check = |Check { name, verdict, message, hint }| Check { name, verdict, message, hint: hint.map(&word) };
-        let group = |group: Group<S>| Group { name: group.name, checks: group.checks.into_iter().map(check).collect() };
-        CheckReport {
-            health: self.health,
-            passed: self.passed,
-            passes: self.passes,
-            warnings: self.warnings,
-            failures: self.failures,
-            skipped: self.skipped,
-            groups: self.groups.into_iter().map(group).collect(),
-        }
+impl HasNextSteps for CheckReport {
+    fn steps(&mut self) -> Vec<&mut NextStep> {
+        self.groups.iter_mut().flat_map(|group| &mut group.checks).filter_map(|check| check.hint.as_mut()).collect()
     }
+}
 
+impl CheckReport {
     /// The checks that did not pass, worst first.
-    pub fn problems(&self) -> Vec<(&str, &Check<S>)> {
+    pub fn problems(&self) -> Vec<(&str, &Check)> {
         let all = || self.groups.iter().flat_map(|g| g.checks.iter().map(move |c| (g.name.as_str(), c)));
         let of = |verdict| all().filter(move |(_, c)| c.verdict == verdict);
         of(Verdict::Fail).chain(of(Verdict::Warn)).collect()

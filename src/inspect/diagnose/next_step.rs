@@ -1,6 +1,23 @@
 //! The user's next step, as a value. The front end turns it into a command line.
 
+use serde::ser::{Error, Serialize, Serializer};
+
 use crate::k8s::ObjectId;
+
+/// A view with next steps.
+pub trait HasNextSteps: Sized {
+    /// Returns every step of the view.
+    fn steps(&mut self) -> Vec<&mut NextStep>;
+
+    /// The same view with each step in the words of the front end, in which it can be shown and serialised.
+    #[must_use]
+    fn in_words(mut self, words: impl Fn(&NextStep) -> String) -> Self {
+        for step in self.steps() {
+            *step = NextStep::Words(words(step));
+        }
+        self
+    }
+}
 
 /// A next step of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +90,8 @@ pub enum NextStep {
     ListStorageClasses,
     ListWebhooks,
     ListAdmissionPolicies,
+    /// Any of the others in the words of the front end.
+    Words(String),
     /// Something without a command, as a sentence without a full stop.
     Advice(String),
     /// Something without a command, and the step after it.
@@ -122,7 +141,25 @@ impl SecretKind {
     }
 }
 
+/// Fails for a step that is not in words: which command it is depends on the front end.
+impl Serialize for NextStep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            NextStep::Words(words) => serializer.serialize_str(words),
+            _ => Err(S::Error::custom("a next step is not in words")),
+        }
+    }
+}
+
 impl NextStep {
+    /// Returns the words of a step; none before the front end has made them.
+    pub fn words(&self) -> &str {
+        match self {
+            NextStep::Words(words) => words,
+            _ => "",
+        }
+    }
+
     pub(crate) fn advice(text: impl Into<String>) -> Self {
         NextStep::Advice(text.into())
     }

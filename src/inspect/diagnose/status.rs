@@ -12,7 +12,7 @@ use crate::api::kinds::{self, INSTANCE};
 use crate::api::operator::{OperatorState, desired_replicas, silence};
 use crate::inspect::diagnose::health::{HealthCounts, HealthVerdict, KindCounts};
 use crate::inspect::diagnose::instance::InstanceRow;
-use crate::inspect::diagnose::next_step::NextStep;
+use crate::inspect::diagnose::next_step::{HasNextSteps, NextStep};
 use crate::inspect::diagnose::resources;
 use crate::inspect::diagnose::resources::ResourceRow;
 use crate::inspect::diagnose::why::{CauseGroup, Overview, Reason, overview};
@@ -29,11 +29,9 @@ use crate::k8s::{ObjectId, fields};
 const NAMED: usize = 3;
 
 /// Everything there is to know first.
-// `S` is a step, or a step in words.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "StatusView")]
-pub struct StatusView<S = NextStep> {
+pub struct StatusView {
     /// How the installation stands as a whole, by the evaluation of `why`.
     pub verdict: HealthVerdict,
     /// True when nothing fails and nothing that decides it was kept from the caller.
@@ -69,7 +67,8 @@ pub struct StatusView<S = NextStep> {
     #[serde(skip)]
     pub affected: BTreeSet<ObjectId>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<S>,
+    #[schemars(with = "Option<String>")]
+    pub next: Option<NextStep>,
 }
 
 /// Whether anybody in the cluster looks after the instance.
@@ -106,34 +105,17 @@ pub struct CauseSummary {
     pub affected: usize,
 }
 
-impl<S> StatusView<S> {
+impl StatusView {
     /// Whether the instance fails, whatever it reports itself.
     pub fn instance_fails(&self) -> bool {
         let id = |row: &InstanceRow| ObjectId::new(&INSTANCE.group, &INSTANCE.kind, Some(&row.namespace), &row.name);
         self.instance.as_ref().is_some_and(|row| self.affected.contains(&id(row)))
     }
+}
 
-    /// The same view with its step in other words.
-    pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> StatusView<T> {
-        StatusView {
-            verdict: self.verdict,
-            well: self.well,
-            versions: self.versions,
-            operator: self.operator,
-            instance: self.instance,
-            elsewhere: self.elsewhere,
-            controllers: self.controllers,
-            sync: self.sync,
-            kinds: self.kinds,
-            counts: self.counts,
-            failing: self.failing,
-            failures: self.failures,
-            causes: self.causes,
-            unreadable: self.unreadable,
-            drifted: self.drifted,
-            affected: self.affected,
-            next: self.next.map(word),
-        }
+impl HasNextSteps for StatusView {
+    fn steps(&mut self) -> Vec<&mut NextStep> {
+        self.next.iter_mut().collect()
     }
 }
 

@@ -36,7 +36,7 @@ use crate::api::kinds::{self, DEPLOYMENT, EVENT, INSTANCE, NAMESPACE, Suspension
 use crate::api::operator::{OperatorState, desired_replicas, silence};
 use crate::api::well_known::{self, condition, reason};
 use crate::inspect::diagnose::health::HealthVerdict;
-use crate::inspect::diagnose::next_step::{NextStep, SecretKind};
+use crate::inspect::diagnose::next_step::{HasNextSteps, NextStep, SecretKind};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::inspect::views::operator;
 use crate::inspect::views::{components, inventory};
@@ -57,26 +57,22 @@ pub struct WalkStep {
     pub says: String,
 }
 
-// `S` is a step, or a step in words.
 /// The answer to "why is it not ready?".
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Why")]
-pub struct Why<S = NextStep> {
+pub struct Why {
     pub object: ObjectId,
     pub verdict: HealthVerdict,
     /// True when nothing is wrong.
     pub ready: bool,
     pub walk: Vec<WalkStep>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause<S>>,
+    pub cause: Option<Cause>,
 }
 
-impl<S> Why<S> {
-    /// The same answer with its steps in other words.
-    pub fn map_steps<T>(self, word: impl Fn(S) -> T) -> Why<T> {
-        let Why { object, verdict, ready, walk, cause } = self;
-        Why { object, verdict, ready, walk, cause: cause.map(|cause| cause.map_steps(word)) }
+impl HasNextSteps for Why {
+    fn steps(&mut self) -> Vec<&mut NextStep> {
+        self.cause.iter_mut().flat_map(|cause| &mut cause.next).collect()
     }
 }
 

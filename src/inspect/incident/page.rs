@@ -8,7 +8,7 @@ use crate::api::field_managers::Author;
 use crate::api::kinds::{self, FLUX_KINDS, HELM_GROUP, INSTANCE};
 use crate::api::well_known::condition::READY;
 use crate::api::well_known::{self, reason};
-use crate::inspect::diagnose::next_step::NextStep;
+use crate::inspect::diagnose::next_step::{HasNextSteps, NextStep};
 use crate::inspect::diagnose::status::{StatusOptions, StatusView, status};
 use crate::inspect::diagnose::why::{Overview, overview};
 use crate::inspect::incident::redact::{plain_address, shareable_text};
@@ -32,12 +32,10 @@ const BEFORE_IT_FAILED: SignedDuration = SignedDuration::from_hours(2);
 /// Limit for the listed events, newest first.
 const MAX_EVENTS: usize = 500;
 
-// `S` is a step, or a step in words.
 /// The state of an installation.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Page")]
-pub struct Page<S = NextStep> {
+pub struct Page {
     /// The cluster or file.
     pub place: String,
     /// Namespace of the instance.
@@ -50,8 +48,8 @@ pub struct Page<S = NextStep> {
     pub failing_since: Option<Timestamp>,
     #[schemars(with = "String")]
     pub at: Timestamp,
-    pub status: StatusView<S>,
-    pub causes: Overview<S>,
+    pub status: StatusView,
+    pub causes: Overview,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeNode>,
     pub components: Vec<ComponentRow>,
@@ -95,7 +93,7 @@ pub struct Span {
     pub outcome: String,
 }
 
-impl<S> Page<S> {
+impl Page {
     /// Removes credentials from foreign texts: messages, evidence, revisions and arguments. The page may be sent to
     /// others.
     #[must_use]
@@ -129,27 +127,13 @@ impl<S> Page<S> {
         self.changes.iter_mut().for_each(|change| redact(&mut change.message));
         self
     }
+}
 
-    /// Converts the steps of the page.
-    pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Page<T> {
-        Page {
-            status: self.status.map_steps(word),
-            causes: self.causes.map_steps(word),
-            place: self.place,
-            namespace: self.namespace,
-            client: self.client,
-            failing_since: self.failing_since,
-            changes: self.changes,
-            own_changes: self.own_changes,
-            at: self.at,
-            tree: self.tree,
-            components: self.components,
-            inventory: self.inventory,
-            without_drift: self.without_drift,
-            histories: self.histories,
-            events: self.events,
-            older_events: self.older_events,
-        }
+impl HasNextSteps for Page {
+    fn steps(&mut self) -> Vec<&mut NextStep> {
+        let mut steps = self.status.steps();
+        steps.extend(self.causes.steps());
+        steps
     }
 }
 

@@ -116,15 +116,15 @@ pub struct Evidence {
 /// The first real cause, its evidence, and what to do next.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Cause")]
-pub struct Cause<S = NextStep> {
+pub struct Cause {
     pub reason: Reason,
     pub object: ObjectId,
     /// A sentence without a full stop.
     pub summary: String,
     pub evidence: Vec<Evidence>,
     /// Commands to run, the most useful first.
-    pub next: Vec<S>,
+    #[schemars(with = "Vec<String>")]
+    pub next: Vec<NextStep>,
     /// The broken thing, where that is not the object itself: causes with the same reason and place are one.
     #[serde(skip)]
     pub(super) place: Option<String>,
@@ -178,13 +178,5 @@ impl Cause {
     pub(super) fn next(mut self, step: NextStep) -> Self {
         self.next.push(step);
         self
-    }
-}
-
-impl<S> Cause<S> {
-    /// The same cause with its steps in other words.
-    pub(super) fn map_steps<T>(self, word: impl Fn(S) -> T) -> Cause<T> {
-        let Cause { reason, object, summary, evidence, next, place } = self;
-        Cause { reason, object, summary, evidence, next: next.into_iter().map(word).collect(), place }
     }
 }

@@ -10,17 +10,16 @@ use super::{Cause, Reason, Walk, definition, message};
 use crate::api::kinds::{self, FLUX_KINDS, FluxKind, INSTANCE};
 use crate::api::well_known::condition::READY;
 use crate::inspect::diagnose::health::{HealthCounts, HealthVerdict, KindCounts};
-use crate::inspect::diagnose::next_step::NextStep;
+use crate::inspect::diagnose::next_step::{HasNextSteps, NextStep};
 use crate::inspect::read::snapshot::{Snapshot, WORTH_A_LIST};
 use crate::inspect::views::{components, managed, operator};
 use crate::k8s::{ObjectId, fields, kstatus};
 
-// `S` is a step, or a step in words.
 /// All Flux objects that are not well, and the workloads that they applied.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhyAll")]
-pub struct Overview<S = NextStep> {
+pub struct Overview {
     /// How all of it stands together.
     pub verdict: HealthVerdict,
     /// True when nothing fails and nothing that decides it was kept from the caller.
@@ -41,16 +40,15 @@ pub struct Overview<S = NextStep> {
     /// Objects that are on their way, or wait for one that is.
     pub in_progress: usize,
     /// The causes that explain them, the one with most objects first.
-    pub causes: Vec<CauseGroup<S>>,
+    pub causes: Vec<CauseGroup>,
 }
 
 /// A cause, and the objects it takes down.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "CauseGroup")]
-pub struct CauseGroup<S = NextStep> {
+pub struct CauseGroup {
     #[serde(flatten)]
-    pub cause: Cause<S>,
+    pub cause: Cause,
     /// How many objects of which kind, in the order of kinds.
     pub kinds: Vec<AffectedKind>,
     /// Every object that does not work because of it, in the order of kinds, then by namespace and name.
@@ -65,18 +63,9 @@ pub struct AffectedKind {
     pub count: usize,
 }
 
-impl<S> Overview<S> {
-    /// The same answer with its steps in other words.
-    pub fn map_steps<T>(self, word: impl Fn(S) -> T + Copy) -> Overview<T> {
-        let Overview { verdict, well, counts, kinds, unreadable, total, workloads, failing, in_progress, causes } =
-            self;
-        let causes = causes.into_iter().map(|CauseGroup { cause, kinds, affected }| CauseGroup {
-            cause: cause.map_steps(word),
-            kinds,
-            affected,
-        });
-        let causes = causes.collect();
-        Overview { verdict, well, counts, kinds, unreadable, total, workloads, failing, in_progress, causes }
+impl HasNextSteps for Overview {
+    fn steps(&mut self) -> Vec<&mut NextStep> {
+        self.causes.iter_mut().flat_map(|group| &mut group.cause.next).collect()
     }
 }
 
