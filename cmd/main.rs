@@ -130,9 +130,10 @@ fn flag_before_noun(matches: &ArgMatches, tree: &clap::Command) -> Option<String
     let is_typed =
         |id: &&clap::Id| !is_global(id) && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
     let flag = matches.ids().find(is_typed).and_then(|id| verb.get_arguments().find(|flag| flag.get_id() == id))?;
-    Some(match (flag.get_long(), verb.get_name()) {
-        (Some(long), verb) => format!("--{long} stands before `{noun}`: write the flags of `{verb} {noun}` behind it"),
-        (None, verb) => format!("`{verb} {noun}` takes no words before `{noun}`"),
+    let command = format!("{} {noun}", verb.get_name());
+    Some(match flag.get_long() {
+        Some(long) => format!("--{long} stands before `{noun}`: write the flags of `{command}` behind it"),
+        None => format!("`{command}` takes no words before `{noun}`"),
     })
 }
 

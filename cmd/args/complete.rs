@@ -323,12 +323,11 @@ mod tests {
     }
 
     #[test]
-    fn every_verb_of_instances_offers_their_names() {
+    fn every_verb_of_objects_offers_their_names() {
         let tree = <crate::cli::Cli as clap::CommandFactory>::command();
-        for verb in ["plan", "rollback", "uninstall", "upgrade"] {
-            let verb = tree.find_subcommand(verb).unwrap();
-            let offers = verb.get_arguments().any(|name| name.get::<ArgValueCompleter>().is_some());
-            assert!(offers, "{}", verb.get_name());
+        for verb in "get tree why plan reconcile rollback suspend resume wait delete uninstall export".split(' ') {
+            let objects = tree.find_subcommand(verb).and_then(|verb| verb.get_positionals().next());
+            assert!(objects.is_some_and(|words| words.get::<ArgValueCompleter>().is_some()), "{verb}");
         }
     }
 

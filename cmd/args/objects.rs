@@ -112,12 +112,13 @@ impl ResourceArgs {
     }
 }
 
-/// For verbs that mean the instance when they name nothing.
+/// Returns the argument as one that may be left out: verbs that take other flags in its place, or mean the instance then.
 pub fn optional(words: clap::Arg) -> clap::Arg {
     words.required(false)
 }
 
-fn is_instance(word: &str) -> bool {
+/// Whether a word means the kind FluxInstance.
+pub fn is_instance(word: &str) -> bool {
     kinds::find(word) == Some(instance_kind())
 }
 
@@ -178,13 +179,11 @@ impl<'a> OperatorObject<'a> {
                 }
             },
         };
-        if let Some(other) = kinds::find_resource_type(word).filter(|_| kinds::find(word).is_none()) {
-            return Err(of_another_kind(verb, &other.kind, name));
-        }
-        match kind(word)? {
-            found if found == instance_kind() => Ok(OperatorObject::Instance(name)),
-            found if found == resource_set_kind() => Ok(OperatorObject::ResourceSet(name)),
-            found => Err(of_another_kind(verb, found.kind, name)),
+        match (kinds::find(word), kinds::find_resource_type(word)) {
+            (Some(kind), _) if kind == instance_kind() => Ok(OperatorObject::Instance(name)),
+            (Some(kind), _) if kind == resource_set_kind() => Ok(OperatorObject::ResourceSet(name)),
+            (_, Some(other)) => Err(of_another_kind(verb, &other.kind, name)),
+            (_, None) => Err(unknown_kind(word)),
         }
     }
 
@@ -331,7 +330,19 @@ pub fn must_suspend(kind: &FluxKind, verb: &str) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
     use super::*;
+
+    #[test]
+    fn the_nouns_are_those_of_the_verbs_that_take_objects() {
+        let tree = crate::cli::Cli::command();
+        let verbs = ["get", "reconcile", "wait", "export", "uninstall"].map(|verb| tree.find_subcommand(verb).unwrap());
+        let nouns = verbs.iter().flat_map(|verb| verb.get_subcommands()).map(clap::Command::get_name);
+        assert_eq!(nouns.collect::<BTreeSet<_>>(), BTreeSet::from(NOUNS));
+    }
 
     fn resolve(words: &[&str]) -> Result<Vec<String>, CliError> {
         let args =

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::ValueEnum;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use flux_operator::api::kinds::{self, FLUX_KINDS, FluxKind};
-use flux_operator::api::object_words::{ANY_KIND, kinds_of_two_words};
+use flux_operator::api::object_words::{behind_any_kind, kinds_of_two_words};
 use flux_operator::api::{Component, crd};
 use flux_operator::distribution::{Distribution, DistributionError};
 use flux_operator::format::nearest::nearest;
@@ -77,11 +77,7 @@ impl Args {
     /// The words as `KIND.FIELD`: `ks spec path`, `source git.spec` and `ks/app spec`, whose fields are those of every object.
     fn text(&self) -> String {
         let word = |word: &String| word.split_once('/').map_or(word.clone(), |(kind, _)| kind.to_owned());
-        let words = match self.field.as_slice() {
-            [any, rest @ ..] if ANY_KIND.contains(&any.as_str()) && !rest.is_empty() => rest,
-            words => words,
-        };
-        let text = words.iter().map(word).collect::<Vec<_>>().join(".");
+        let text = behind_any_kind(&self.field).iter().map(word).collect::<Vec<_>>().join(".");
         let steps: Vec<&str> = text.split('.').collect();
         match steps.as_slice() {
             [first, second, path @ ..] => match kinds_of_two_words(first, second).as_slice() {

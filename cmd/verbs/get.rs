@@ -9,7 +9,7 @@ use crate::session::read_source::ScopeArgs;
 use crate::session::target::instance_kind;
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
-use flux_operator::api::object_words::ObjectWords;
+use flux_operator::api::object_words::{ANY_KIND, ObjectWords};
 
 mod components;
 mod history;
@@ -85,7 +85,7 @@ struct RequestedObjects {
 impl RequestedObjects {
     fn of(args: &Args) -> Result<Self, CliError> {
         let said = match args.resources.as_slice() {
-            [all, rest @ ..] if ["all", "resources", "resource"].contains(&all.as_str()) => rest,
+            [all, rest @ ..] if all == "all" || ANY_KIND.contains(&all.as_str()) => rest,
             words => words,
         };
         let (words, objects) = match ObjectWords::read(said)? {

@@ -84,13 +84,8 @@ enum ReconcileSubject {
 /// Reads the objects of a line, and refuses flags that are not for their kind.
 fn subject(args: &Args) -> Result<ReconcileSubject, CliError> {
     let wanted = args.resources.resolve()?;
-    let subject = match (wanted.only(instance_kind()), wanted.only(resource_set_kind())) {
-        (Some(name), _) => ReconcileSubject::Instance(name.to_owned()),
-        (_, Some(name)) => ReconcileSubject::ResourceSet(name.to_owned()),
-        _ => ReconcileSubject::Resources(wanted.clone()),
-    };
-    let (is_instance, is_set) =
-        (matches!(subject, ReconcileSubject::Instance(_)), matches!(subject, ReconcileSubject::ResourceSet(_)));
+    let (instance, set) = (wanted.only(instance_kind()), wanted.only(resource_set_kind()));
+    let (is_instance, is_set) = (instance.is_some(), set.is_some());
     let kinds = wanted.kinds();
     let kind = kinds.iter().find(|kind| kind.kind != "HelmRelease").or(kinds.first()).map_or("", |kind| kind.plural);
     let rows = [
@@ -99,10 +94,14 @@ fn subject(args: &Args) -> Result<ReconcileSubject, CliError> {
         (args.account.default_service_account.is_some(), is_set, "--default-service-account is for ResourceSets"),
         (args.with_source, !is_instance && !is_set, "--with-source is for objects that have a source"),
     ];
-    match rows.into_iter().find(|(is_given, fits, _)| *is_given && !fits) {
-        Some((.., problem)) => Err(CliError::usage(format!("{problem}, not for {kind}"))),
-        None => Ok(subject),
+    if let Some((.., problem)) = rows.into_iter().find(|(is_given, fits, _)| *is_given && !fits) {
+        return Err(CliError::usage(format!("{problem}, not for {kind}")));
     }
+    Ok(match (instance, set) {
+        (Some(name), _) => ReconcileSubject::Instance(name.to_owned()),
+        (_, Some(name)) => ReconcileSubject::ResourceSet(name.to_owned()),
+        _ => ReconcileSubject::Resources(wanted),
+    })
 }
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {

@@ -4,11 +4,11 @@ use flux_operator::api::kinds::{self, FluxKind};
 use flux_operator::api::object_words::ObjectWords;
 use flux_operator::api::well_known::INSTANCE_NAME;
 
+use crate::args::objects::is_instance;
 use crate::flows::rights::{
     EXPLAINS, EXPLAINS_SECRETS, KIND, LOOKS_AT_OPERATOR, Right, Rights, always, read_words, when,
 };
 use crate::session::read_source::FromArgs;
-use crate::session::target::instance_kind;
 use crate::terminal::output_format::{ViewArgs, with_wide};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -79,7 +79,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     match WhySubject::read(args)? {
         WhySubject::Objects(objects) => {
             for (word, name) in objects {
-                if kinds::find(word) == Some(instance_kind()) {
+                if is_instance(word) {
                     rights.everywhere(READS_INSTALLATION);
                     rights.in_namespace(&rights.flux_namespace(), LOOKS_AT_OPERATOR);
                 }
@@ -107,7 +107,7 @@ impl<'a> WhySubject<'a> {
         };
         match (words.as_slice(), words.first().and_then(|word| kinds::find(word))) {
             ([], _) => Ok(WhySubject::Kind(None)),
-            ([word], Some(kind)) if kind == instance_kind() => Ok(WhySubject::Objects(vec![(*word, INSTANCE_NAME)])),
+            ([word], _) if is_instance(word) => Ok(WhySubject::Objects(vec![(*word, INSTANCE_NAME)])),
             ([_], Some(kind)) => Ok(WhySubject::Kind(Some(kind))),
             ([_], None) => Ok(WhySubject::Objects(ObjectWords::objects(&args.resource)?)),
             _ => Err(CliError::usage("why looks at one kind at a time").hint(format!(
