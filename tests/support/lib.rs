@@ -41,7 +41,7 @@
 //!
 //! Wait with [`eventually`] or a watch, never with a bare sleep. A test fails by panicking; then the last output of the
 //! servers is printed. `TEST_DURATIONS=FILE` records how long each test took.
-
+#![warn(unreachable_pub)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

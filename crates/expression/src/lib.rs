@@ -7,7 +7,7 @@
 //! Flux: the standard ones, optional values, strings, sets and encoders
 //! (<https://fluxcd.io/flux/cheatsheets/cel-healthchecks/>). Expressions come from untrusted authors, so their length,
 //! their depth and the loops within loops have limits. The crate knows nothing of Kubernetes.
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod explain;
 mod operators;

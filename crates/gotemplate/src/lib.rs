@@ -28,7 +28,7 @@
 //!
 //! The way of the data: `lexer` → `parser` → `tree` → `execute`, which calls the table in `functions` and prints with
 //! `print`. The crate does no I/O and has no clock: time and random numbers come with [`Options`].
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod duration;
 mod error;

@@ -13,7 +13,7 @@
 //! ```
 //! Kubernetes is not known here: the caller reads the spec, the Secrets and the artifacts, and writes the status. RegistryCredentials
 //! go to the server of `spec.url` only, and no error holds them. Every answer, page and pause has a bound.
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod artifacts;
 mod azure_devops;

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 /// A field with another type.
 #[derive(Debug)]
-pub struct WrongType(pub String);
+pub(crate) struct WrongType(pub String);
 
 static NOTHING: Value = Value::Null;
 
 /// An object of a manifest with its path.
-pub struct Fields<'v> {
+pub(crate) struct Fields<'v> {
     fields: Option<&'v Map<String, Value>>,
     path: String,
 }
@@ -33,7 +33,7 @@ fn wrong(path: &str, wanted: &str, found: &Value) -> WrongType {
 }
 
 impl<'v> Fields<'v> {
-    pub fn of(value: &'v Value, path: impl Into<String>) -> Result<Fields<'v>, WrongType> {
+    pub(crate) fn of(value: &'v Value, path: impl Into<String>) -> Result<Fields<'v>, WrongType> {
         let path = path.into();
         match value {
             Value::Null => Ok(Fields { fields: None, path }),
@@ -42,12 +42,12 @@ impl<'v> Fields<'v> {
         }
     }
 
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
     /// Returns the value of a field. Like Go, it ignores the case of letters if there is no exact match.
-    pub fn get(&self, name: &str) -> &'v Value {
+    pub(crate) fn get(&self, name: &str) -> &'v Value {
         let Some(fields) = self.fields else { return &NOTHING };
         fields
             .get(name)
@@ -55,28 +55,28 @@ impl<'v> Fields<'v> {
             .unwrap_or(&NOTHING)
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         // Presence alone: the rules of the definition accept `resources: []`.
         self.fields.is_some_and(|fields| fields.contains_key(name))
     }
 
-    pub fn object(&self, name: &str) -> Result<Fields<'v>, WrongType> {
+    pub(crate) fn object(&self, name: &str) -> Result<Fields<'v>, WrongType> {
         Fields::of(self.get(name), self.path(name))
     }
 
-    pub fn text(&self, name: &str) -> Result<String, WrongType> {
+    pub(crate) fn text(&self, name: &str) -> Result<String, WrongType> {
         as_text(self.get(name)).ok_or_else(|| wrong(&self.path(name), "text", self.get(name)))
     }
 
     /// Returns the text of a field that may not be a number or a boolean.
-    pub fn only_text(&self, name: &str) -> Result<String, WrongType> {
+    pub(crate) fn only_text(&self, name: &str) -> Result<String, WrongType> {
         match self.get(name) {
             value @ (Value::Bool(_) | Value::Number(_)) => Err(wrong(&self.path(name), "text", value)),
             _ => self.text(name),
         }
     }
 
-    pub fn boolean(&self, name: &str) -> Result<bool, WrongType> {
+    pub(crate) fn boolean(&self, name: &str) -> Result<bool, WrongType> {
         match self.get(name) {
             Value::Null => Ok(false),
             Value::Bool(value) => Ok(*value),
@@ -84,7 +84,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    pub fn list(&self, name: &str) -> Result<&'v [Value], WrongType> {
+    pub(crate) fn list(&self, name: &str) -> Result<&'v [Value], WrongType> {
         match self.get(name) {
             Value::Null => Ok(&[]),
             Value::Array(items) => Ok(items),
@@ -93,12 +93,12 @@ impl<'v> Fields<'v> {
     }
 
     /// Returns the objects of a list, each with its path.
-    pub fn objects(&self, name: &str) -> Result<Vec<Fields<'v>>, WrongType> {
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Fields<'v>>, WrongType> {
         let path = self.path(name);
         self.list(name)?.iter().enumerate().map(|(index, item)| Fields::of(item, format!("{path}[{index}]"))).collect()
     }
 
-    pub fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, WrongType> {
+    pub(crate) fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, WrongType> {
         let path = self.path(name);
         match self.get(name) {
             Value::Null => Ok(BTreeMap::new()),
@@ -113,13 +113,13 @@ impl<'v> Fields<'v> {
         }
     }
 
-    pub fn text_list(&self, name: &str) -> Result<Vec<String>, WrongType> {
+    pub(crate) fn text_list(&self, name: &str) -> Result<Vec<String>, WrongType> {
         let path = self.path(name);
         self.list(name)?.iter().map(|item| as_text(item).ok_or_else(|| wrong(&path, "a list of text", item))).collect()
     }
 
     /// Returns the names of unknown fields.
-    pub fn unknown(&self, known: &[&str]) -> Vec<String> {
+    pub(crate) fn unknown(&self, known: &[&str]) -> Vec<String> {
         let Some(fields) = self.fields else { return Vec::new() };
         fields
             .keys()

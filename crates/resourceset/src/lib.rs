@@ -6,7 +6,7 @@
 //! Pure: values in, values out. Each object records its template and its input set, and a [`Warning`] reports anything
 //! suspicious. The crate uses no files, no cluster and no clock: time and random numbers come with the options of the
 //! template engine.
-#![warn(missing_docs)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod decode;
 mod error;

@@ -6,25 +6,25 @@ use flux_operator_yaml::{GoDocument, parse_first_as_go, parse_json_as_go};
 use serde_json::{Map, Value};
 
 /// Label with the name of the owning ResourceSet.
-pub const OWNER_NAME: &str = "resourceset.fluxcd.controlplane.io/name";
+pub(crate) const OWNER_NAME: &str = "resourceset.fluxcd.controlplane.io/name";
 /// Label with the namespace of the owning ResourceSet.
-pub const OWNER_NAMESPACE: &str = "resourceset.fluxcd.controlplane.io/namespace";
+pub(crate) const OWNER_NAMESPACE: &str = "resourceset.fluxcd.controlplane.io/namespace";
 const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
 
 /// Why a text is not an object.
 #[derive(Debug)]
-pub struct Unreadable {
+pub(crate) struct Unreadable {
     pub reason: String,
     /// Line of the whole text, from 1.
     pub line: Option<usize>,
 }
 
 /// Key of an object, without its version.
-pub type ObjectKey = [String; 4];
+pub(crate) type ObjectKey = [String; 4];
 
 /// A document of a text before it is read.
 #[derive(Clone, Copy)]
-pub struct SplitDocument<'t> {
+pub(crate) struct SplitDocument<'t> {
     /// Number of lines of the text before it.
     pub lines_before: usize,
     /// The document as written.
@@ -34,7 +34,7 @@ pub struct SplitDocument<'t> {
 }
 
 /// The documents of a text.
-pub struct SplitText<'t> {
+pub(crate) struct SplitText<'t> {
     /// The documents in order.
     pub documents: Vec<SplitDocument<'t>>,
     /// Why the text after those documents cannot be split.
@@ -46,7 +46,7 @@ pub struct SplitText<'t> {
 /// A text that begins with `{` is read as a stream of JSON objects, which need no separators. Where a stream ends after
 /// its first object, and for every other text, the documents are separated by lines before anything is parsed, so text
 /// after `...` is ignored.
-pub fn split_documents(text: &str) -> SplitText<'_> {
+pub(crate) fn split_documents(text: &str) -> SplitText<'_> {
     let mut documents = Vec::new();
     let (mut lines, mut at) = (0, 0);
     if text.trim_start().starts_with('{') {
@@ -113,7 +113,7 @@ fn split_at_lines<'t>(
 }
 
 /// Reads the object of a document; `None` when the document is empty, null or only a comment.
-pub fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<String, Value>>, Unreadable> {
+pub(crate) fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<String, Value>>, Unreadable> {
     let SplitDocument { lines_before, text, is_json } = *document;
     let fields = match is_json {
         true => parse_json_as_go(text),
@@ -185,42 +185,42 @@ fn metadata_text<'o>(fields: &'o Map<String, Value>, name: &str) -> &'o str {
     fields.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
 }
 
-pub fn api_version(fields: &Map<String, Value>) -> &str {
+pub(crate) fn api_version(fields: &Map<String, Value>) -> &str {
     text(fields, "apiVersion")
 }
 
-pub fn kind(fields: &Map<String, Value>) -> &str {
+pub(crate) fn kind(fields: &Map<String, Value>) -> &str {
     text(fields, "kind")
 }
 
-pub fn name(fields: &Map<String, Value>) -> &str {
+pub(crate) fn name(fields: &Map<String, Value>) -> &str {
     metadata_text(fields, "name")
 }
 
-pub fn key(fields: &Map<String, Value>) -> ObjectKey {
+pub(crate) fn key(fields: &Map<String, Value>) -> ObjectKey {
     let group = api_version(fields).rsplit_once('/').map_or("", |(group, _)| group);
     [group, kind(fields), metadata_text(fields, "namespace"), name(fields)].map(str::to_owned)
 }
 
 /// `Kind/namespace/name`, or `Kind/name` without a namespace.
-pub fn described(key: &ObjectKey) -> String {
+pub(crate) fn described(key: &ObjectKey) -> String {
     let [_, kind, namespace, name] = key;
     if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
 }
 
 /// Returns the items of a List; `None` for any other object.
-pub fn items(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
+pub(crate) fn items(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
     kind(fields).ends_with("List").then(|| fields.get("items")).flatten()?.as_array()
 }
 
 /// Whether this is kustomize's configuration file, which API servers do not know.
-pub fn is_kustomize_file(fields: &Map<String, Value>) -> bool {
+pub(crate) fn is_kustomize_file(fields: &Map<String, Value>) -> bool {
     kind(fields).eq_ignore_ascii_case("Kustomization") && api_version(fields).starts_with("kustomize.config.k8s.io/")
 }
 
 /// Reads labels or annotations. As in Go, a single value that is not text discards all of them, and null becomes the
 /// empty text.
-pub fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, String>, String> {
+pub(crate) fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, String>, String> {
     match fields.get("metadata").and_then(|metadata| metadata.get(name)) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
         Some(Value::Object(texts)) => texts
@@ -236,7 +236,7 @@ pub fn text_fields(fields: &Map<String, Value>, name: &str) -> Result<BTreeMap<S
 }
 
 /// Replaces labels or annotations. Does nothing if `metadata` is not an object.
-pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTreeMap<String, String>) {
+pub(crate) fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTreeMap<String, String>) {
     let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(metadata) = metadata {
         let texts = texts.into_iter().map(|(key, text)| (key, Value::String(text))).collect();
@@ -245,7 +245,7 @@ pub fn set_text_fields(fields: &mut Map<String, Value>, name: &str, texts: BTree
 }
 
 /// Whether an annotation excludes the object from the build.
-pub fn is_excluded(fields: &Map<String, Value>) -> bool {
+pub(crate) fn is_excluded(fields: &Map<String, Value>) -> bool {
     // Exactly this value: only the suspension of a ResourceSet takes any case.
     text_fields(fields, "annotations").is_ok_and(|texts| texts.get(RECONCILE).is_some_and(|value| value == "disabled"))
 }

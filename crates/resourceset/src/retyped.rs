@@ -20,7 +20,7 @@ const WORDS: [&str; 10] = ["null", "~", "true", "false", "yes", "no", "on", "off
 
 /// A field with a value that was a text of the inputs.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RetypedField {
+pub(crate) struct RetypedField {
     /// `Kind/namespace/name` of the object.
     pub object: String,
     /// The field, its value, and the text that was read so.
@@ -30,7 +30,7 @@ pub struct RetypedField {
 /// Returns the fields of rendered documents that were filled with a text of the inputs and became a different value: `off`
 /// is false and `1.10` is 1.1. A text that only changes its type, such as `2`, is not reported. `render` renders the template
 /// with other values.
-pub fn retyped_fields(
+pub(crate) fn retyped_fields(
     rendered: &str,
     values: &Map<String, Value>,
     render: impl Fn(&Map<String, Value>) -> Option<String>,

@@ -12,7 +12,7 @@ use crate::inputs::InputSet;
 static WHOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\binputs\s*\)?\s*(?:-?\s*>>|\||\)|[$(]|$)").ok());
 
 /// Returns the keys that no text uses, sorted. A text with the inputs as a whole uses all of them.
-pub fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
+pub(crate) fn unused_keys(texts: &[&str], sets: &[InputSet]) -> Vec<String> {
     let whole = WHOLE.as_ref();
     if texts.iter().any(|text| whole.is_none_or(|whole| whole.is_match(text))) {
         return Vec::new();

@@ -7,6 +7,7 @@
 //! Input is untrusted: its size, nesting, and the growth of aliases are limited before a value exists.
 //!
 //! Pure: no file is opened here; [`read`] takes any reader.
+#![warn(unreachable_pub)]
 
 use std::io::Read;
 

@@ -21,7 +21,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::Fallible;
 
 /// The initial branch of every repository.
-pub const BRANCH: &str = "main";
+pub(super) const BRANCH: &str = "main";
 
 /// The running server; it stops when dropped.
 pub struct GitServer {

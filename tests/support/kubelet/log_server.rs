@@ -22,7 +22,7 @@ use crate::Fallible;
 use crate::certificates::{Authority, tls_acceptor};
 
 /// Serves `GET /containerLogs/NAMESPACE/POD/CONTAINER` and returns the port.
-pub async fn start(
+pub(super) async fn start(
     authority: &Authority,
     rules: watch::Receiver<RuleSet>,
     seen: SeenPods,

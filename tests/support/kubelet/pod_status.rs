@@ -16,7 +16,7 @@ const BEFORE_PULL_BACK_OFF: Duration = Duration::from_millis(300);
 const BETWEEN_CRASHES: Duration = Duration::from_secs(10);
 
 /// State of a pod in the kubelet besides its status.
-pub struct Memory {
+pub(super) struct Memory {
     behaviour: Option<Behaviour>,
     behaves_so_since: Instant,
     restarts: i32,
@@ -40,12 +40,12 @@ impl Default for Memory {
 }
 
 impl Memory {
-    pub fn forget_last_status(&mut self) {
+    pub(super) fn forget_last_status(&mut self) {
         self.last_status.clear();
     }
 }
 
-pub struct EventText {
+pub(super) struct EventText {
     pub kind: &'static str,
     pub reason: &'static str,
     pub message: String,
@@ -55,7 +55,7 @@ pub struct EventText {
 
 /// The writes that are due now, and the time of the next step.
 #[derive(Default)]
-pub struct Writes {
+pub(super) struct Writes {
     pub delete: bool,
     pub status: Option<Value>,
     pub events: Vec<EventText>,
@@ -63,7 +63,7 @@ pub struct Writes {
 }
 
 /// Decides the writes for `pod`.
-pub fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Writes {
+pub(super) fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Writes {
     if *behaviour == Behaviour::Frozen {
         return Writes::default();
     }
@@ -366,7 +366,7 @@ fn digest(parts: &[&str]) -> String {
 }
 
 /// Creates a kubelet event; `number` keeps the names of simultaneous events apart.
-pub fn event_object(pod: &Pod, event: &EventText, number: usize) -> Value {
+pub(super) fn event_object(pod: &Pod, event: &EventText, number: usize) -> Value {
     let namespace = pod.namespace().unwrap_or_default();
     let instant = format!("{:x}", jiff::Timestamp::now().as_nanosecond());
     json!({
@@ -384,7 +384,7 @@ pub fn event_object(pod: &Pod, event: &EventText, number: usize) -> Value {
 }
 
 /// The time as Kubernetes writes it, in whole seconds.
-pub fn now() -> String {
+pub(super) fn now() -> String {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }

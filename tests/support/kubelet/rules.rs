@@ -106,7 +106,7 @@ pub enum ClaimBehaviour {
 pub struct RuleId(u64);
 
 #[derive(Clone, Debug, Default)]
-pub struct RuleSet {
+pub(super) struct RuleSet {
     pub frozen: bool,
     pods: Vec<(RuleId, PodRule)>,
     claims: Vec<(String, String, ClaimBehaviour)>,
@@ -114,27 +114,27 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    pub fn add(&mut self, rule: PodRule) -> RuleId {
+    pub(super) fn add(&mut self, rule: PodRule) -> RuleId {
         self.added += 1;
         let id = RuleId(self.added);
         self.pods.push((id, rule));
         id
     }
 
-    pub fn remove(&mut self, id: RuleId) {
+    pub(super) fn remove(&mut self, id: RuleId) {
         self.pods.retain(|(other, _)| *other != id);
     }
 
-    pub fn set_claims(&mut self, namespace: &str, name_prefix: &str, behaviour: ClaimBehaviour) {
+    pub(super) fn set_claims(&mut self, namespace: &str, name_prefix: &str, behaviour: ClaimBehaviour) {
         self.claims.push((namespace.to_owned(), name_prefix.to_owned(), behaviour));
     }
 
-    pub fn forget(&mut self, namespace: &str) {
+    pub(super) fn forget(&mut self, namespace: &str) {
         self.pods.retain(|(_, rule)| rule.namespace != namespace);
         self.claims.retain(|(other, _, _)| other != namespace);
     }
 
-    pub fn behaviour(&self, pod: &Pod) -> Behaviour {
+    pub(super) fn behaviour(&self, pod: &Pod) -> Behaviour {
         if self.frozen {
             return Behaviour::Frozen;
         }
@@ -146,13 +146,13 @@ impl RuleSet {
     }
 
     /// Returns the log of a pod's container: the rule's text, or one line.
-    pub fn log(&self, pod: &Pod, container: &str) -> String {
+    pub(super) fn log(&self, pod: &Pod, container: &str) -> String {
         let of_rule =
             self.pods.iter().rev().filter(|(_, rule)| rule.holds_for(pod)).find_map(|(_, rule)| rule.log.clone());
         of_rule.unwrap_or_else(|| format!("{{\"level\":\"info\",\"msg\":\"starting {container}\"}}\n"))
     }
 
-    pub fn binds(&self, claim: &PersistentVolumeClaim) -> bool {
+    pub(super) fn binds(&self, claim: &PersistentVolumeClaim) -> bool {
         let (namespace, name) = (claim.namespace().unwrap_or_default(), claim.name_any());
         let rule = self.claims.iter().rfind(|(of, prefix, _)| *of == namespace && name.starts_with(prefix));
         !self.frozen && rule.is_none_or(|(_, _, behaviour)| *behaviour == ClaimBehaviour::Bound)

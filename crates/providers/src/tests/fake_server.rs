@@ -17,19 +17,19 @@ use tokio_rustls::TlsAcceptor;
 use crate::TlsFiles;
 
 /// An answer before it knows its server.
-pub struct Reply {
-    pub status: u16,
-    pub headers: Vec<(&'static str, String)>,
-    pub body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
 }
 
 /// An answer with a body.
-pub fn reply(status: u16, body: impl ToString) -> Reply {
+pub(crate) fn reply(status: u16, body: impl ToString) -> Reply {
     Reply { status, headers: vec![], body: body.to_string() }
 }
 
 impl Reply {
-    pub fn header(mut self, name: &'static str, value: impl ToString) -> Reply {
+    pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Reply {
         self.headers.push((name, value.to_string()));
         self
     }
@@ -40,20 +40,22 @@ type RequestLog = Arc<Mutex<Vec<String>>>;
 type Handler = Arc<dyn Fn(&str, &str) -> Reply + Send + Sync>;
 
 /// Ends with the runtime of its test.
-pub struct FakeServer {
+pub(crate) struct FakeServer {
     /// `http://127.0.0.1:PORT`
-    pub address: String,
+    pub(crate) address: String,
     log: RequestLog,
 }
 
 impl FakeServer {
     /// Answers each request by its path with query and the text of its headers.
-    pub async fn start(handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> FakeServer {
+    pub(crate) async fn start(handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> FakeServer {
         Self::serve(None, Arc::new(handler)).await
     }
 
     /// The same with TLS. Returns the files of a client that the server trusts; its identity is asked for.
-    pub async fn start_tls(handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> (FakeServer, TlsFiles) {
+    pub(crate) async fn start_tls(
+        handler: impl Fn(&str, &str) -> Reply + Send + Sync + 'static,
+    ) -> (FakeServer, TlsFiles) {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -105,12 +107,12 @@ impl FakeServer {
     }
 
     /// The requests so far.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
 
     /// Their first lines.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.requests().iter().map(|request| request.lines().next().unwrap_or_default().to_owned()).collect()
     }
 }
