@@ -57,6 +57,7 @@ impl Drop for LentControlPlane {
     fn drop(&mut self) {
         let Some(plane) = self.plane.take() else { return };
         if !std::thread::panicking() && plane.can_be_emptied() {
+            plane.rest();
             self.spare.0.lock().unwrap_or_else(PoisonError::into_inner).push(plane);
         }
     }
