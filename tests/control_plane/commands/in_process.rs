@@ -396,8 +396,9 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     let own = Own::new(&cluster).await;
     own.plane.kubelet().add_rule(PodRule::new(NAMESPACE, Behaviour::ImageCannotBePulled(PullFailure::NotFound)));
     let begun = Instant::now();
-    let run = own.run("apply instance -f flux.yaml --in-process --timeout 8s").await.exits(7);
-    assert!(begun.elapsed() < Duration::from_secs(12), "took {:?}", begun.elapsed());
+    // A busy machine takes half of it to apply everything.
+    let run = own.run("apply instance -f flux.yaml --in-process --timeout 14s").await.exits(7);
+    assert!(begun.elapsed() < Duration::from_secs(18), "took {:?}", begun.elapsed());
     // As a cause, with the reason of the status where there was time to write it.
     let told = run.stderr.split_once("error: ").map(|(_, told)| told.to_owned()).unwrap_or_default();
     assert!(told.contains("caused by: ") && told.contains("ImagePull"), "{}", run.stderr);
