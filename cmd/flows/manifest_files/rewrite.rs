@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use flux_operator::format::whole_file::WholeFile;
 
 use crate::terminal::CliError;
 
@@ -21,23 +21,23 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let old = File::open(&path).map_err(|e| failed(&e))?;
     let bytes = encoded_as(&old, text).map_err(|e| failed(&e))?;
-    let mut temporary = NamedTempFile::new_in(folder).map_err(|e| failed(&e))?;
-    temporary.write_all(&bytes).map_err(|e| failed(&e))?;
-    temporary.as_file().sync_all().map_err(|e| failed(&e))?;
+    let mut whole = WholeFile::beside(&path).map_err(|e| failed(&e))?;
+    whole.file().write_all(&bytes).map_err(|e| failed(&e))?;
+    whole.file().sync_all().map_err(|e| failed(&e))?;
     let metadata = old.metadata().map_err(|e| failed(&e))?;
-    if has_other_names(&metadata) || !takes_owner(temporary.as_file(), &metadata) {
+    if has_other_names(&metadata) || !takes_owner(whole.file(), &metadata) {
         return write_in_place(&path, &bytes).map_err(|error| {
-            let copy = temporary.keep().map(|(_, copy)| copy).unwrap_or_else(|_| PathBuf::new());
+            let copy = whole.keep().unwrap_or_else(|_| PathBuf::new());
             failed(&error).hint(format!("its whole new text is in {}", copy.display()))
         });
     }
-    copy_attributes(&old, temporary.as_file());
+    copy_attributes(&old, whole.file());
     // Set these last, because a change of the owner removes permissions.
-    temporary.as_file().set_permissions(metadata.permissions()).map_err(|e| failed(&e))?;
-    temporary.as_file().sync_all().map_err(|e| failed(&e))?;
+    whole.file().set_permissions(metadata.permissions()).map_err(|e| failed(&e))?;
+    whole.file().sync_all().map_err(|e| failed(&e))?;
     // Windows replaces no file that is open.
     drop(old);
-    temporary.persist(&path).map_err(|e| failed(&e.error))?;
+    whole.replace().map_err(|e| failed(&e))?;
     // Syncing the folder makes the new name durable; some file systems do not support it.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())

@@ -24,6 +24,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::error::Reason;
 use super::transport::bearer;
+use crate::format::harmless::on_one_line;
 use crate::format::search_path::find_program;
 use crate::format::yaml;
 
@@ -198,7 +199,7 @@ pub(super) async fn run(plugin: &ExecConfig, terminal: PluginTerminal) -> Result
     }
     let asked = plugin.api_version.as_deref().unwrap_or_default();
     if !credential.api_version.is_empty() && credential.api_version != asked {
-        let answered = printable(&credential.api_version);
+        let answered = on_one_line(credential.api_version.trim());
         return Err(explained(format!("was asked for apiVersion {asked} and answered with apiVersion {answered}")));
     }
     let status = credential.status.ok_or_else(|| explained("gave no credentials".to_owned()))?;
@@ -238,15 +239,11 @@ async fn read_end(stderr: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec
     Ok(kept)
 }
 
-/// Removes control characters from a line.
-fn printable(line: &str) -> String {
-    line.trim().chars().filter(|c| !c.is_control()).collect()
-}
-
 /// Returns the last lines of a plugin's stderr as one line without control characters.
 fn last_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| on_one_line(line.trim())).filter(|line| !line.is_empty()).collect();
     lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join(" / ")
 }
 

@@ -14,6 +14,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::{GzBuilder, write::GzEncoder};
 use tar::EntryType;
 
+use super::harmless::on_one_line;
 use super::ignore::IgnoreRules;
 
 /// The files of an archive by path, with `/` between the parts.
@@ -197,7 +198,7 @@ fn too_many(entries: usize) -> TarballError {
 
 fn shown_name<R: Read>(entry: &tar::Entry<'_, R>) -> String {
     let shown: String = String::from_utf8_lossy(&entry.path_bytes()).chars().take(200).collect();
-    shown.chars().filter(|c| !c.is_control()).collect()
+    on_one_line(&shown)
 }
 
 /// Returns the path of a file; `None` for a folder, whose path is recorded, and for entries that are only comments. Any

@@ -35,6 +35,14 @@ impl WholeFile {
         self.partial.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 
+    /// Leaves the file where it is, and returns its path.
+    ///
+    /// # Errors
+    /// It cannot be kept from being deleted.
+    pub fn keep(self) -> io::Result<PathBuf> {
+        self.partial.keep().map(|(_, path)| path).map_err(|error| error.error)
+    }
+
     /// Puts the file in its place unless there is one already.
     ///
     /// # Errors
