@@ -220,13 +220,17 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// Removes everything that was stored, and every file that was written, since the start. It has to be at
-    /// [rest](ControlPlane::rest).
+    /// Removes everything that was stored, and every file that was written, since the start.
     ///
     /// # Errors
     /// It was not started to be emptied, or a server does not answer.
     pub async fn empty(&mut self) -> Fallible<()> {
-        self.wake();
+        {
+            let mut running = self.servers.running();
+            // It would go on with what it knows for up to half a minute.
+            running.remove(&Component::ControllerManager);
+            running.values().for_each(ServerProcess::thaw);
+        }
         if let Some(kubelet) = &self.kubelet {
             kubelet.forget_all_rules();
         }
@@ -252,14 +256,7 @@ impl ControlPlane {
 
     /// Stops the servers until [`ControlPlane::empty`]: idle ones would take a fiftieth of a core together.
     pub fn rest(&self) {
-        let mut running = self.servers.running();
-        // After an emptying it would go on with what it knows for up to half a minute, so a new one is started then.
-        running.remove(&Component::ControllerManager);
-        running.values().rev().for_each(ServerProcess::freeze);
-    }
-
-    fn wake(&self) {
-        self.servers.running().values().for_each(ServerProcess::thaw);
+        self.servers.running().values().rev().for_each(ServerProcess::freeze);
     }
 
     /// Whether [`ControlPlane::empty`] makes it as good as a new one.
