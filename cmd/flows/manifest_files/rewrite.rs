@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flux_operator::format::whole_file::WholeFile;
 
@@ -27,7 +27,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let metadata = old.metadata().map_err(|e| failed(&e))?;
     if has_other_names(&metadata) || !takes_owner(whole.file(), &metadata) {
         return write_in_place(&path, &bytes).map_err(|error| {
-            let copy = whole.keep().unwrap_or_else(|_| PathBuf::new());
+            let copy = whole.keep().unwrap_or_default();
             failed(&error).hint(format!("its whole new text is in {}", copy.display()))
         });
     }
