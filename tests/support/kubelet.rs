@@ -11,15 +11,18 @@ mod log_server;
 mod pod_status;
 mod rules;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
+use flux_operator::api::kinds::{POD, PVC};
+use flux_operator::cluster::watch::{FollowedChange, Follower};
+use flux_operator::cluster::{Cluster, Endpoint, ListOptions};
+use flux_operator::k8s::ResourceType;
 use k8s_openapi::api::core::v1::{Event, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -133,39 +136,82 @@ async fn register_node(client: &Client, port: u16) -> Fallible<()> {
     Ok(())
 }
 
-/// Follows the pods of the node, each in a task that ends with the pod.
-async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenPods) {
-    let on_node = watcher::Config::default().fields(&format!("spec.nodeName={NODE}"));
-    let mut events = watcher(Api::<Pod>::all(client.clone()), on_node).boxed();
-    let mut running: HashMap<String, (watch::Sender<Pod>, AbortHandle)> = HashMap::new();
-    let mut tasks = JoinSet::new();
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) => {
-                let uid = pod.uid().unwrap_or_default();
-                let key = (pod.namespace().unwrap_or_default(), pod.name_any());
-                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key, pod.clone());
-                if let Some((sender, _)) = running.get(&uid) {
-                    let _ = sender.send(pod);
-                } else {
-                    let (sender, receiver) = watch::channel(pod);
-                    let task = tasks.spawn(follow_pod(client.clone(), receiver, rules.clone()));
-                    running.insert(uid, (sender, task));
+/// The changes of a kind, from a list on.
+struct Followed {
+    cluster: Cluster,
+    kind: ResourceType,
+    options: ListOptions,
+    follower: Follower,
+}
+
+impl Followed {
+    fn new(client: Client, kind: ResourceType, options: ListOptions) -> Followed {
+        let cluster = Cluster::of_client(client, Endpoint::default());
+        let follower = Follower::new(&cluster, kind.clone(), None, options.clone(), None);
+        Followed { cluster, kind, options, follower }
+    }
+
+    /// Returns the next change. Cancelling loses nothing.
+    async fn next(&mut self) -> FollowedChange {
+        loop {
+            match self.follower.try_next().await {
+                Ok(change) => return change,
+                // The API server is down, perhaps on purpose. A new follower does not wait longer each time.
+                Err(_) => {
+                    self.follower = Follower::new(&self.cluster, self.kind.clone(), None, self.options.clone(), None);
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
-            Ok(watcher::Event::Delete(pod)) => {
-                let key = (pod.namespace().unwrap_or_default(), pod.name_any());
-                seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-                if let Some((_, task)) = running.remove(&pod.uid().unwrap_or_default()) {
-                    task.abort();
-                }
-                while tasks.try_join_next().is_some() {}
-            }
-            Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
-            // The API server is down, perhaps on purpose; the watcher starts over.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
+}
+
+/// The objects of a list or a change that have the type.
+fn typed<K: DeserializeOwned>(objects: impl IntoIterator<Item = Value>) -> Vec<K> {
+    objects.into_iter().filter_map(|object| serde_json::from_value(object).ok()).collect()
+}
+
+/// Follows the pods of the node, each in a task that ends with the pod.
+async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenPods) {
+    let on_node = ListOptions { field_selector: Some(format!("spec.nodeName={NODE}")), ..ListOptions::default() };
+    let mut changes = Followed::new(client.clone(), POD, on_node);
+    let mut running: HashMap<String, (watch::Sender<Pod>, AbortHandle)> = HashMap::new();
+    let mut tasks = JoinSet::new();
+    loop {
+        let (present, gone) = match changes.next().await {
+            FollowedChange::All(all) => {
+                let pods = typed::<Pod>(all);
+                let listed: HashSet<String> = pods.iter().filter_map(Pod::uid).collect();
+                let gone = running.iter().filter(|(uid, _)| !listed.contains(*uid));
+                let gone = gone.map(|(_, (pod, _))| pod.borrow().clone()).collect();
+                (pods, gone)
+            }
+            FollowedChange::Set(pod) => (typed([pod]), vec![]),
+            FollowedChange::Gone(pod) => (vec![], typed([pod])),
+        };
+        for pod in gone {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&key_of(&pod));
+            if let Some((_, task)) = running.remove(&pod.uid().unwrap_or_default()) {
+                task.abort();
+            }
+        }
+        while tasks.try_join_next().is_some() {}
+        for pod in present {
+            let uid = pod.uid().unwrap_or_default();
+            seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key_of(&pod), pod.clone());
+            if let Some((sender, _)) = running.get(&uid) {
+                let _ = sender.send(pod);
+            } else {
+                let (sender, receiver) = watch::channel(pod);
+                let task = tasks.spawn(follow_pod(client.clone(), receiver, rules.clone()));
+                running.insert(uid, (sender, task));
+            }
+        }
+    }
+}
+
+fn key_of(pod: &Pod) -> (String, String) {
+    (pod.namespace().unwrap_or_default(), pod.name_any())
 }
 
 /// Updates a pod by the rules whenever the pod, the rules or the time change the result.
@@ -233,26 +279,29 @@ fn unless_gone(outcome: Result<(), kube::Error>) -> Result<(), kube::Error> {
 /// Creates a volume for every claim that may be bound, and removes it with the claim.
 async fn watch_claims(client: Client, mut rules: watch::Receiver<RuleSet>) {
     let volumes = Api::<PersistentVolume>::all(client.clone());
-    let claims = Api::<PersistentVolumeClaim>::all(client);
-    let mut events = watcher(claims, watcher::Config::default()).boxed();
+    let mut changes = Followed::new(client, PVC, ListOptions::default());
     let mut waiting: HashMap<String, PersistentVolumeClaim> = HashMap::new();
     loop {
         tokio::select! {
-            event = events.next() => match event {
-                Some(Ok(watcher::Event::Apply(claim) | watcher::Event::InitApply(claim))) => {
+            change = changes.next() => {
+                let (present, gone) = match change {
+                    FollowedChange::All(all) => {
+                        waiting.clear();
+                        (typed::<PersistentVolumeClaim>(all), vec![])
+                    }
+                    FollowedChange::Set(claim) => (typed([claim]), vec![]),
+                    FollowedChange::Gone(claim) => (vec![], typed::<PersistentVolumeClaim>([claim])),
+                };
+                for claim in present {
                     let has_volume = claim.spec.as_ref().is_some_and(|spec| spec.volume_name.is_some());
                     let uid = claim.uid().unwrap_or_default();
                     if has_volume { waiting.remove(&uid); } else { waiting.insert(uid, claim); }
                 }
-                Some(Ok(watcher::Event::Delete(claim))) => {
-                    let uid = claim.uid().unwrap_or_default();
+                for uid in gone.iter().filter_map(PersistentVolumeClaim::uid) {
                     waiting.remove(&uid);
                     let _ = volumes.delete(&format!("pvc-{uid}"), &DeleteParams::default()).await;
                 }
-                Some(Ok(watcher::Event::Init | watcher::Event::InitDone)) => {}
-                Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-                None => return,
-            },
+            }
             changed = rules.changed() => if changed.is_err() { return },
         }
         let allowed = rules.borrow_and_update().clone();
