@@ -36,7 +36,7 @@ mod views;
 
 #[cfg(feature = "generate")]
 pub use join::FleetResult;
-use join::{JoinedOutput, Piece, closing_line, cluster_result, document, failure, json_line, pieces};
+use join::{JoinedOutput, Piece, closing_line, cluster_result, document, failure, hints_of, json_line, pieces};
 use profiles::{InventoryPlace, context_of};
 pub use reads::FleetRead;
 use reads::FleetShape;
@@ -329,8 +329,8 @@ impl<'a> Presenter<'a> {
             let lines = if more == 1 { "line" } else { "lines" };
             self.shell.status(&format!("{0}: and {more} more {lines}; `--context {0}` prints all", cluster.context));
         }
-        for hint in failure(cluster).iter().flat_map(|error| error.hints()).take(1) {
-            if !self.read.is_structured() {
+        if !self.read.is_structured() {
+            for hint in hints_of(cluster).iter().take(1) {
                 self.shell.hint(&format!("{}: {hint}", cluster.context));
             }
         }

@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
 
     /// Returns the flags that select this cluster.
     pub fn whereto(&self) -> Whereto {
-        Whereto { context: self.context.clone(), kubeconfig: self.shell.global().kubeconfig.clone() }
+        Whereto { context: self.context.clone(), ..self.shell.global().whereto() }
     }
 
     /// Formats the command that shows the state of an object.

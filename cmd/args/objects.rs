@@ -5,6 +5,7 @@ use flux_operator::api::object_words::{self, ObjectWords};
 use flux_operator::api::well_known::INSTANCE_NAME;
 use flux_operator::format::nearest::nearest;
 
+use crate::output::hints::Hint;
 use crate::output::next_step::word as quoted;
 use crate::session::target::{KindAndName, ObjectSelection, instance_kind, resource_set_kind};
 use crate::terminal::{CliError, no_file};
@@ -265,7 +266,11 @@ pub fn unknown_kind(word: &str) -> CliError {
     if let Some(other) = kinds::find_resource_type(word) {
         return CliError::usage(format!("{} is not a Flux kind", other.kind))
             .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"))
-            .hint(format!("for kinds that are not of Flux use kubectl, as in `kubectl get {word}`"));
+            .hint(Hint::Kubectl {
+                before: "for kinds that are not of Flux use kubectl, as in ",
+                arguments: format!("get {word}"),
+                after: "",
+            });
     }
     if word == "all" {
         return CliError::usage("`all` is not a kind").hint("all objects of a kind are meant with --all: KIND --all");

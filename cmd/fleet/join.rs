@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::schedule::{ClusterStage, FleetCluster, FleetRun};
 use crate::output::counted;
+use crate::output::hints::REQUEST_TIMEOUT;
 use crate::output::listing::Cell;
+use crate::output::next_step::Whereto;
 use crate::output::table::{Heading, TableStyle, TableWriter, terminal_width};
 use crate::terminal::collected::Printed;
 use crate::terminal::output_format::{Format, structured};
@@ -88,6 +90,12 @@ pub fn failure(cluster: &FleetCluster) -> Option<&CliError> {
     }
 }
 
+/// Returns the advice for the failure of a cluster.
+pub fn hints_of(cluster: &FleetCluster) -> Vec<String> {
+    let there = Whereto { context: Some(cluster.context.clone()), kubeconfig: None };
+    failure(cluster).map(|error| error.advice(&there, REQUEST_TIMEOUT)).unwrap_or_default()
+}
+
 /// Reports whether the command ran, and found nothing because Flux is not installed.
 pub fn is_without_flux(cluster: &FleetCluster) -> bool {
     matches!(cluster.stage, ClusterStage::Ended(Ok(Exit::ApiMissing)))
@@ -103,7 +111,7 @@ pub fn failure_line(error: &CliError) -> String {
 pub fn cluster_result(cluster: &FleetCluster) -> Option<ClusterResult> {
     let (result, error) = match &cluster.stage {
         ClusterStage::Ended(Ok(_)) => (Some(printed_json(cluster)), None),
-        ClusterStage::Ended(Err(error)) => (None, Some(cluster_failure(error))),
+        ClusterStage::Ended(Err(error)) => (None, Some(cluster_failure(error, hints_of(cluster)))),
         _ => return None,
     };
     let identity = cluster.identity.clone().unwrap_or_default();
@@ -118,12 +126,12 @@ pub fn cluster_result(cluster: &FleetCluster) -> Option<ClusterResult> {
     })
 }
 
-fn cluster_failure(error: &CliError) -> ClusterFailure {
+fn cluster_failure(error: &CliError, hints: Vec<String>) -> ClusterFailure {
     ClusterFailure {
         category: error.exit().code_and_category().1,
         message: error.message().to_owned(),
         causes: error.causes().to_vec(),
-        hints: error.hints().to_vec(),
+        hints,
     }
 }
 

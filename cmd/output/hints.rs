@@ -3,9 +3,52 @@
 use flux_operator::build::BuildError;
 use flux_operator::cluster::{DeniedAccess, Reason};
 
+use crate::output::next_step::{Whereto, word};
+
+/// Limits each request.
+pub const REQUEST_TIMEOUT: &str = "--request-timeout";
+/// Limits the whole command.
+pub const TIMEOUT: &str = "--timeout";
+
+/// Advice for an error. It is worded when the error is printed, because some advice depends on global flags.
+#[derive(Clone, Debug)]
+pub enum Hint {
+    Words(String),
+    /// A command line of kubectl for the cluster of the command, with the words before and after it.
+    Kubectl {
+        before: &'static str,
+        arguments: String,
+        after: &'static str,
+    },
+    /// The words before the flag that allows more time.
+    WaitLonger(&'static str),
+}
+
+impl<T: Into<String>> From<T> for Hint {
+    fn from(text: T) -> Hint {
+        Hint::Words(text.into())
+    }
+}
+
+impl Hint {
+    /// The sentence for the cluster at `whereto`. `time_flag` is the limit that ends a request first.
+    pub fn sentence(&self, whereto: &Whereto, time_flag: &str) -> String {
+        match self {
+            Hint::Words(words) => words.clone(),
+            Hint::Kubectl { before, arguments, after } => {
+                format!("{before}`kubectl{} {arguments}`{after}", whereto.flags())
+            }
+            Hint::WaitLonger(before) => format!("{before} {time_flag}"),
+        }
+    }
+}
+
+fn hint(text: impl Into<String>) -> Vec<Hint> {
+    vec![Hint::Words(text.into())]
+}
+
 /// Returns advice for a failed request, one sentence each.
-pub fn of_cluster(reason: &Reason) -> Vec<String> {
-    let hint = |text: &str| vec![text.to_owned()];
+pub fn of_cluster(reason: &Reason) -> Vec<Hint> {
     match reason {
         Reason::NoCluster { .. } => {
             hint("set KUBECONFIG, or give --kubeconfig FILE, or --server URL with --token or a certificate")
@@ -13,16 +56,16 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
         Reason::NoCurrentContext { known } | Reason::ContextNotFound { known, .. } if known.is_empty() => {
             hint("the kubeconfig has no context: add one with `kubectl config set-context`")
         }
-        Reason::NoCurrentContext { known } => vec![format!("choose one with --context: {}", known.join(", "))],
-        Reason::ContextNotFound { known, .. } => vec![format!("known contexts: {}", known.join(", "))],
+        Reason::NoCurrentContext { known } => hint(format!("choose one with --context: {}", known.join(", "))),
+        Reason::ContextNotFound { known, .. } => hint(format!("known contexts: {}", known.join(", "))),
         // The kubeconfig itself may say how to get the plugin (`installHint`).
-        Reason::CredentialPlugin { install_hint: Some(text), .. } => vec![text.trim().to_owned()],
-        Reason::CredentialPlugin { command, .. } => vec![format!("check that `{command}` runs by itself")],
+        Reason::CredentialPlugin { install_hint: Some(text), .. } => hint(text.trim()),
+        Reason::CredentialPlugin { command, .. } => hint(format!("check that `{command}` runs by itself")),
         Reason::Unreachable { .. } => {
             hint("check that the cluster runs, and the address, VPN and proxy-url of this context")
         }
         Reason::TlsNameMismatch { valid_for, .. } => match valid_for.first() {
-            Some(name) => vec![format!("if this is the right server, give --tls-server-name {name}")],
+            Some(name) => hint(format!("if this is the right server, give --tls-server-name {name}")),
             None => hint("if this is the right server, give --tls-server-name"),
         },
         Reason::Tls { .. } => hint("check certificate-authority of this context, or give --certificate-authority FILE"),
@@ -33,18 +76,21 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
         Reason::ExpiredToken { .. } => hint("log in again to get a new token"),
         Reason::Forbidden { access } => may_i(access).into_iter().collect(),
         Reason::NotFound { object } if object.kind.eq_ignore_ascii_case("namespace") => {
-            vec![format!("create it with `kubectl create namespace {}`", object.name)]
+            let arguments = format!("create namespace {}", word(&object.name));
+            vec![Hint::Kubectl { before: "create it with ", arguments, after: "" }]
         }
         Reason::ApiMissing { .. } => hint("install the missing API, or check the context"),
         Reason::FieldConflict { fields } => {
             let managers: Vec<&str> = fields.iter().map(|conflict| conflict.manager.as_str()).collect();
             let managers = managers.join(", ");
-            vec![format!(
+            hint(format!(
                 "write your values over those of {managers} with --force-conflicts, or leave the fields out to keep theirs"
-            )]
+            ))
         }
         Reason::Stale => hint("run the command again"),
-        Reason::TimedOut { .. } => hint("check that the cluster is healthy, or wait longer with --request-timeout"),
+        Reason::TimedOut { .. } => {
+            vec![Hint::WaitLonger("check that the cluster is healthy, or wait longer with")]
+        }
         Reason::TooManyRequests { .. } => hint("the API server is busy: try again later"),
         Reason::Config(_)
         | Reason::NotFound { .. }
@@ -55,10 +101,11 @@ pub fn of_cluster(reason: &Reason) -> Vec<String> {
     }
 }
 
-fn may_i(access: &DeniedAccess) -> Option<String> {
+fn may_i(access: &DeniedAccess) -> Option<Hint> {
     let (verb, resource) = (access.verb.as_ref()?, access.resource.as_ref()?);
     let place = access.namespace.as_ref().map_or("--all-namespaces".to_owned(), |n| format!("-n {n}"));
-    Some(format!("check with `kubectl auth can-i {verb} {resource} {place}`, or ask for a role that allows it"))
+    let arguments = format!("auth can-i {verb} {resource} {place}");
+    Some(Hint::Kubectl { before: "check with ", arguments, after: ", or ask for a role that allows it" })
 }
 
 /// Returns advice for a failed build.
@@ -81,6 +128,11 @@ mod tests {
 
     use super::*;
 
+    fn told(reason: &Reason) -> Vec<String> {
+        let there = Whereto { context: Some("prod eu".into()), kubeconfig: None };
+        of_cluster(reason).iter().map(|hint| hint.sentence(&there, TIMEOUT)).collect()
+    }
+
     #[test]
     fn hints_name_what_was_refused_and_what_to_give() {
         let access = DeniedAccess {
@@ -89,15 +141,19 @@ mod tests {
             namespace: Some("apps".into()),
             ..DeniedAccess::default()
         };
-        assert!(of_cluster(&Reason::Forbidden { access })[0].contains("kubectl auth can-i patch secrets -n apps"));
+        let kubectl = "`kubectl --context 'prod eu'";
+        assert_eq!(
+            told(&Reason::Forbidden { access }),
+            [format!("check with {kubectl} auth can-i patch secrets -n apps`, or ask for a role that allows it")]
+        );
         let other = DeniedAccess { message: "a webhook refused it".into(), ..DeniedAccess::default() };
-        assert!(of_cluster(&Reason::Forbidden { access: other }).is_empty());
+        assert!(told(&Reason::Forbidden { access: other }).is_empty());
         let conflict = FieldConflict { manager: "kubectl-edit".into(), fields: vec![".spec.wait".into()] };
-        let told = of_cluster(&Reason::FieldConflict { fields: vec![conflict] });
-        assert!(told[0].contains("over those of kubectl-edit with --force-conflicts"), "{told:?}");
+        let conflict = told(&Reason::FieldConflict { fields: vec![conflict] });
+        assert!(conflict[0].contains("over those of kubectl-edit with --force-conflicts"), "{conflict:?}");
         let namespace = Reason::NotFound { object: ObjectId::new("", "Namespace", None, "apps") };
-        assert!(of_cluster(&namespace)[0].contains("kubectl create namespace apps"));
+        assert_eq!(told(&namespace), [format!("create it with {kubectl} create namespace apps`")]);
         let tls = Reason::TlsNameMismatch { endpoint: Endpoint::default(), valid_for: vec!["kubernetes".into()] };
-        assert_eq!(of_cluster(&tls), ["if this is the right server, give --tls-server-name kubernetes"]);
+        assert_eq!(told(&tls), ["if this is the right server, give --tls-server-name kubernetes"]);
     }
 }

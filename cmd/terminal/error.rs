@@ -9,6 +9,8 @@ use flux_operator::api::object_words::InvalidObjectWords;
 use flux_operator::inspect::incident::redact::shareable_line;
 
 use crate::output::as_started::as_started;
+use crate::output::hints::{Hint, REQUEST_TIMEOUT};
+use crate::output::next_step::Whereto;
 use crate::terminal::GlobalArgs;
 use flux_operator::format::harmless::harmless;
 
@@ -87,7 +89,7 @@ pub struct CliError {
     message: String,
     object: Option<String>,
     causes: Vec<String>,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
     silent: bool,
 }
 
@@ -157,14 +159,14 @@ impl CliError {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// Replaces all hints by one.
     #[must_use]
-    pub fn only_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn only_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hints = vec![hint.into()];
         self
     }
@@ -177,7 +179,7 @@ impl CliError {
         &self.causes
     }
 
-    pub fn hints(&self) -> &[String] {
+    pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
 
@@ -190,24 +192,14 @@ impl CliError {
         self.exit
     }
 
-    /// The error with hints for this command line: those of kubectl go to the context that was asked for, and the limit of the
-    /// command is named where that was shorter than the one of a call.
+    /// The hints in words.
+    pub fn advice(&self, whereto: &Whereto, time_flag: &str) -> Vec<String> {
+        self.hints.iter().map(|hint| hint.sentence(whereto, time_flag)).collect()
+    }
+
+    /// The error with its hints worded for this command line.
     pub(super) fn for_flags(&self, flags: &GlobalArgs) -> CliError {
-        let is_limited = flags.timeout.as_ref().is_some_and(|whole| whole.0 <= flags.request_timeout.0);
-        let limited = |hint: String| match is_limited {
-            true => hint.replace("wait longer with --request-timeout", "wait longer with --timeout"),
-            false => hint,
-        };
-        // `kubectl config` works on the kubeconfig, for which `--context` has no meaning.
-        let named = |hint: &String, context: &str| match hint.contains("`kubectl config ") {
-            true => hint.clone(),
-            // Next steps are already worded with the context.
-            false if hint.contains("--context ") => hint.clone(),
-            false => hint.replace("`kubectl ", &format!("`kubectl --context {context} ")),
-        };
-        let placed =
-            |hint| flags.context.as_deref().map_or_else(|| String::clone(hint), |context| named(hint, context));
-        let hints = self.hints.iter().map(placed).map(limited).collect();
+        let hints = self.advice(&flags.whereto(), flags.time_flag()).into_iter().map(Hint::Words).collect();
         CliError { hints, ..self.clone() }
     }
 
@@ -229,7 +221,7 @@ impl CliError {
         let causes: Vec<String> = self.causes.iter().map(|cause| shareable_line(cause)).collect();
         let value = serde_json::json!({
             "type": "error", "code": code, "category": category, "object": self.object,
-            "message": shareable_line(&self.message), "causes": causes, "hints": self.hints,
+            "message": shareable_line(&self.message), "causes": causes, "hints": self.advice(&Whereto::default(), REQUEST_TIMEOUT),
         });
         format!("{value}\n")
     }
@@ -243,8 +235,8 @@ impl CliError {
         for cause in &self.causes {
             text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(&shareable_line(cause))));
         }
-        for hint in &self.hints {
-            text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(hint)));
+        for hint in self.advice(&Whereto::default(), REQUEST_TIMEOUT) {
+            text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(&hint)));
         }
         text
     }

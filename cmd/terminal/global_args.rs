@@ -8,6 +8,8 @@ use clap::ValueEnum;
 use flux_operator::format::go_duration;
 use flux_operator::k8s::names::is_dns_label;
 
+use crate::output::hints::{REQUEST_TIMEOUT, TIMEOUT};
+use crate::output::next_step::Whereto;
 use crate::terminal::environment;
 
 const CLUSTER: &str = "Cluster options";
@@ -115,6 +117,19 @@ fn verbosity(text: &str) -> Result<u8, std::num::ParseIntError> {
 }
 
 impl GlobalArgs {
+    /// The cluster that the flags select, for further command lines.
+    pub fn whereto(&self) -> Whereto {
+        Whereto { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
+    }
+
+    /// The limit that ends a request first.
+    pub fn time_flag(&self) -> &'static str {
+        match &self.timeout {
+            Some(whole) if whole.0 <= self.request_timeout.0 => TIMEOUT,
+            _ => REQUEST_TIMEOUT,
+        }
+    }
+
     /// Returns how much is told: nothing more, steps, or requests as well.
     pub fn verbosity(&self) -> u8 {
         self.verbose.iter().fold(0, |sum, level| sum.saturating_add(*level))

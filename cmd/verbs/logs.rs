@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::args::When;
 use crate::args::objects::kind;
 use crate::flows::rights::{Rights, always, when};
+use crate::output::hints::Hint;
 use crate::output::next_step::word as quoted;
 use crate::session::Session;
 use crate::session::connect::cli_error;
@@ -146,7 +147,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         words => ObjectWords::objects(words)?,
     };
     let of_flux = |(word, name)| {
-        let hint = format!("for the log of a pod there is `kubectl logs {}`", quoted(&format!("{word}/{name}")));
+        let arguments = format!("logs {}", quoted(&format!("{word}/{name}")));
+        let hint = Hint::Kubectl { before: "for the log of a pod there is ", arguments, after: "" };
         let is_other = kinds::find_resource_type(word).is_some();
         Ok((kind(word).map_err(|error| if is_other { error.hint(hint) } else { error })?, name))
     };
