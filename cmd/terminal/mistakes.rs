@@ -49,6 +49,7 @@ const WORDS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("create helmrelease", &["flux create helmrelease {}"]),
     ("create tenant", &["flux create tenant {}"]),
     ("envsubst", &["flux envsubst {}"]),
+    ("upgrade instance", &["flux-operator upgrade {}"]),
     ("bootstrap", &["flux-operator install", "flux-operator migrate bootstrap"]),
     ("create secret git", &["flux-operator create secret basic-auth", "flux-operator create secret ssh"]),
     ("create secret helm", &["flux-operator create secret basic-auth", "flux-operator create secret tls"]),

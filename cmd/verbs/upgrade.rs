@@ -2,6 +2,7 @@
 
 use flux_operator::api::FluxInstanceSpec;
 use flux_operator::distribution::Distribution;
+use flux_operator::format::version_range::VersionRange;
 use flux_operator::reconcile::NewSpec;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -37,6 +38,7 @@ use crate::terminal::{CliError, Exit, Shell};
     flux-operator upgrade 2.9.x --dry-run --diff")]
 pub struct Args {
     /// Version or range of versions, such as 2.9.4 or 2.9.x; the newest one if left out
+    #[arg(value_name = "VERSION", value_parser = version)]
     pub version: Option<String>,
     /// Name of the instance
     #[arg(long, value_name = "NAME", default_value = "flux", add = crate::args::complete::instances())]
@@ -179,6 +181,13 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     words.extend((target.name != "flux").then(|| format!(" --instance {}", target.name)));
     let agreed = change(args, "upgrade").agree(session, target, &plan, &words, &what, args.dry_run.is_set()).await?;
     Ok(agreed.map(|reconciler| Prepared { live, before: instance.spec, spec, reconciler }))
+}
+
+fn version(word: &str) -> Result<String, String> {
+    match wanted(Some(word)).parse::<VersionRange>() {
+        Ok(_) => Ok(word.to_owned()),
+        Err(_) => Err("not a version, such as 2.9.4 or 2.9.x; --instance names the instance".to_owned()),
+    }
 }
 
 /// Returns the version as the instance gets it; the newest embedded one if none is named.
