@@ -44,7 +44,7 @@ pub use config::{Config, Glob};
 pub use error::{CliError, Exit};
 use flux_operator::format::harmless::{harmless, harmless_in_colour};
 pub use global_args::{Color, DurationArg, GlobalArgs, SecretArg};
-pub use input::{is_stdin, name_of_input};
+pub use input::{is_stdin, name_of_input, suggested_file, unopened};
 pub use interrupt::{Interruption, interrupted};
 pub use mistakes::{no_existing_file, no_file};
 

@@ -18,8 +18,7 @@ use flux_operator::inspect::views::upgrade::{ManifestIndex, Target, UpgradeFindi
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
-use crate::session::manifest_file;
-use crate::terminal::{CliError, Shell, is_stdin};
+use crate::terminal::{CliError, Shell, is_stdin, unopened};
 use folder::ManifestFolder;
 
 mod folder;
@@ -215,7 +214,7 @@ pub async fn for_each(
     let root = request.place;
     if !root.is_dir() {
         let text = read(root, shell).await?.map_err(|error| match &error {
-            yaml::YamlError::Read(unopened) => manifest_file::unopened(root, unopened),
+            yaml::YamlError::Read(error) => unopened(root, error),
             _ => failed(root, &error),
         })?;
         let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(root, &e))?;

@@ -1,8 +1,7 @@
 //! Manifests from files and standard input, and the report of their problems.
 
-use flux_operator::format::nearest::nearest;
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal};
+use std::io::IsTerminal;
 use std::path::Path;
 
 use flux_operator::api::manifest::{self, InstanceManifest, ManifestError, NamespaceChoice};
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::output::next_step::word as quoted;
 use crate::session::registries::RegistryArgs;
-use crate::terminal::{CliError, Shell, is_stdin, name_of_input};
+use crate::terminal::{CliError, Shell, is_stdin, name_of_input, unopened};
 
 const INSTANCE: &str = "the FluxInstance";
 /// Verbs that read a FluxInstance from a file, and do the same for a ResourceSet when the noun says so.
@@ -161,21 +160,6 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
     text.map_err(|error| failed(&error))
 }
 
-/// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
-pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
-    let told = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
-    match suggested_file(path, error) {
-        Some(suggestion) => told.hint(suggestion),
-        None => told,
-    }
-}
-
-/// Returns a hint with the nearest name in the folder of a path that does not exist; `None` for any other error.
-pub fn suggested_file(path: &Path, error: &std::io::Error) -> Option<String> {
-    let name = if error.kind() == ErrorKind::NotFound { nearest_file(path)? } else { return None };
-    Some(format!("did you mean {name}?"))
-}
-
 fn manifests_in(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(directory)
         .into_iter()
@@ -187,15 +171,4 @@ fn manifests_in(directory: &Path) -> Vec<String> {
     names.sort_unstable();
     names.truncate(10);
     names
-}
-
-/// Returns the file or folder with the name nearest to that of a missing one.
-fn nearest_file(path: &Path) -> Option<String> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(directory).ok()?.flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    // The order of a folder differs from machine to machine.
-    names.sort_unstable();
-    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
-    Some(path.with_file_name(name).display().to_string())
 }

@@ -27,8 +27,7 @@ use crate::output::next_step::Whereto;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
-use crate::session::manifest_file::suggested_file;
-use crate::terminal::{CliError, Exit, Shell, is_stdin};
+use crate::terminal::{CliError, Exit, Shell, is_stdin, suggested_file};
 
 /// Advice if the API server does not serve the requested kind.
 pub const INSTALL_HINT: &str =

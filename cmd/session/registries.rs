@@ -1,6 +1,6 @@
 //! Access to registries from the command line: docker's credentials, the proxy variables, and the flags for both.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use flux_operator::oci::{
 };
 
 use crate::session::Deadline;
-use crate::terminal::{CliError, Exit, Shell, environment, name_of_input};
+use crate::terminal::{CliError, Exit, Shell, environment, name_of_input, unopened};
 
 const HEADING: &str = "Registry options";
 pub const NOTHING_TO_VERIFY: &str = "name an artifact in a registry, oci://…, or leave the key out";
@@ -93,7 +93,10 @@ fn settings_of<'a, 'b>(access: &'a mut Access, argument: &'b str) -> (&'a mut Re
 async fn read(path: &Path, shell: &Shell) -> Result<Vec<u8>, CliError> {
     let file = path.to_owned();
     let content = shell.read_input(&name_of_input(path), move || read_at_most(&file, MAX_CONFIG_BYTES)).await?;
-    content.map_err(|error| CliError::failed(format!("cannot read {}", path.display())).caused_by(&error))
+    content.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => unopened(path, &error),
+        _ => CliError::failed(format!("cannot read {}", path.display())).caused_by(&error),
+    })
 }
 
 async fn read_text(path: &Path, shell: &Shell) -> Result<String, CliError> {

@@ -1,6 +1,9 @@
 //! Input that may block: standard input, and files that are pipes.
 
+use std::io::ErrorKind;
 use std::path::Path;
+
+use flux_operator::format::nearest::nearest;
 
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -12,6 +15,32 @@ pub fn is_stdin(path: &Path) -> bool {
 /// The name of an input in messages.
 pub fn name_of_input(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
+pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
+    let told = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
+    match suggested_file(path, error) {
+        Some(suggestion) => told.hint(suggestion),
+        None => told,
+    }
+}
+
+/// Returns a hint with the nearest name in the folder of a path that does not exist; `None` for any other error.
+pub fn suggested_file(path: &Path, error: &std::io::Error) -> Option<String> {
+    let name = if error.kind() == ErrorKind::NotFound { nearest_file(path)? } else { return None };
+    Some(format!("did you mean {name}?"))
+}
+
+/// Returns the file or folder with the name nearest to that of a missing one.
+fn nearest_file(path: &Path) -> Option<String> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    // The order of a folder differs from machine to machine.
+    names.sort_unstable();
+    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(name).display().to_string())
 }
 
 impl Shell {

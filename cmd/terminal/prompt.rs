@@ -8,7 +8,7 @@ use flux_operator::secrets::SecretText;
 use secrecy::ExposeSecret;
 use zeroize::Zeroizing;
 
-use crate::terminal::{CliError, Exit, SecretArg, Shell};
+use crate::terminal::{CliError, Exit, SecretArg, Shell, unopened};
 
 /// More than any Secret can contain; an endless stream must not fill the memory.
 const LONGEST_INPUT: u64 = 2 * flux_operator::secrets::MAX_BYTES as u64;
@@ -27,7 +27,8 @@ impl SecretSource {
     /// Reads the secret; `flag` is the flag's name for messages.
     ///
     /// # Errors
-    /// Usage: the source has too many lines, or is not text; failed: it cannot be read.
+    /// Usage: the file cannot be read, or the source has too many lines, or is not text; failed: standard input cannot be
+    /// read.
     pub async fn read(&self, shell: &Shell, flag: &str, lines: SecretLines) -> Result<SecretText, CliError> {
         match self {
             // In other programs a dash means standard input. Taken literally it would become the password.
@@ -62,25 +63,20 @@ impl SecretSource {
 /// Reads standard input to its end.
 pub async fn stdin(shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let stdin = shell.stdin("the secret")?;
-    read("standard input", shell, move || Ok(stdin.lock())).await
+    let read = shell.read_input("standard input", move || read(stdin.lock())).await?;
+    read.map_err(|error| CliError::failed("cannot read standard input").caused_by(&error))
 }
 
 /// Reads a file that is stored in a Secret unchanged.
 pub async fn file(path: &Path, shell: &Shell) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let file = path.to_owned();
-    read(&path.display().to_string(), shell, move || File::open(file)).await
+    let read = shell.read_input(&path.display().to_string(), move || File::open(file).and_then(read)).await?;
+    read.map_err(|error| unopened(path, &error))
 }
 
-async fn read<R: Read>(
-    origin: &str,
-    shell: &Shell,
-    open: impl FnOnce() -> io::Result<R> + Send + 'static,
-) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let read = shell.read_input(origin, move || {
-        let mut bytes = Zeroizing::new(vec![]);
-        open()?.take(LONGEST_INPUT).read_to_end(&mut bytes).map(|_| bytes)
-    });
-    read.await?.map_err(|error: io::Error| CliError::failed(format!("cannot read {origin}")).caused_by(&error))
+fn read(input: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(vec![]);
+    input.take(LONGEST_INPUT).read_to_end(&mut bytes).map(|_| bytes)
 }
 
 /// The allowed number of lines.

@@ -10,7 +10,7 @@ use flux_operator::format::tarball::{self, ArchiveLimits, Files};
 use flux_operator::oci::{self, Digest, ImageLocation, Layout, OciError, Reference};
 
 use crate::session::registries::{NOTHING_TO_VERIFY, READ_LIMIT, RegistryArgs, in_time, read_key, registry_error};
-use crate::terminal::{CliError, Exit, Shell};
+use crate::terminal::{CliError, Exit, Shell, unopened};
 
 mod diff;
 mod list;
@@ -57,9 +57,7 @@ impl ContentArgs {
     pub fn read(&self, shell: &Shell) -> Result<Files, CliError> {
         let rules = IgnoreRules::parse(self.ignore_paths.iter().map(String::as_str))
             .map_err(|error| CliError::usage("cannot use --ignore-paths").caused_by(&error))?;
-        let unreadable =
-            |error: &std::io::Error| CliError::failed(format!("cannot read {}", self.path.display())).caused_by(error);
-        let folder = tarball::read_folder(&self.path, &rules).map_err(|error| unreadable(&error))?;
+        let folder = tarball::read_folder(&self.path, &rules).map_err(|error| unopened(&self.path, &error))?;
         for path in &folder.skipped {
             shell.warn(&format!("{path} is not a regular file and is skipped"));
         }

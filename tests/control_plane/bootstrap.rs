@@ -185,7 +185,7 @@ async fn patches_of_the_git_repository_are_taken_over_as_they_are_written(cluste
     assert!(patches.iter().skip(1).all(|one| one["target"]["kind"] != "Deployment"), "{}", proposed.stdout);
     run(&world, "migrate bootstrap --from-git /nowhere")
         .await
-        .exits(1)
+        .exits(2)
         .stderr_has("cannot read /nowhere/kustomization.yaml");
 }
 

@@ -410,7 +410,7 @@ async fn the_flags_for_tls_reach_a_registry_with_certificates_of_its_own() {
     }
     let reference = format!("oci://{}/flux:latest", open.host());
     let push = ["distribution", "push", reference.as_str(), "--registry-ca"];
-    run(home, &[&push[..], &["none.crt"]].concat()).await.exits(1).stderr_has("cannot read none.crt");
+    run(home, &[&push[..], &["none.crt"]].concat()).await.exits(2).stderr_has("cannot read none.crt");
     run(home, &[&push[..], &["flux.yaml"]].concat()).await.exits(1).stderr_has("certificate");
     run(home, &[&push[..], &["ours.crt", "--registry-cert", "someone.crt"]].concat())
         .await

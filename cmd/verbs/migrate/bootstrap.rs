@@ -28,7 +28,7 @@ use crate::session::manifest_file::manifest_error;
 use crate::session::target::Target;
 use crate::terminal::confirm::{Agreement, ConfirmArgs, confirm};
 use crate::terminal::progress::ProgressArgs;
-use crate::terminal::{CliError, Exit, Shell, name_of_input};
+use crate::terminal::{CliError, Exit, Shell, name_of_input, unopened};
 
 /// Print the FluxInstance that keeps an installation of flux bootstrap
 ///
@@ -129,10 +129,9 @@ fn bootstrap_error(session: &Session<'_>, error: &BootstrapError, namespace: &st
 /// Reads a kustomization.yaml and the patches beside it.
 async fn overlay(folder: &Path, shell: &Shell) -> Result<Overlay, CliError> {
     let file = folder.join("kustomization.yaml");
+    let wanted = "--from-git wants the folder that holds gotk-components.yaml and kustomization.yaml";
     let failed = |error: &(dyn std::error::Error + 'static)| {
-        CliError::failed(format!("cannot read {}", file.display()))
-            .caused_by(error)
-            .hint("--from-git wants the folder that holds gotk-components.yaml and kustomization.yaml")
+        CliError::failed(format!("cannot read {}", file.display())).caused_by(error).hint(wanted)
     };
     let (path, folder) = (file.clone(), folder.to_owned());
     let origin = name_of_input(&file);
@@ -141,7 +140,10 @@ async fn overlay(folder: &Path, shell: &Shell) -> Result<Overlay, CliError> {
         let beside = |path: &str| read_manifest(&folder.join(path)).map_err(|error| error.to_string());
         Ok(read_overlay(&text, beside))
     });
-    let overlay = read.await?.map_err(|error: YamlError| failed(&error))?;
+    let overlay = read.await?.map_err(|error| match &error {
+        YamlError::Read(unread) => unopened(&file, unread).hint(wanted),
+        _ => failed(&error),
+    })?;
     overlay.map_err(|error| failed(&error))
 }
 

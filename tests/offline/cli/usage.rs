@@ -13,6 +13,13 @@ fn a_mistyped_flag_gets_a_suggestion_and_exit_2() {
 }
 
 #[test]
+fn an_upgrade_takes_a_version_and_no_object() {
+    run(&["upgrade", "instance", "2.9.x"]).exits(2).stderr_has("`flux-operator upgrade 2.9.x`");
+    run(&["upgrade", "instance"]).exits(2).stderr_has("`flux-operator upgrade`");
+    run(&["upgrade", "instance/flux"]).exits(2).stderr_has("--instance names the instance");
+}
+
+#[test]
 fn an_unknown_shell_lists_the_known_ones() {
     run(&["completion", "basj"]).exits(2).stderr_has("did you mean 'bash'?");
 }
@@ -101,10 +108,21 @@ fn a_file_that_is_missing_is_a_wrong_command_line_everywhere() {
         "what-changed --from",
         "report x.html --from",
         "version --from",
+        "create secret basic-auth x --username u --password-file",
+        "create secret githubapp x --app-id 1 --app-installation-id 2 --app-private-key-file",
+        "create secret registry x --server ghcr.io --username u --password-file",
+        "create secret sops x --age-key-file",
+        "create secret ssh x --knownhosts-file missing --private-key-file",
+        "create secret tls x --ca-crt-file",
+        "artifact push oci://127.0.0.1:9/a:b --path",
+        "artifact diff oci://127.0.0.1:9/a:b --path",
+        "artifact list oci://127.0.0.1:9/a --registry-ca",
     ] {
         let mut words: Vec<&str> = line.split(' ').chain([missing]).collect();
         // Never reached: the file is read first.
-        words.extend(["--server", "http://127.0.0.1:9"]);
+        if !line.contains("--server") {
+            words.extend(["--server", "http://127.0.0.1:9"]);
+        }
         run(&words).exits(2).stderr_has(&format!("did you mean {near}?"));
     }
 }
