@@ -27,13 +27,22 @@ fn names(run: &Run) -> Vec<String> {
     names
 }
 
+/// Runs a read until it shows what is expected, or the time is up: while a controller tries again, what failed is in progress
+/// for a moment.
+async fn run_until(cluster: &TestCluster, arguments: &str, holds: impl Fn(&Run) -> bool) -> Run {
+    let seen = eventually(arguments, SOON, || async { Some(run(cluster, arguments).await).filter(&holds) });
+    match seen.await {
+        Ok(run) => run,
+        Err(_) => run(cluster, arguments).await,
+    }
+}
+
 async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.every_state(&cluster).await;
     let short = format!("main@sha1:{}", &world.commit[..7]);
 
-    let table = run(&cluster, "get resources").await.exits(0);
-    for (kind, name, status, says) in [
+    let states = [
         ("GitRepository", "app", "True", "stored artifact for revision"),
         ("GitRepository", "absent", "False", "repository not found"),
         ("GitRepository", "unreachable", "False", "connection refused"),
@@ -43,19 +52,26 @@ async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster:
         ("Kustomization", "dependent", "False", "dependency '"),
         ("Kustomization", "misplaced", "False", "kustomization path not found"),
         ("Kustomization", "paused", "Unknown", "(suspended)"),
-    ] {
+    ];
+    let status_of = |row: &str| row.split_whitespace().nth(2).map(str::to_owned);
+    let table = run_until(&cluster, "get resources", |table| {
+        states.iter().all(|(kind, name, status, _)| status_of(&table.row(kind, name)).as_deref() == Some(*status))
+    });
+    let table = table.await.exits(0);
+    for (kind, name, status, says) in states {
         let row = table.row(kind, name);
-        let words: Vec<_> = row.split_whitespace().collect();
-        assert_eq!(words.get(2), Some(&status), "{row}");
+        assert_eq!(status_of(&row).as_deref(), Some(status), "{row}");
         assert!(row.contains(says), "{row}");
     }
     let row = table.row("Kustomization", "app");
     assert!(row.contains(&short), "the revision is the commit: {row}");
     assert_eq!(table.stdout.lines().count(), 10, "{}", table.stdout);
 
-    let failing = run(&cluster, "get resources --ready-status False -o json").await.exits(0);
     let expected = ["GitRepository/absent", "GitRepository/unreachable", "Kustomization/broken"];
-    assert_eq!(names(&failing), [&expected[..], &["Kustomization/dependent", "Kustomization/misplaced"]].concat());
+    let expected = [&expected[..], &["Kustomization/dependent", "Kustomization/misplaced"]].concat();
+    let failing =
+        run_until(&cluster, "get resources --ready-status False -o json", |run| names(run) == expected).await.exits(0);
+    assert_eq!(names(&failing), expected);
     let item = failing.json()["items"].as_array().expect("items")[0].clone();
     assert!(item.pointer("/status/conditions").is_some(), "the JSON is the object itself: {item:#}");
     assert!(item.pointer("/metadata/managedFields").is_none(), "{item:#}");
@@ -68,14 +84,17 @@ async fn every_state_is_listed_and_counted_as_the_controllers_report_it(cluster:
     let own: Vec<_> = everywhere.stdout.lines().filter(|l| l.starts_with(cluster.namespace())).collect();
     assert_eq!(own.len(), 5, "{}", everywhere.stdout);
 
-    let stats = run(&cluster, &format!("stats -n {} -o json", cluster.namespace())).await.exits(0).json();
-    let count = |kind: &str| {
-        let row = stats["items"].as_array().expect("items").iter().find(|i| i["kind"] == kind).expect("a row");
-        ["running", "failing", "suspended", "waiting"].map(|key| row[key].as_i64().unwrap_or(-1))
+    let counts = |stats: &Value| {
+        ["GitRepository", "Kustomization"].map(|kind| {
+            let row = stats["items"].as_array().expect("items").iter().find(|i| i["kind"] == kind).expect("a row");
+            ["running", "failing", "suspended", "waiting"].map(|key| row[key].as_i64().unwrap_or(-1))
+        })
     };
-    assert_eq!(count("GitRepository"), [3, 2, 1, 0], "{stats:#}");
     // An object that waits for a failing one fails with it, as in `why`.
-    assert_eq!(count("Kustomization"), [4, 3, 1, 0], "{stats:#}");
+    let expected = [[3, 2, 1, 0], [4, 3, 1, 0]];
+    let stats = format!("stats -n {} -o json", cluster.namespace());
+    let stats = run_until(&cluster, &stats, |run| counts(&run.json()) == expected).await.exits(0).json();
+    assert_eq!(counts(&stats), expected, "{stats:#}");
     let table = run(&cluster, &format!("stats -n {}", cluster.namespace())).await.exits(0);
     let row = table.stdout.lines().find(|l| l.contains("GitRepository")).expect("a row").to_owned();
     assert!(row.contains(" B "), "artifacts take up storage: {row}");
