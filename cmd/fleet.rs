@@ -329,10 +329,10 @@ impl<'a> Presenter<'a> {
             let lines = if more == 1 { "line" } else { "lines" };
             self.shell.status(&format!("{0}: and {more} more {lines}; `--context {0}` prints all", cluster.context));
         }
-        if !self.read.is_structured() {
-            for hint in hints_of(cluster).iter().take(1) {
-                self.shell.hint(&format!("{}: {hint}", cluster.context));
-            }
+        if let Some(hint) = hints_of(cluster).first()
+            && !self.read.is_structured()
+        {
+            self.shell.hint(&format!("{}: {hint}", cluster.context));
         }
     }
 

@@ -23,6 +23,7 @@ use crate::args::has_rights;
 use crate::input::positional::first_word;
 use crate::output::as_started::name_of_program;
 use crate::output::columns_of_kind::of_kind;
+use crate::output::hints::REQUEST_TIMEOUT;
 use crate::output::listing::{Column, Row};
 use crate::session::Session;
 use crate::session::read_source::instance_type;
@@ -45,7 +46,6 @@ const UNTYPABLE: char = '\0';
 /// Flags of the completed line that select cluster and namespace, and say how long its answer may take.
 const FLAGS: [&str; 7] =
     ["-n", "--namespace", "--context", "--kube-context", "--kubeconfig", "--server", REQUEST_TIMEOUT];
-const REQUEST_TIMEOUT: &str = "--request-timeout";
 
 /// Adds completion of names to the command tree: contexts and namespaces.
 pub fn with_names(tree: Command) -> Command {

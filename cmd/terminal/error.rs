@@ -219,9 +219,10 @@ impl CliError {
     fn json(&self) -> String {
         let (code, category) = self.exit.code_and_category();
         let causes: Vec<String> = self.causes.iter().map(|cause| shareable_line(cause)).collect();
+        let hints = self.advice(&Whereto::default(), REQUEST_TIMEOUT);
         let value = serde_json::json!({
             "type": "error", "code": code, "category": category, "object": self.object,
-            "message": shareable_line(&self.message), "causes": causes, "hints": self.advice(&Whereto::default(), REQUEST_TIMEOUT),
+            "message": shareable_line(&self.message), "causes": causes, "hints": hints,
         });
         format!("{value}\n")
     }

@@ -137,18 +137,18 @@ async fn register_node(client: &Client, port: u16) -> Fallible<()> {
 }
 
 /// The changes of a kind, from a list on.
-struct Followed {
+struct KindWatch {
     cluster: Cluster,
     kind: ResourceType,
     options: ListOptions,
     follower: Follower,
 }
 
-impl Followed {
-    fn new(client: Client, kind: ResourceType, options: ListOptions) -> Followed {
+impl KindWatch {
+    fn new(client: Client, kind: ResourceType, options: ListOptions) -> KindWatch {
         let cluster = Cluster::of_client(client, Endpoint::default());
         let follower = Follower::new(&cluster, kind.clone(), None, options.clone(), None);
-        Followed { cluster, kind, options, follower }
+        KindWatch { cluster, kind, options, follower }
     }
 
     /// Returns the next change. Cancelling loses nothing.
@@ -174,7 +174,7 @@ fn typed<K: DeserializeOwned>(objects: impl IntoIterator<Item = Value>) -> Vec<K
 /// Follows the pods of the node, each in a task that ends with the pod.
 async fn watch_pods(client: Client, rules: watch::Receiver<RuleSet>, seen: SeenPods) {
     let on_node = ListOptions { field_selector: Some(format!("spec.nodeName={NODE}")), ..ListOptions::default() };
-    let mut changes = Followed::new(client.clone(), POD, on_node);
+    let mut changes = KindWatch::new(client.clone(), POD, on_node);
     let mut running: HashMap<String, (watch::Sender<Pod>, AbortHandle)> = HashMap::new();
     let mut tasks = JoinSet::new();
     loop {
@@ -279,7 +279,7 @@ fn unless_gone(outcome: Result<(), kube::Error>) -> Result<(), kube::Error> {
 /// Creates a volume for every claim that may be bound, and removes it with the claim.
 async fn watch_claims(client: Client, mut rules: watch::Receiver<RuleSet>) {
     let volumes = Api::<PersistentVolume>::all(client.clone());
-    let mut changes = Followed::new(client, PVC, ListOptions::default());
+    let mut changes = KindWatch::new(client, PVC, ListOptions::default());
     let mut waiting: HashMap<String, PersistentVolumeClaim> = HashMap::new();
     loop {
         tokio::select! {
