@@ -34,7 +34,7 @@ mod schedule;
 mod selection;
 mod views;
 
-#[cfg(feature = "generate")]
+#[cfg(test)]
 pub use join::FleetResult;
 use join::{JoinedOutput, Piece, closing_line, cluster_result, document, failure, hints_of, json_line, pieces};
 use profiles::{InventoryPlace, context_of};

@@ -14,13 +14,16 @@ mod args;
 mod cli;
 mod fleet;
 mod flows;
-#[cfg(feature = "generate")]
-mod generate;
 mod input;
 mod output;
 mod session;
 mod terminal;
 mod verbs;
+
+// It needs the whole program, and nobody who runs the program needs it.
+#[cfg(test)]
+#[path = "../tools/generate/mod.rs"]
+mod generate;
 
 use cli::{Cli, Command};
 use input::kubectl_plugin::{color_of_line, command_tree, completed_tree};
@@ -47,10 +50,6 @@ fn run_line() -> ExitCode {
     // kubectl and flux ask for candidates with words of their own, which are not part of the command tree.
     if let Some(candidates) = input::kubectl_plugin::candidates(&arguments) {
         return standard_output::print_answer(&candidates).into();
-    }
-    #[cfg(feature = "generate")]
-    if arguments.get(1).is_some_and(|word| word == "generate") {
-        return generate::run(&arguments);
     }
     let (config, refused) = match Config::read() {
         Ok(config) => (config, None),

@@ -26,7 +26,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let continued = Regex::new(r"\\\n\s*").unwrap();
     let mut found = vec![];
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("cmd"), root.join("src")];
+    let mut folders = vec![root.join("cmd"), root.join("src"), root.join("tools/generate")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -59,9 +59,8 @@ fn lines(sources: &[(PathBuf, String)]) -> BTreeMap<String, &Path> {
             found.extend(pattern.captures_iter(text).map(|line| (line[1].to_owned(), path.as_path())));
         }
     }
-    // Not part of the command tree: what developers run, what a shell asks or completes, and code between two texts.
-    found
-        .retain(|line, _| !["generate", "__complete", "get -n", "{", "\""].iter().any(|begin| line.starts_with(begin)));
+    // Not part of the command tree: what a shell asks or completes, and code between two texts.
+    found.retain(|line, _| !["__complete", "get -n", "{", "\""].iter().any(|begin| line.starts_with(begin)));
     found
 }
 

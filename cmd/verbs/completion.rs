@@ -51,19 +51,6 @@ fi
 ";
 
 impl CompletionShell {
-    /// Returns the name of the script in `completions/`.
-    #[cfg(feature = "generate")]
-    pub fn file_name(self) -> &'static str {
-        match self {
-            CompletionShell::Bash => "flux-operator.bash",
-            CompletionShell::Zsh => "_flux-operator",
-            CompletionShell::Fish => "flux-operator.fish",
-            CompletionShell::Powershell => "_flux-operator.ps1",
-            CompletionShell::Elvish => "flux-operator.elv",
-            CompletionShell::Nushell => "flux-operator.nu",
-        }
-    }
-
     /// Generates the registration script.
     pub fn script(self) -> Result<Vec<u8>, CliError> {
         use clap_complete::env::{Bash, Elvish, Fish, Powershell, Zsh};

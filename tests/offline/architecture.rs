@@ -35,18 +35,8 @@ const LIBRARY: &[(&str, Option<&str>)] = &[
 const INSPECT_FLOORS: &[&str] = &["read", "views", "diagnose", "incident"];
 
 /// The floors of the program, lowest first.
-const PROGRAM_FLOORS: &[&[&str]] = &[
-    &["output"],
-    &["terminal"],
-    &["session"],
-    &["args"],
-    &["flows"],
-    &["verbs"],
-    &["cli"],
-    &["input"],
-    &["fleet"],
-    &["generate"],
-];
+const PROGRAM_FLOORS: &[&[&str]] =
+    &[&["output"], &["terminal"], &["session"], &["args"], &["flows"], &["verbs"], &["cli"], &["input"], &["fleet"]];
 
 /// Uses that climb or go sideways: room, room it uses, why. They make no circle of files either.
 const CLIMBS: &[(&str, &str, &str)] = &[];

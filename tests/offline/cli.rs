@@ -2,13 +2,13 @@
 //!
 //! Each command has a module; `support` runs the binary in a clean environment of its own.
 
-mod artifacts;
 mod build_instance;
 mod build_resourceset;
 mod bundle;
 mod config;
 mod create_instance;
 mod create_secret;
+mod deploy;
 mod distribution;
 mod explain;
 mod fleet;

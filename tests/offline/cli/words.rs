@@ -535,7 +535,7 @@ const COMPLETIONS: &[(&str, &[&str], &[&str])] = &[
     ("get ks --kubeconfig kubeconfig --context arn : aws : eks : cl", &["cluster/prod"], &[]),
     ("get ks --kubeconfig kubeconfig --context = arn : a", &["aws:eks:cluster/prod"], &[]),
     // A command line behind a command.
-    ("rbac ", &["get", "reconcile", "status"], &["rbac", "completion", "explain", "generate", "help", "--user"]),
+    ("rbac ", &["get", "reconcile", "status"], &["rbac", "completion", "explain", "help", "--user"]),
     ("rbac --", &["--user", "--group", "--service-account", "--name", "--output", "--namespace"], &["--sort-by"]),
     ("rbac -o ", &["yaml", "json", "name"], &[]),
     ("rbac g", &["get"], &["help"]),

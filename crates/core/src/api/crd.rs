@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub mod derived;
 
-/// Derived from the types by `flux-operator generate definitions` and kept as text, because deriving them takes longer
+/// Derived from the types by `tools/generate.sh` and kept as text, because deriving them takes longer
 /// than a build.
 static FLUX_INSTANCE: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxinstance.json")));
 static FLUX_REPORT: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("crd/definitions/fluxreport.json")));

@@ -1,4 +1,4 @@
-//! `generate schemas`: the kinds that people write, the configuration file, and what `-o json` of each view holds. Lists of real objects have
+//! Schemas: of the kinds that people write, of the configuration file, and of what `-o json` of each view holds. Lists of real objects have
 //! the schema of their kind instead.
 
 use flux_operator::api::crd;
@@ -21,9 +21,10 @@ use flux_operator::request::OwnerMigration;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
+use super::File;
 use crate::fleet::FleetResult;
 use crate::flows::manifest_files::FileMigration;
-use crate::terminal::{CliError, Config};
+use crate::terminal::Config;
 
 /// The JSON form of a list of rows.
 #[derive(JsonSchema)]
@@ -74,7 +75,7 @@ pub fn outputs() -> Vec<OutputSchema> {
 }
 
 /// Returns every schema with its file name.
-pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
+pub fn all() -> Vec<File> {
     let schemas = outputs().into_iter().map(|output| (output.name, output.schema));
     // The other schemas describe output, this one input.
     let config = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
@@ -85,12 +86,5 @@ pub fn all() -> Result<Vec<(String, Vec<u8>)>, CliError> {
     ];
     let kinds = kinds.map(|(name, schema)| (name, json::to_string(schema)));
     let written = schemas.chain([("config", config)]).map(|(name, schema)| (name, json::to_string(&schema)));
-    written
-        .chain(kinds)
-        .map(|(name, text)| {
-            let text =
-                text.map_err(|e| CliError::failed(format!("cannot write the schema of {name}")).caused_by(&e))?;
-            Ok((format!("{name}.json"), text.into_bytes()))
-        })
-        .collect()
+    written.chain(kinds).map(|(name, text)| (format!("{name}.json"), text.unwrap().into_bytes())).collect()
 }

@@ -1,86 +1,12 @@
-//! Committed files that are derived from the code are up to date.
+//! The files in `deploy`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::support::run;
 
-fn files(folder: &Path) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    entries
-        .map(|entry| entry.expect("an entry"))
-        .map(|e| (e.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(e.path()).expect("text")))
-        .collect()
-}
-
-#[track_caller]
-fn committed_equals_generated(what: &str, folder: &str) {
-    let generated = tempfile::tempdir().expect("a folder");
-    run(&["generate", what, generated.path().to_str().expect("UTF-8")]).exits(0);
-    let (want, have) = (files(generated.path()), files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)));
-    let stale: Vec<_> = want.iter().filter(|(name, text)| have.get(*name) != Some(text)).map(|(n, _)| n).collect();
-    let extra: Vec<_> = have.keys().filter(|name| !want.contains_key(*name)).collect();
-    assert!(
-        stale.is_empty() && extra.is_empty(),
-        "stale: {stale:?}, extra: {extra:?}; run `cargo run -- generate {what} {folder}` and commit the result"
-    );
-}
-
 #[test]
-fn man_pages_are_up_to_date() {
-    committed_equals_generated("man", "man");
-}
-
-#[test]
-fn completion_scripts_are_up_to_date() {
-    committed_equals_generated("completions", "completions");
-}
-
-#[test]
-fn custom_resource_definitions_are_up_to_date() {
-    committed_equals_generated("crds", "deploy/crds");
-}
-
-#[test]
-fn the_definitions_that_the_program_holds_are_up_to_date() {
-    committed_equals_generated("definitions", "crates/core/src/api/crd/definitions");
-}
-
-#[test]
-fn schemas_are_up_to_date() {
-    committed_equals_generated("schemas", "docs/schemas");
-}
-
-/// The chart is a folder below what else is in `deploy`.
-#[test]
-fn the_manifests_of_the_operator_and_its_chart_are_up_to_date() {
-    let generated = tempfile::tempdir().expect("a folder");
-    run(&["generate", "deploy", generated.path().to_str().expect("UTF-8")]).exits(0);
+fn the_committed_manifests_are_what_install_exports() {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy");
-    let again = "run `cargo run -- generate deploy deploy` and commit the result";
-    for folder in ["chart", "chart/templates"] {
-        let names = |root: &Path| -> Vec<String> {
-            let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
-            let mut names: Vec<String> =
-                entries.map(|one| one.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-            names.sort();
-            names
-        };
-        assert_eq!(names(&deploy), names(generated.path()), "{again}");
-    }
-    for file in [
-        "install.yaml",
-        "chart/Chart.yaml",
-        "chart/values.yaml",
-        "chart/values.schema.json",
-        "chart/templates/NOTES.txt",
-        "chart/templates/definitions.yaml",
-        "chart/templates/rights.yaml",
-        "chart/templates/operator.yaml",
-    ] {
-        let text = |root: &Path| std::fs::read_to_string(root.join(file)).expect("text");
-        assert!(text(&deploy) == text(generated.path()), "{file} is stale; {again}");
-    }
     let exported = run(&["install", "--export", "--image", "IMAGE"]).exits(0).stdout;
     let committed = std::fs::read_to_string(deploy.join("install.yaml")).expect("text");
     let (head, rest) = committed.split_once('\n').expect("a comment of one line");
@@ -114,15 +40,15 @@ fn install_and_export_refuse_to_run_without_an_image() {
 #[test]
 fn alerts_and_dashboard_ask_for_metrics_of_the_operator_only() {
     let monitoring = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/monitoring");
-    let all = files(&monitoring);
+    let read = |name: &str| std::fs::read_to_string(monitoring.join(name)).expect("text");
     let mut expressions: Vec<String> = vec![];
-    let dashboard: serde_json::Value = serde_json::from_str(&all["dashboard.json"]).expect("JSON");
+    let dashboard: serde_json::Value = serde_json::from_str(&read("dashboard.json")).expect("JSON");
     for panel in dashboard["panels"].as_array().expect("panels") {
         for target in panel["targets"].as_array().expect("targets") {
             expressions.push(target["expr"].as_str().expect("an expression").to_owned());
         }
     }
-    let alerts = flux_operator::format::yaml::parse_one(&all["alerts.yaml"]).expect("YAML");
+    let alerts = flux_operator::format::yaml::parse_one(&read("alerts.yaml")).expect("YAML");
     for rule in alerts["spec"]["groups"][0]["rules"].as_array().expect("rules") {
         expressions.push(rule["expr"].as_str().expect("an expression").to_owned());
         assert!(rule["annotations"]["summary"].is_string() && rule["labels"]["severity"].is_string(), "{rule}");

@@ -1,11 +1,11 @@
-//! `generate man`: one page per command. The library renders options; what a shell is to understand stands verbatim.
+//! A man page per command. The library renders options; what a shell is to understand stands verbatim.
 
 use clap::Command;
 
+use super::File;
+use super::guide::exit_code_titles;
 use crate::cli::tree;
 use crate::flows::operator::VERSION;
-use crate::generate::guide::exit_code_titles;
-use crate::terminal::CliError;
 
 const PROGRAM: &str = "flux-operator";
 /// A title stands at both ends of the first line, around the name of the manual.
@@ -14,24 +14,19 @@ const LONGEST_TITLE: usize = 26;
 const NOTES: &str = "Exit codes:";
 
 /// Makes one page per visible command, named `flux-operator-get-instance.1` like git's.
-pub fn pages() -> Result<Vec<(String, Vec<u8>)>, CliError> {
+pub fn pages() -> Vec<File> {
     let mut root = tree().disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
-    render(&root, PROGRAM, None, &mut pages)?;
-    Ok(pages)
+    render(&root, PROGRAM, None, &mut pages);
+    pages
 }
 
 fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
 }
 
-fn render(
-    command: &Command,
-    name: &str,
-    parent: Option<&str>,
-    pages: &mut Vec<(String, Vec<u8>)>,
-) -> Result<(), CliError> {
+fn render(command: &Command, name: &str, parent: Option<&str>, pages: &mut Vec<File>) {
     let mut page = Vec::new();
     // A page includes texts that the short help omits.
     let mut command = command.clone().mut_args(|argument| argument.hide_short_help(false));
@@ -44,8 +39,8 @@ fn render(
         .source(format!("{PROGRAM} {VERSION}"))
         .manual("Flux")
         .render(&mut page)
-        .map_err(|e| CliError::failed(format!("cannot render the man page of {name}")).caused_by(&e))?;
-    let page = String::from_utf8_lossy(&page).into_owned();
+        .unwrap();
+    let page = String::from_utf8(page).unwrap();
     let mut text = String::new();
     for section in sections(&page) {
         match section.split_whitespace().nth(1) {
@@ -77,9 +72,8 @@ fn render(
     text.push_str(&format!(".SH \"SEE ALSO\"\n{}\n", related.join(",\n")));
     pages.push((format!("{name}.1"), text.into_bytes()));
     for sub in shown(&command) {
-        render(sub, &format!("{name}-{}", sub.get_name()), Some(name), pages)?;
+        render(sub, &format!("{name}-{}", sub.get_name()), Some(name), pages);
     }
-    Ok(())
 }
 
 /// The parts of a page: what is before the first heading, then a part per heading.
@@ -111,7 +105,7 @@ mod tests {
 
     #[test]
     fn examples_are_verbatim_and_pages_have_exit_codes_and_related_pages() {
-        let pages = pages().unwrap();
+        let pages = pages();
         let page = |name: &str| {
             let found = pages.iter().find(|(file, _)| file == name).unwrap();
             String::from_utf8(found.1.clone()).unwrap()
