@@ -15,13 +15,18 @@ async fn a_run_or_the_next_one_converges_after_every_failed_request(_: TestClust
     let report =
         matrix::run(Actor::InProcess, Extent::Rotating, 3, super::progress()).await.expect("undisturbed lives succeed");
     assert!(report.failures.is_empty(), "{}", report.failures.join("\n\n"));
-    // A watch, and the list of one object that comes before it, are only there where something was not ready at the first look.
-    let is_of_a_watch = |trial: &&String| trial.contains("watch=true") || trial.contains("fieldSelector=metadata.name");
-    let (watches, others): (Vec<_>, Vec<_>) = report.unmet.iter().partition(is_of_a_watch);
+    // A watch, and the list of one object that comes before it, are only there where something was not ready at the first look,
+    // and a lease is only renewed where a life is slow: a second write of it need not come again.
+    let depends_on_time = |trial: &&String| {
+        trial.contains("watch=true")
+            || trial.contains("fieldSelector=metadata.name")
+            || (trial.contains(" PUT ") && trial.contains("/leases/") && !trial.ends_with("(number 1)"))
+    };
+    let (timed, others): (Vec<_>, Vec<_>) = report.unmet.iter().partition(depends_on_time);
     assert!(others.is_empty(), "these requests did not come again: {others:#?}");
     let met: usize = report.met.values().map(|(count, _)| count).sum();
     assert_eq!(
-        met + watches.len() + report.left_out,
+        met + timed.len() + report.left_out,
         report.requests.values().sum::<usize>(),
         "every request failed once"
     );
