@@ -85,43 +85,45 @@ impl FollowArgs {
 
 /// A moment: a duration from now or ago, a time, or a time of day; UTC unless a zone is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum PointInTime {
     Distance(SignedDuration),
     At(Timestamp),
     Daily(Time),
 }
 
-impl FromStr for When {
+impl FromStr for PointInTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Ok(time) = text.parse() {
-            return Ok(When::At(time));
+            return Ok(PointInTime::At(time));
         }
         // A date is the beginning of its day.
         let date = text.parse::<DateTime>().ok().and_then(|date| date.to_zoned(TimeZone::UTC).ok());
         if let Some(date) = date {
-            return Ok(When::At(date.timestamp()));
+            return Ok(PointInTime::At(date.timestamp()));
         }
         if let Some(time) = text.parse().ok().filter(|_| text.contains(':')) {
-            return Ok(When::Daily(time));
+            return Ok(PointInTime::Daily(time));
         }
         let span: Option<Span> = text.parse().ok();
         let duration = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok());
-        duration.filter(|duration| duration.is_positive()).map(When::Distance).ok_or_else(|| {
+        duration.filter(|duration| duration.is_positive()).map(PointInTime::Distance).ok_or_else(|| {
             "write how long (30m, 2h, 3d) or a time in UTC (18:00, 2026-11-22, 2026-11-22T18:00:00Z)".to_owned()
         })
     }
 }
 
-impl When {
+impl PointInTime {
     /// Returns the moment before now: the duration ago, the time, or the last such time of day; `None` beyond the
     /// calendar.
     pub fn before(self, now: Timestamp) -> Option<Timestamp> {
         match self {
-            When::Distance(duration) => now.checked_sub(duration).ok(),
-            When::At(time) => Some(time),
-            When::Daily(time) => [0, -1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at <= now)),
+            PointInTime::Distance(duration) => now.checked_sub(duration).ok(),
+            PointInTime::At(time) => Some(time),
+            PointInTime::Daily(time) => {
+                [0, -1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at <= now))
+            }
         }
     }
 
@@ -129,9 +131,11 @@ impl When {
     /// calendar.
     pub fn after(self, now: Timestamp) -> Option<Timestamp> {
         match self {
-            When::Distance(duration) => now.checked_add(duration).ok(),
-            When::At(time) => Some(time),
-            When::Daily(time) => [0, 1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at > now)),
+            PointInTime::Distance(duration) => now.checked_add(duration).ok(),
+            PointInTime::At(time) => Some(time),
+            PointInTime::Daily(time) => {
+                [0, 1].into_iter().find_map(|days| on_day(now, days, time).filter(|at| *at > now))
+            }
         }
     }
 }
@@ -151,7 +155,7 @@ pub struct NoteArgs {
     /// Planned end: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T18:00:00Z. Nothing is resumed automatically:
     /// `get suspended` shows the object as overdue, and `resume --overdue` resumes it
     #[arg(long, value_name = "TIME")]
-    pub until: Option<When>,
+    pub until: Option<PointInTime>,
 }
 
 impl NoteArgs {
@@ -234,7 +238,7 @@ mod tests {
             ("12:00", "2026-11-23T12:00:00Z", "2026-11-22T12:00:00Z"),
         ];
         for (text, after, before) in rows {
-            let when: When = text.parse().unwrap();
+            let when: PointInTime = text.parse().unwrap();
             let shown = |moment: Option<Timestamp>| moment.map(|m| m.to_string());
             assert_eq!(
                 (shown(when.after(now)).as_deref(), shown(when.before(now)).as_deref()),
@@ -242,7 +246,7 @@ mod tests {
             );
         }
         for wrong in ["", "3", "18", "1800", "25:00", "2026-13-01", "-1h", "0s", "soon", "1y"] {
-            assert!(wrong.parse::<When>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PointInTime>().is_err(), "{wrong}");
         }
         let note = |until: &str| {
             NoteArgs { reason: Some(" ".into()), until: until.parse().ok() }

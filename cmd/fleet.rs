@@ -163,7 +163,7 @@ struct Presenter<'a> {
     joined: JoinedOutput,
     /// Clusters whose output is printed, and those whose lines on standard error are.
     printed: Vec<bool>,
-    told: Vec<bool>,
+    reported: Vec<bool>,
     is_list_printed: bool,
     /// The clusters of the first block are printed; those that come later follow one by one.
     has_begun: bool,
@@ -182,7 +182,7 @@ impl<'a> Presenter<'a> {
         Presenter {
             joined: JoinedOutput::new(shell, contexts, read.headers, read.is_wide()),
             printed: vec![false; fleet.clusters.len()],
-            told: vec![false; fleet.clusters.len()],
+            reported: vec![false; fleet.clusters.len()],
             is_list_printed: false,
             has_begun: false,
             progress: is_live.then(|| Progress::new(shell, ProgressMode::Auto)),
@@ -318,7 +318,7 @@ impl<'a> Presenter<'a> {
 
     /// Prints the lines of a cluster for standard error, with the context before each.
     fn relay(&mut self, index: usize, cluster: &FleetCluster) {
-        if self.told.get_mut(index).is_none_or(|told| std::mem::replace(told, true)) {
+        if self.reported.get_mut(index).is_none_or(|reported| std::mem::replace(reported, true)) {
             return;
         }
         let talk = cluster.output.take_talk();

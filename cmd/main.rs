@@ -20,7 +20,7 @@ mod session;
 mod terminal;
 mod verbs;
 
-// It needs the whole program, and nobody who runs the program needs it.
+// It needs the whole program, and only developers need it.
 #[cfg(test)]
 #[path = "../tools/generate/mod.rs"]
 mod generate;

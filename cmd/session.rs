@@ -21,7 +21,7 @@ use flux_operator::reconcile::operator::{OperatorCoverage, find_coverage, find_s
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::session::connect::{cli_error, connect};
 use crate::session::health::{is_without_flux, not_installed};
 use crate::session::target::{KindAndName, ObjectSelection, Target, instance_kind, resource_set_kind};
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
 
     /// Formats a command line for the same cluster and namespace.
     pub fn command(&self, words: &str, namespace: &str) -> String {
-        format!("flux-operator {words} -n {namespace}{}", self.whereto().flags())
+        format!("flux-operator {words} -n {namespace}{}", self.destination().flags())
     }
 
     /// As [`Shell::suggest`], for this cluster.
@@ -287,12 +287,12 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the flags that select this cluster.
-    pub fn whereto(&self) -> Whereto {
-        Whereto { context: self.context.clone(), ..self.shell.global().whereto() }
+    pub fn destination(&self) -> Destination {
+        Destination { context: self.context.clone(), ..self.shell.global().destination() }
     }
 
     /// Formats the command that shows the state of an object.
-    pub fn look_at(&self, target: &Target) -> String {
+    pub fn command_to_show(&self, target: &Target) -> String {
         let verb = if target.kind == instance_kind() { "why" } else { "events" };
         self.command(&format!("{verb} {}", target.words()), &target.namespace)
     }
@@ -356,7 +356,7 @@ impl<'a> Session<'a> {
     /// The error of a kind that is not served, or that Flux is not installed at all.
     async fn or_without_flux(&self, error: CliError) -> CliError {
         match timeout(HINT_LIMIT.min(self.deadline.left()), is_without_flux(self)).await {
-            Ok(true) => not_installed(&self.cluster.endpoint.place(), &self.whereto()),
+            Ok(true) => not_installed(&self.cluster.endpoint.place(), &self.destination()),
             _ => error,
         }
     }
@@ -386,7 +386,7 @@ impl<'a> Session<'a> {
         if all.is_empty()
             && matches!(timeout(HINT_LIMIT.min(self.deadline.left()), is_without_flux(self)).await, Ok(true))
         {
-            return not_installed(&self.cluster.endpoint.place(), &self.whereto()).object(target.reference());
+            return not_installed(&self.cluster.endpoint.place(), &self.destination()).object(target.reference());
         }
         let existing: Vec<_> = all.iter().map(ObjectId::of).map(|id| (Some(id.namespace), id.name)).collect();
         let namespace = Some(target.namespace.as_str());

@@ -248,7 +248,7 @@ impl Shell {
     }
 
     fn write_out(&self, bytes: &[u8]) {
-        self.speaks();
+        self.note_line();
         if self.output_is_lost() {
             return;
         }
@@ -349,14 +349,14 @@ impl Shell {
             // The terminal has printed `^C`, and the cursor is behind it.
             let _ = writeln!(io::stderr().lock());
         }
-        let told = error.for_flags(&self.global);
+        let reported = error.for_flags(&self.global);
         match &self.collected {
             Some(collected) if !error.is_silent() => {
-                let text = told.shown(self.structured_errors, self.color);
+                let text = reported.shown(self.structured_errors, self.color);
                 text.lines().for_each(|line| collected.say(line.to_owned()));
             }
             Some(_) => {}
-            None => told.print(self.structured_errors, self.color),
+            None => reported.print(self.structured_errors, self.color),
         }
         error.exit()
     }
@@ -371,14 +371,14 @@ impl Shell {
         if let Some(collected) = &self.collected {
             return collected.say(line.into_owned());
         }
-        self.speaks();
+        self.note_line();
         // Only a terminal may lack UTF-8; a file keeps every character.
         let line = if self.stderr_terminal { self.shown(line) } else { line };
         stderr_line(&line);
     }
 
     /// Notes that a line is printed.
-    fn speaks(&self) {
+    fn note_line(&self) {
         // The maximum stays the maximum, because it stands for continuous progress.
         let _ = self.said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| said.checked_add(1));
     }
@@ -408,18 +408,18 @@ impl Shell {
         }
         // If another line was printed in the meantime, there was no silence.
         if self.said.load(Ordering::Relaxed) == said {
-            let whom = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let line = format!("◎ waiting for {whom} to {attempted} …");
+            let server = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let line = format!("◎ waiting for {server} to {attempted} …");
             let fits = line.chars().count() <= terminal_width();
-            self.status(&if fits { line } else { format!("◎ waiting for {whom}\n  to {attempted} …") });
+            self.status(&if fits { line } else { format!("◎ waiting for {server}\n  to {attempted} …") });
         }
         answer.await
     }
 
     /// Like [`Shell::while_waiting`], for the answer of another server, such as a registry.
-    pub async fn while_waiting_for<T>(&self, whom: &str, attempted: &str, answer: impl Future<Output = T>) -> T {
-        let set = |whom| std::mem::replace(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner), whom);
-        let usual = set(whom.to_owned());
+    pub async fn while_waiting_for<T>(&self, server: &str, attempted: &str, answer: impl Future<Output = T>) -> T {
+        let set = |server| std::mem::replace(&mut *self.awaited.lock().unwrap_or_else(PoisonError::into_inner), server);
+        let usual = set(server.to_owned());
         let answered = self.while_waiting(attempted, answer).await;
         set(usual);
         answered
@@ -454,7 +454,7 @@ impl Shell {
             tokio::select! {
                 // In this order the signal handlers are installed before the work begins.
                 biased;
-                () = self.interruption.heard() => None,
+                () = self.interruption.received() => None,
                 result = future => Some(result),
             }
         };
@@ -573,12 +573,12 @@ mod tests {
     fn a_system_without_threads_is_an_error_and_other_panics_go_on() {
         // No system can allocate such a stack, so the thread cannot be created.
         const STACK: usize = 1 << 46;
-        let told = |result: Result<(), CliError>| format!("{:?}", result.err());
+        let reported = |result: Result<(), CliError>| format!("{:?}", result.err());
         let at_the_start = drive(runtime().thread_stack_size(STACK), async {});
-        assert!(told(at_the_start).contains("OS can't spawn worker thread"));
+        assert!(reported(at_the_start).contains("OS can't spawn worker thread"));
         let one_thread = &mut tokio::runtime::Builder::new_current_thread();
         let later = drive(one_thread.thread_stack_size(STACK), async { drop(tokio::task::spawn_blocking(|| ())) });
-        assert!(told(later).contains("OS can't spawn worker thread"));
+        assert!(reported(later).contains("OS can't spawn worker thread"));
         let mistake = std::panic::catch_unwind(|| drive(&mut runtime(), async { panic!("a mistake") }));
         assert_eq!(mistake.err().and_then(|payload| payload.downcast_ref::<&str>().copied()), Some("a mistake"));
     }

@@ -26,7 +26,7 @@ pub mod git;
 mod installation;
 mod keep;
 
-pub use changes::{Accepted, UnexpressedDifference};
+pub use changes::{HarmlessChange, UnexpressedDifference};
 
 /// The proposed instance for an installation, and the changes of applying it.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Proposal {
     /// The plan of applying the instance.
     pub plan: Plan,
     /// Changes that do not affect Flux, by kind and number of objects.
-    pub accepted: Vec<(Accepted, usize)>,
+    pub accepted: Vec<(HarmlessChange, usize)>,
     /// Differences that an instance cannot express: fields that would change, and objects that would be created.
     pub unexpressed: Vec<UnexpressedDifference>,
     /// Objects of the installation that are not part of the instance, and would no longer be managed.
@@ -51,7 +51,7 @@ pub struct Proposal {
 pub enum BootstrapError {
     #[error("no controllers of Flux are installed in namespace {namespace}")]
     NotInstalled { namespace: String },
-    #[error("{instance} looks after it already")]
+    #[error("{instance} reconciles it already")]
     HasInstance { instance: ObjectId },
     #[error("the controllers do not say which version of Flux they are of: no label app.kubernetes.io/version")]
     NoVersion,

@@ -44,7 +44,7 @@ mod server;
 mod telemetry;
 
 pub use schedule::RetryDelays;
-pub use server::{Endpoints, Served};
+pub use server::{Endpoints, ServedAddress};
 use telemetry::ControllerKind;
 pub use telemetry::{StateDump, Telemetry};
 
@@ -122,21 +122,21 @@ pub enum ControllerError {
 }
 
 /// State shared by the parts of an operator.
-struct Shared {
+struct SharedState {
     options: ControllerOptions,
     telemetry: Arc<Telemetry>,
-    calm: drift::Calm,
+    quiet: drift::QuietPeriod,
 }
 
 /// Channels between the parts.
 #[derive(Clone)]
-struct Wires {
+struct Channels {
     /// Requests for a full run of the instance, with the reason.
     run: mpsc::Sender<QueuedRun>,
     /// Signals that the report is out of date.
     report: Arc<Notify>,
     /// The current instance.
-    looked: watch::Sender<drift::Look>,
+    looked: watch::Sender<drift::CurrentInstance>,
 }
 
 /// A run of an object that has not changed.
@@ -157,7 +157,7 @@ pub async fn run(
     telemetry: Arc<Telemetry>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), ControllerError> {
-    let shared = Arc::new(Shared { options, telemetry, calm: drift::Calm::default() });
+    let shared = Arc::new(SharedState { options, telemetry, quiet: drift::QuietPeriod::default() });
     loop {
         let lease = tokio::select! {
             lease = elect(cluster, &shared) => lease,
@@ -194,7 +194,7 @@ async fn until(moment: Option<Instant>) {
 }
 
 /// Waits until this process holds the lease.
-async fn elect(cluster: &Cluster, shared: &Shared) -> Option<HeldLease> {
+async fn elect(cluster: &Cluster, shared: &SharedState) -> Option<HeldLease> {
     let options = shared.options.election.as_ref()?;
     let namespace = &shared.options.namespace;
     tracing::info!("attempting to acquire leader lease {namespace}/{OPERATOR_NAME}...");
@@ -215,21 +215,22 @@ async fn elect(cluster: &Cluster, shared: &Shared) -> Option<HeldLease> {
 /// Works until it has to stop or the lease is lost.
 async fn lead(
     cluster: &Cluster,
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     lease: Option<&HeldLease>,
     stop: &mut watch::Receiver<bool>,
 ) -> Result<(), ControllerError> {
     shared.telemetry.leads(true);
     let cluster = lease.map_or_else(|| cluster.clone(), |lease| cluster.under(lease));
     let (run, requests) = mpsc::channel(16);
-    let wires = Wires { run, report: Arc::default(), looked: watch::Sender::new(drift::Look::default()) };
+    let channels =
+        Channels { run, report: Arc::default(), looked: watch::Sender::new(drift::CurrentInstance::default()) };
     // Dropping the set stops all parts at once: after a lost lease no work may continue.
     let mut parts = JoinSet::new();
-    let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
+    let (on, with, by, end) = (cluster.clone(), shared.clone(), channels.clone(), stop.clone());
     let providers = move || input_providers::run(on.clone(), with.clone(), by.clone(), end.clone());
     let providers = supervised(shared.clone(), ControllerKind::InputProvider, providers);
-    let instance = instance::run(cluster.clone(), shared.clone(), wires.clone(), requests, stop.clone());
-    let (on, with, by, end) = (cluster.clone(), shared.clone(), wires.clone(), stop.clone());
+    let instance = instance::run(cluster.clone(), shared.clone(), channels.clone(), requests, stop.clone());
+    let (on, with, by, end) = (cluster.clone(), shared.clone(), channels.clone(), stop.clone());
     let sets = move || resource_set::run(on.clone(), with.clone(), by.clone(), end.clone());
     let sets = supervised(shared.clone(), ControllerKind::ResourceSet, sets);
     // All loops are one part: each ends in order when it is asked to stop, and the end of a part cuts all others.
@@ -237,17 +238,17 @@ async fn lead(
         tokio::join!(instance, providers, sets);
     };
     parts.spawn(named("the loops of instance, ResourceSets and input providers", loops));
-    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let (on, with, by) = (cluster.clone(), shared.clone(), channels.clone());
     let artifact = move || artifact::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the artifact loop", supervised(shared.clone(), ControllerKind::Artifact, artifact)));
-    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let (on, with, by) = (cluster.clone(), shared.clone(), channels.clone());
     let report = move || report::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the report loop", supervised(shared.clone(), ControllerKind::Report, report)));
-    let (on, with, by) = (cluster.clone(), shared.clone(), wires.clone());
+    let (on, with, by) = (cluster.clone(), shared.clone(), channels.clone());
     let fleet = move || fleet::run(on.clone(), with.clone(), by.clone());
     parts.spawn(named("the resource watch", supervised(shared.clone(), ControllerKind::Report, fleet)));
     let with = shared.clone();
-    let drift = move || drift::run(cluster.clone(), with.clone(), wires.clone());
+    let drift = move || drift::run(cluster.clone(), with.clone(), channels.clone());
     parts.spawn(named("the drift watch", supervised(shared.clone(), ControllerKind::Drift, drift)));
     let lost = async {
         match lease {
@@ -272,7 +273,7 @@ async fn named(name: &'static str, part: impl Future<Output = ()>) -> &'static s
 
 /// Restarts a part after a panic, so that a bug in one part ends neither the process nor the others.
 async fn supervised<F: Future<Output = ()>>(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     controller: ControllerKind,
     mut part: impl FnMut() -> F,
 ) {
@@ -292,7 +293,7 @@ async fn supervised<F: Future<Output = ()>>(
 mod tests {
     use super::*;
 
-    pub(super) fn shared() -> Shared {
+    pub(super) fn shared() -> SharedState {
         let options = ControllerOptions {
             namespace: "flux-system".to_owned(),
             election: None,
@@ -313,7 +314,7 @@ mod tests {
             watched_configs: "reconcile.fluxcd.io/watch=Enabled".to_owned(),
         };
         let telemetry = Arc::new(Telemetry::new("1.2.3", "linux/amd64"));
-        Shared { options, telemetry, calm: drift::Calm::default() }
+        SharedState { options, telemetry, quiet: drift::QuietPeriod::default() }
     }
 
     #[tokio::test(start_paused = true)]

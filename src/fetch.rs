@@ -146,7 +146,7 @@ pub enum FetchReason {
     #[error("signatures can only be verified of artifacts in a registry")]
     Unverifiable,
     /// The current artifact is unusable, and the one installed before cannot be fetched again.
-    #[error("{newer}; and the last good one, which stays installed, cannot be had again: {}", last.sentence())]
+    #[error("{newer}; and the last good one, which is kept installed, cannot be fetched again: {}", last.sentence())]
     NoLastGood { newer: String, last: Box<FetchError> },
 }
 
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_connections_an_artifact_cannot_be_had() {
+    async fn without_connections_an_artifact_cannot_be_fetched() {
         let fetcher = Fetcher { registries: None, cache: None, memory: None, key: None };
         let digest = Digest::of(b"x");
         for text in ["oci://ghcr.io/a/b:v1".to_owned(), format!("oci://ghcr.io/a/b@{digest}")] {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bootstrap                        from an installation of the flux command to an instance
-//! operator                         the operator on a cluster: how it comes and how it goes
+//! operator                         the operator in a cluster: install, check and uninstall it
 //! controller                       the operator: reconcile as a service
 //! request, reconcile, inspect      ask a controller; do its work here; look at what there is
 //! fetch                            a distribution from a registry, a folder, a file

@@ -20,8 +20,8 @@ mod manifests;
 mod rights;
 mod uninstall;
 
-pub use crate::reconcile::uninstall::Kept;
-pub use install::{InstallPlan, Installed, install, install_plan};
+pub use crate::reconcile::uninstall::KeptObject;
+pub use install::{InstallPlan, InstallResult, install, install_plan};
 pub use manifests::{OperatorParams, manifest_text, manifests};
 pub use rights::rights_of_run;
 pub use uninstall::{OperatorUninstallPlan, uninstall_operator, uninstall_operator_plan};
@@ -41,7 +41,7 @@ pub enum OperatorError {
     HelmRelease { release: String, namespace: String },
     /// The objects did not reach their goal.
     #[error("{}", settled_text(*goal, objects))]
-    NotSettled { goal: Goal, objects: Vec<crate::reconcile::Unhealthy> },
+    NotSettled { goal: Goal, objects: Vec<crate::reconcile::UnhealthyObject> },
     #[error(transparent)]
     Call(#[from] ClusterError),
 }
@@ -54,7 +54,7 @@ fn some(objects: &[ObjectId]) -> String {
     objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn settled_text(goal: Goal, objects: &[crate::reconcile::Unhealthy]) -> String {
+fn settled_text(goal: Goal, objects: &[crate::reconcile::UnhealthyObject]) -> String {
     let what = match goal {
         Goal::Healthy | Goal::HealthyOrFailed => "not ready",
         Goal::Gone => "still there",

@@ -54,18 +54,18 @@ pub use custom_resources::CustomResources;
 pub use draft::{NewSpec, SavedPlan, plan, plan_for, plan_with_spec};
 pub use fetch::{Distributions, artifact_digest};
 pub use kept_builds::{KeptBuild, kept_builds};
-pub use messages::Unhealthy;
+pub use messages::UnhealthyObject;
 pub(crate) use messages::rounded;
 pub use options::{Consent, DEPENDENCY_PAUSE, PlanOptions, RunOptions};
 pub use outcome::{ApplyError, Failure, Outcome, ReconcileError, fold_errors};
 pub use ownership::refuse_second_instance;
 pub use plan::Plan;
 pub use prepare::prepare;
-pub use prune::Held;
+pub use prune::HeldObject;
 pub use resource_set::{
     FinalizedResourceSet, PlannedProvider, PlannedSetObject, ProviderInputs, ProviderState, ResourceSetFailure,
     ResourceSetPlan, RetryPolicy, apply_resource_set, finalize_resource_set, plan_resource_set,
     plan_written_resource_set, reconcile_resource_set,
 };
 pub use run::{adopt, apply_instance, confirm, execute, run};
-pub use uninstall::{UninstallOptions, UninstallPlan, Uninstalled, uninstall, uninstall_plan};
+pub use uninstall::{UninstallOptions, UninstallPlan, UninstallResult, uninstall, uninstall_plan};

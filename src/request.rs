@@ -15,8 +15,8 @@ mod rollout;
 mod watch;
 
 pub use export::bare;
-pub use owner::{Move, NoOwner, Owner, OwnerMigration, inventory_patch, plan_move};
+pub use owner::{Owner, OwnerMigration, OwnerMove, UnsuitableOwner, inventory_patch, plan_move};
 pub use patch::{SuspendNote, reconcile_patch, resume_patch, suspend_patch, token};
-pub use readiness::{ConditionView, Pending, Readiness, assess, condition, telling_condition};
+pub use readiness::{ConditionView, PendingReason, Readiness, assess, condition, telling_condition};
 pub use rollout::{ComponentState, Rollout};
-pub use watch::{Absent, EventView, LastSeen, Wait, WaitError, WaitEvent};
+pub use watch::{AbsencePolicy, EventView, LastSeen, Wait, WaitError, WaitEvent};

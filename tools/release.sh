@@ -15,7 +15,7 @@ Usage:
   --no-image     without the image
   --no-packages  without .deb and .rpm
   --program-only the program as a file, and nothing else
-  --print-flags  print what rustc is told in this folder, and build nothing
+  --print-flags  print the flags of rustc for this folder, and build nothing
 
 *-linux-musl is linked statically: it runs on any Linux, and the image and the packages hold it. Another architecture than
 this machine's needs cargo-zigbuild and zig; a *-linux-gnu program is somewhat faster on systems with glibc. The program for

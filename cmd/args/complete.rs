@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_a_kind_that_stands_alone() {
+    fn names_follow_a_kind_without_a_name() {
         let kind = |line: &str| kind_alone(&words(line)).map(|kind| kind.kind);
         for line in ["get resources ks", "get ks", "get ks app", "-n apps get -A ks", "why ks", "get kustomizations"] {
             assert_eq!(kind(&format!("flux-operator {line}")), Some("Kustomization"), "{line}");

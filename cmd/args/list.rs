@@ -103,7 +103,7 @@ pub async fn nothing_found(
     let (not_installed, no_namespace) =
         futures::join!(source.is_not_installed(shell), no_namespace(source, request.namespace.as_deref()));
     if not_installed {
-        return Ok(source.tell_not_installed(shell));
+        return Ok(source.report_not_installed(shell));
     }
     shell.status(&request.nothing_of(found));
     if let Some(error) = no_namespace {
@@ -124,7 +124,7 @@ where
     F: AsyncFnMut() -> Result<Listing, CliError>,
 {
     let mut changes = WatchWakeups::of(source, &show.kinds, show.namespace.as_deref())?;
-    shell.interruption().looks_on();
+    shell.interruption().mark_read_only();
     let mut shown: HashMap<String, (Vec<String>, Item)> = HashMap::new();
     let mut appended: Option<ListPrinter<'_>> = None;
     let mut heading = None;

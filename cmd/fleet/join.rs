@@ -9,9 +9,9 @@ use super::schedule::{ClusterStage, FleetCluster, FleetRun};
 use crate::output::counted;
 use crate::output::hints::REQUEST_TIMEOUT;
 use crate::output::listing::Cell;
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::output::table::{Heading, TableStyle, TableWriter, terminal_width};
-use crate::terminal::collected::Printed;
+use crate::terminal::collected::PrintedPiece;
 use crate::terminal::output_format::{Format, structured};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
@@ -92,7 +92,7 @@ pub fn failure(cluster: &FleetCluster) -> Option<&CliError> {
 
 /// Returns the advice for the failure of a cluster.
 pub fn hints_of(cluster: &FleetCluster) -> Vec<String> {
-    let there = Whereto { context: Some(cluster.context.clone()), kubeconfig: None };
+    let there = Destination { context: Some(cluster.context.clone()), kubeconfig: None };
     failure(cluster).map(|error| error.advice(&there, REQUEST_TIMEOUT)).unwrap_or_default()
 }
 
@@ -181,8 +181,8 @@ pub enum Piece {
 /// Returns the output of a cluster as pieces; empty while it runs and for one that was skipped.
 pub fn pieces(cluster: &FleetCluster) -> Vec<Piece> {
     let printed = cluster.output.take_printed().into_iter().map(|printed| match printed {
-        Printed::Text(text) => Piece::Text(text),
-        Printed::Rows { headings, rows } => Piece::Rows { headings, rows },
+        PrintedPiece::Text(text) => Piece::Text(text),
+        PrintedPiece::Rows { headings, rows } => Piece::Rows { headings, rows },
     });
     // Output before an error is shown too.
     let mut pieces: Vec<Piece> = printed.collect();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_stands_for_the_context_of_its_name_or_of_its_server() {
+    fn a_profile_is_the_context_of_its_name_or_of_its_server() {
         let context = |profile: Value| context_of(&profile, &contexts()).map(str::to_owned);
         assert_eq!(context(json!({"metadata": {"name": "prod-eu", "namespace": "fleet"}})).as_deref(), Some("prod-eu"));
         assert_eq!(context(json!({"metadata": {"name": "us", "namespace": "fleet"}})).as_deref(), Some("fleet/us"));

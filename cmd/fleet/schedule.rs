@@ -237,7 +237,7 @@ impl FleetRun {
         let (context, output) = (cluster.context.clone(), cluster.output.clone());
         let (command, answer) = (command.clone(), sender.clone());
         let work = move || {
-            let under_way = UnderWay::begins();
+            let under_way = RunningCommands::begins();
             // A panic has been reported when it comes here; it must not keep the others waiting.
             let result = catch_unwind(AssertUnwindSafe(|| command(&context, &output)));
             drop(under_way);
@@ -264,16 +264,16 @@ impl FleetRun {
 /// Commands under way, in all runs of the process.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-struct UnderWay;
+struct RunningCommands;
 
-impl UnderWay {
+impl RunningCommands {
     fn begins() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
-        UnderWay
+        RunningCommands
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for RunningCommands {
     fn drop(&mut self) {
         UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
     }

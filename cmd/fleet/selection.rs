@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_there_and_an_empty_selection_are_wrong_usage() {
-        for (words, told) in [
+        for (words, reported) in [
             (&["prod-ue"][..], "did you mean prod-eu?"),
             (&["liv"], "did you mean live?"),
             (&["none-*"], "no context matches none-*"),
@@ -195,7 +195,7 @@ mod tests {
             (&["team"], "a pattern in the group team is the name of another group"),
         ] {
             let error = chosen(words).unwrap_err();
-            assert!(error.contains(told), "{words:?}: {error}");
+            assert!(error.contains(reported), "{words:?}: {error}");
         }
     }
 

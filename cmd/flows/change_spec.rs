@@ -6,10 +6,10 @@ use flux_operator::cluster::Cluster;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::status::merge_diff;
 use flux_operator::reconcile::{self, NewSpec, Plan, RunOptions};
-use flux_operator::request::{Absent, reconcile_patch, token};
+use flux_operator::request::{AbsencePolicy, reconcile_patch, token};
 use serde_json::{Map, Value, json};
 
-use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::follow::{FollowedObject, uid_of, until_ready};
 use crate::flows::operator::{refused_without_operator, report_unwatched};
 use crate::flows::run_in_process;
 use crate::flows::run_in_process::{
@@ -63,7 +63,7 @@ impl SpecChange<'_> {
         // A dry run asks nothing. It is refused where the run would be.
         check_consent(shell, self.confirm, context, what)?;
         if dry_run {
-            // Only a run from here asks about losses; an operator asks nobody.
+            // Only a run from here asks about losses; an operator does not ask.
             if self.in_process.in_process {
                 let request = RunRequest { session, mode: self.mode, target, verb: self.verb, again: "", without: "" };
                 check_losses(&request, self.confirm, plan)?;
@@ -131,7 +131,12 @@ impl SpecChange<'_> {
         if !self.wait {
             return Ok(Exit::Done);
         }
-        let followed = [Followed { uid: uid_of(&stored), target: target.clone(), request: None, absent: Absent::Ends }];
+        let followed = [FollowedObject {
+            uid: uid_of(&stored),
+            target: target.clone(),
+            request: None,
+            absent: AbsencePolicy::Ends,
+        }];
         let exit = shell.interruptible(until_ready(session, &followed, self.mode)).await?;
         session.suggest("status", &target.namespace);
         Ok(exit)

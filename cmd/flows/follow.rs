@@ -12,7 +12,7 @@ use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::views::judged_objects::{JudgedObject, judged_objects};
 use flux_operator::k8s::kstatus::Status;
 use flux_operator::reconcile::operator::OperatorCoverage;
-use flux_operator::request::{Absent, LastSeen, Rollout, Wait, WaitError, WaitEvent};
+use flux_operator::request::{AbsencePolicy, LastSeen, Rollout, Wait, WaitError, WaitEvent};
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::args::FollowArgs;
 use crate::flows::operator::{command_without_operator, refused_without_operator};
-use crate::flows::request::Sent;
+use crate::flows::request::SentRequest;
 use crate::flows::request::{RequestKind, send};
 use crate::session::HINT_LIMIT;
 use crate::session::Session;
@@ -30,11 +30,11 @@ use crate::terminal::progress::{Progress, ProgressMode, State, one_line};
 use crate::terminal::{CliError, Exit};
 
 /// An object to follow.
-pub struct Followed {
+pub struct FollowedObject {
     pub target: Target,
     /// The request that the object has to handle first.
     pub request: Option<String>,
-    pub absent: Absent,
+    pub absent: AbsencePolicy,
     /// UID of the object, if known.
     pub uid: Option<String>,
 }
@@ -44,7 +44,11 @@ pub struct Followed {
 /// # Errors
 /// The result of each object that did not become ready. If there are several, each is reported, and the last error
 /// counts them.
-pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: ProgressMode) -> Result<Exit, CliError> {
+pub async fn until_ready(
+    session: &Session<'_>,
+    followed: &[FollowedObject],
+    mode: ProgressMode,
+) -> Result<Exit, CliError> {
     let failed = not_ready(session, followed, mode).await?;
     all_or_error(session, failed, followed.len(), "ready")
 }
@@ -52,7 +56,7 @@ pub async fn until_ready(session: &Session<'_>, followed: &[Followed], mode: Pro
 /// Like [`until_ready`], but returns the result of each object that did not become ready.
 async fn not_ready(
     session: &Session<'_>,
-    followed: &[Followed],
+    followed: &[FollowedObject],
     mode: ProgressMode,
 ) -> Result<Vec<CliError>, CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
@@ -60,16 +64,16 @@ async fn not_ready(
         let key = one.target.reference();
         progress.borrow_mut().set(&key, State::Waiting, "waiting for it to become ready");
         let wait = wait(session, one).await?;
-        let signs = Signs::default();
+        let activity = ControllerActivity::default();
         let ready = wait.until_ready(one.request.as_deref(), |sign| {
-            signs.note(&sign);
+            activity.note(&sign);
             show(&progress, &key, &sign);
         });
         let result = tokio::select! {
             // Check the object's own changes before reporting a missing controller.
             biased;
             result = ready => result,
-            error = missing_controller_error(session, one, &signs) => {
+            error = missing_controller_error(session, one, &activity) => {
                 progress.borrow_mut().fail(&key, error.message());
                 return Err(error);
             }
@@ -144,14 +148,14 @@ pub async fn request_and_follow(
 }
 
 /// Whether the request was stored on a suspended object, where nothing handles it.
-fn sleeps_on(sent: &Sent, act: RequestKind<'_>) -> bool {
+fn sleeps_on(sent: &SentRequest, act: RequestKind<'_>) -> bool {
     sent.target.is_suspended(&sent.object) && !matches!(act, RequestKind::Suspend(_))
 }
 
 /// Follows every requested object until it is ready; returns the results of those that did not become ready.
 pub async fn follow_sent(
     session: &Session<'_>,
-    sent: Vec<Sent>,
+    sent: Vec<SentRequest>,
     act: RequestKind<'_>,
     mode: ProgressMode,
 ) -> Vec<CliError> {
@@ -164,10 +168,10 @@ pub async fn follow_sent(
             let status = format!("{object} is only a reference to a registry: no controller reports on it");
             session.shell.status(&status);
         } else if one.target.kind.has_status {
-            followed.push(Followed {
+            followed.push(FollowedObject {
                 target: one.target,
                 request: Some(one.token),
-                absent: Absent::Ends,
+                absent: AbsencePolicy::Ends,
                 uid: uid_of(&one.object),
             });
         }
@@ -231,12 +235,12 @@ const UNTOUCHED_FROM_ELSEWHERE: Duration = Duration::from_secs(15);
 
 /// Whether the followed object shows activity.
 #[derive(Default)]
-struct Signs {
+struct ControllerActivity {
     count: Cell<usize>,
     first: Notify,
 }
 
-impl Signs {
+impl ControllerActivity {
     fn note(&self, sign: &WaitEvent) {
         match sign {
             WaitEvent::Pending(_) | WaitEvent::Condition(_) => self.add(),
@@ -244,7 +248,7 @@ impl Signs {
         }
     }
 
-    /// Like [`Signs::note`], for an object to be deleted: the holders of other finalizers than Flux's are unknown.
+    /// Like [`ControllerActivity::note`], for an object to be deleted: the holders of other finalizers than Flux's are unknown.
     fn note_leaving(&self, sign: &WaitEvent) {
         let is_flux = |name: &String| [FINALIZER, FLUX_FINALIZER].contains(&name.as_str());
         if matches!(sign, WaitEvent::Finalizers(list) if !list.is_empty() && list.iter().all(is_flux)) {
@@ -259,7 +263,11 @@ impl Signs {
 }
 
 /// Returns the error for an object without a controller; never returns if there is one or it is unknown.
-async fn missing_controller_error(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+async fn missing_controller_error(
+    session: &Session<'_>,
+    followed: &FollowedObject,
+    activity: &ControllerActivity,
+) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = match followed.request {
         Some(_) => {
@@ -270,32 +278,36 @@ async fn missing_controller_error(session: &Session<'_>, followed: &Followed, si
             format!("{place} does not become ready: no controller is running to reconcile it"),
         ),
     };
-    with_missing_controller(session, followed, signs, error).await
+    with_missing_controller(session, followed, activity, error).await
 }
 
 /// Like [`missing_controller_error`], for an object that is being deleted and has a finalizer that no controller will remove.
-async fn stuck_finalizer_error(session: &Session<'_>, followed: &Followed, signs: &Signs) -> CliError {
+async fn stuck_finalizer_error(
+    session: &Session<'_>,
+    followed: &FollowedObject,
+    activity: &ControllerActivity,
+) -> CliError {
     let place = session.place(&followed.target.reference());
     let error = CliError::new(
         Exit::Unhealthy,
         format!("{place} is not deleted: no controller is running to remove its finalizer"),
     );
-    with_missing_controller(session, followed, signs, error).await
+    with_missing_controller(session, followed, activity, error).await
 }
 
 /// Returns `error` with the missing controller after a time without further activity.
 async fn with_missing_controller(
     session: &Session<'_>,
-    followed: &Followed,
-    signs: &Signs,
+    followed: &FollowedObject,
+    activity: &ControllerActivity,
     error: CliError,
 ) -> CliError {
     // The first sign is the object as it was found: silence counts from there.
-    signs.first.notified().await;
-    let before = signs.count.get();
+    activity.first.notified().await;
+    let before = activity.count.get();
     tokio::time::sleep(UNTOUCHED).await;
     // A controller is working, even if no Deployment shows it.
-    if signs.count.get() == before
+    if activity.count.get() == before
         && let Ok(Ok(Some(MissingController { cause, is_certain }))) =
             timeout(HINT_LIMIT, find_missing_controller(session, &followed.target)).await
     {
@@ -303,11 +315,11 @@ async fn with_missing_controller(
             tokio::time::sleep(UNTOUCHED_FROM_ELSEWHERE).await;
         }
         // The object has changed in the meantime, so a controller is at work.
-        if signs.count.get() != before {
+        if activity.count.get() != before {
             return std::future::pending().await;
         }
         let error = error.cause(cause.summary).object(followed.target.reference());
-        let steps = cause.next.iter().map(|step| session.whereto().sentence(step));
+        let steps = cause.next.iter().map(|step| session.destination().sentence(step));
         return steps.fold(error, CliError::hint);
     }
     std::future::pending().await
@@ -344,7 +356,7 @@ const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 ///
 /// # Errors
 /// An object is deleted or cannot be watched; reaching the time-out is not an error.
-pub async fn watch(session: &Session<'_>, followed: &[Followed]) -> Result<Exit, CliError> {
+pub async fn watch(session: &Session<'_>, followed: &[FollowedObject]) -> Result<Exit, CliError> {
     let results = join_all(followed.iter().map(async |one| {
         let key = one.target.reference();
         let mut wait = wait(session, one).await?;
@@ -404,20 +416,20 @@ pub fn state_of(status: Status) -> State {
 ///
 /// # Errors
 /// It still exists at the deadline; the error names the finalizers.
-pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+pub async fn until_gone(session: &Session<'_>, followed: &FollowedObject, mode: ProgressMode) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference();
     progress.borrow_mut().set(&key, State::Waiting, "waiting for it to be deleted");
     let wait = wait(session, followed).await?;
-    let signs = Signs::default();
+    let activity = ControllerActivity::default();
     let gone = wait.until_gone(|sign| {
-        signs.note_leaving(&sign);
+        activity.note_leaving(&sign);
         show(&progress, &key, &sign);
     });
     let result = tokio::select! {
         biased;
         result = gone => result,
-        error = stuck_finalizer_error(session, followed, &signs) => {
+        error = stuck_finalizer_error(session, followed, &activity) => {
             progress.borrow().clear();
             return Err(error);
         }
@@ -433,7 +445,11 @@ pub async fn until_gone(session: &Session<'_>, followed: &Followed, mode: Progre
 ///
 /// # Errors
 /// It does not exist at the deadline.
-pub async fn until_created(session: &Session<'_>, followed: &Followed, mode: ProgressMode) -> Result<(), CliError> {
+pub async fn until_created(
+    session: &Session<'_>,
+    followed: &FollowedObject,
+    mode: ProgressMode,
+) -> Result<(), CliError> {
     let progress = RefCell::new(Progress::new(session.shell, mode));
     let key = followed.target.reference();
     let wait = wait(session, followed).await?;
@@ -467,7 +483,7 @@ pub fn all_or_error(
     }
 }
 
-async fn wait(session: &Session<'_>, followed: &Followed) -> Result<Wait, CliError> {
+async fn wait(session: &Session<'_>, followed: &FollowedObject) -> Result<Wait, CliError> {
     let target = &followed.target;
     Ok(Wait {
         cluster: session.cluster.clone(),
@@ -486,7 +502,7 @@ fn show(progress: &RefCell<Progress>, key: &str, sign: &WaitEvent) {
     match sign {
         WaitEvent::Missing => progress.set(key, State::Waiting, "waiting for it to be created"),
         // The following condition says more.
-        WaitEvent::Pending(flux_operator::request::Pending::InProgress(_)) => {}
+        WaitEvent::Pending(flux_operator::request::PendingReason::InProgress(_)) => {}
         WaitEvent::Pending(pending) => progress.set(key, State::Waiting, &pending.to_string()),
         WaitEvent::Condition(condition) => progress.set(key, State::Waiting, &condition.to_string()),
         WaitEvent::Event(event) => progress.note(key, &event.to_string()),
@@ -523,7 +539,7 @@ async fn explain(session: &Session<'_>, target: &Target, error: WaitError, goal:
         WaitError::Failed { reason, message } => {
             let error = CliError::new(Exit::Unhealthy, format!("{} failed", session.place(&reference)))
                 .cause(format!("{reason}: {}", message.trim_end()));
-            error.hint(format!("see its history and events with `{}`", session.look_at(target)))
+            error.hint(format!("see its history and events with `{}`", session.command_to_show(target)))
         }
         WaitError::Suspended => suspended(session, target).await,
         WaitError::Missing => session.missing(target).await,
@@ -592,5 +608,5 @@ fn timed_out(session: &Session<'_>, target: &Target, mut error: CliError, last: 
             session.command(&format!("reconcile {} --in-process", target.words()), &target.namespace)
         ));
     }
-    error.hint(format!("see what it does with `{}`", session.look_at(target)))
+    error.hint(format!("see what it does with `{}`", session.command_to_show(target)))
 }

@@ -6,7 +6,7 @@ use flux_operator::api::FluxInstance;
 use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::cluster::Cluster;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::{self, RunOptions, UninstallOptions, Uninstalled, uninstall};
+use flux_operator::reconcile::{self, RunOptions, UninstallOptions, UninstallResult, uninstall};
 use flux_operator::request::{reconcile_patch, token};
 use tokio::time::Instant;
 
@@ -158,7 +158,7 @@ pub async fn uninstall_instance(
     print_uninstalled(session, &target.reference(), &done, &again)
 }
 
-fn print_uninstalled(session: &Session<'_>, key: &str, done: &Uninstalled, again: &str) -> Result<Exit, CliError> {
+fn print_uninstalled(session: &Session<'_>, key: &str, done: &UninstallResult, again: &str) -> Result<Exit, CliError> {
     session.shell.status(&format!("deleted: {}", counts(done.deleted.iter())));
     let held = done.held.iter().map(|held| format!("{} is held by {}", held.object, held.finalizers.join(", ")));
     let held: Vec<String> = held.collect();

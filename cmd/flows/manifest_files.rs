@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flux_operator::distribution::api_migration::{Edit, LostField, Migrated, StoredVersions, UneditedVersion};
+use flux_operator::distribution::api_migration::{Edit, LostField, MigratedText, StoredVersions, UneditedVersion};
 use flux_operator::distribution::{Distribution, FluxVersion};
 use flux_operator::format::file::read_at_most;
 use flux_operator::format::harmless::on_one_line;
@@ -32,22 +32,22 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 const MOST_AT_ONCE: usize = 8;
 
 /// A file with its migration.
-pub struct LookedAt {
+pub struct ScannedFile {
     /// `None` is standard input.
     pub path: Option<PathBuf>,
     /// The text as written.
     pub text: String,
-    pub migrated: Migrated,
+    pub migrated: MigratedText,
 }
 
-impl LookedAt {
+impl ScannedFile {
     /// The path, `-` for standard input.
     pub fn name(&self) -> String {
         self.path.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string())
     }
 
     fn changes(&self) -> FileChanges {
-        let Migrated { edits, lost, unedited, .. } = self.migrated.clone();
+        let MigratedText { edits, lost, unedited, .. } = self.migrated.clone();
         FileChanges { path: self.name(), edits, lost, unedited }
     }
 
@@ -68,8 +68,8 @@ pub struct FileMigration {
     /// Other changes of the version, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<UpgradeFinding>,
-    #[serde(skip_serializing_if = "PassedOver::is_empty")]
-    pub passed_over: PassedOver,
+    #[serde(skip_serializing_if = "SkippedFiles::is_empty")]
+    pub passed_over: SkippedFiles,
 }
 
 /// The planned or finished changes of a file.
@@ -87,7 +87,7 @@ pub struct FileChanges {
 /// Skipped files of a folder, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PassedOver {
+pub struct SkippedFiles {
     /// Folders whose name begins with a dot, except those of version control.
     pub hidden_folders: usize,
     /// Files with another extension.
@@ -100,9 +100,9 @@ pub struct PassedOver {
     pub links: Vec<String>,
 }
 
-impl PassedOver {
+impl SkippedFiles {
     fn is_empty(&self) -> bool {
-        *self == PassedOver::default()
+        *self == SkippedFiles::default()
     }
 
     /// Formats a line for each reason.
@@ -185,7 +185,7 @@ pub struct ManifestRequest<'a> {
 pub async fn for_each(
     request: &ManifestRequest<'_>,
     shell: &Shell,
-    mut take: impl FnMut(LookedAt, &mut FileMigration) -> Result<(), CliError>,
+    mut take: impl FnMut(ScannedFile, &mut FileMigration) -> Result<(), CliError>,
 ) -> Result<FileMigration, CliError> {
     let distribution = Distribution::embedded();
     let version = flux_version(&distribution, request.to)?;
@@ -195,7 +195,7 @@ pub async fn for_each(
     let failed = |path: &Path, error: &(dyn std::error::Error + 'static)| {
         CliError::failed(format!("cannot read {}", path.display())).caused_by(error)
     };
-    let mut add = |one: LookedAt, migration: &mut FileMigration| {
+    let mut add = |one: ScannedFile, migration: &mut FileMigration| {
         let changes = one.changes();
         if !changes.edits.is_empty() || !changes.lost.is_empty() || !changes.unedited.is_empty() {
             migration.files.push(changes);
@@ -208,7 +208,7 @@ pub async fn for_each(
         let text = shell.read_input("standard input", move || yaml::read(stdin.lock())).await?;
         let text = text.map_err(|e| failed(place, &e))?;
         let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(place, &e))?;
-        add(LookedAt { path: None, text, migrated }, &mut migration)?;
+        add(ScannedFile { path: None, text, migrated }, &mut migration)?;
         return Ok(migration);
     }
     let root = request.place;
@@ -218,11 +218,11 @@ pub async fn for_each(
             _ => failed(root, &error),
         })?;
         let migrated = migrated(&versions, &text, !request.extensions.is_empty()).map_err(|e| failed(root, &e))?;
-        add(LookedAt { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
+        add(ScannedFile { path: Some(root.to_owned()), text, migrated }, &mut migration)?;
         return Ok(migration);
     }
     let folder = ManifestFolder::find(root, request.extensions).map_err(|e| failed(root, &e))?;
-    migration.passed_over = PassedOver {
+    migration.passed_over = SkippedFiles {
         hidden_folders: folder.hidden_folders,
         other_extensions: folder.other_extensions,
         unreadable: folder.unreadable,
@@ -249,7 +249,7 @@ pub async fn for_each(
             continue;
         };
         migration.passed_over.unreadable += usize::from(!is_yaml);
-        add(LookedAt { path: Some(path), text, migrated }, &mut migration)?;
+        add(ScannedFile { path: Some(path), text, migrated }, &mut migration)?;
     }
     warn_of_unread(folder.unread, &versions, at_once, shell).await?;
     for line in migration.passed_over.lines() {
@@ -309,7 +309,7 @@ fn searchable(path: &Path) -> Result<String, yaml::YamlError> {
 }
 
 /// Migrates one text. With `--extensions` templates are meant too, so texts that are not YAML are edited line by line.
-fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<Migrated, yaml::YamlError> {
+fn migrated(versions: &StoredVersions, text: &str, edits_lines: bool) -> Result<MigratedText, yaml::YamlError> {
     match versions.migrate(text) {
         Err(yaml::YamlError::Syntax { .. }) if edits_lines => Ok(versions.migrate_lines(text)),
         migrated => migrated,
@@ -321,7 +321,7 @@ fn migrate_file(
     versions: &StoredVersions,
     file: &Path,
     edits_lines: bool,
-) -> Result<(Migrated, String, bool), yaml::YamlError> {
+) -> Result<(MigratedText, String, bool), yaml::YamlError> {
     let (text, problem) = match yaml::read(File::open(file).map_err(yaml::YamlError::Read)?) {
         // Such a file is not edited, but an old version in it is reported.
         Err(problem @ yaml::YamlError::NotUtf8 { .. }) => (searchable(file)?, Some(problem)),
@@ -330,7 +330,7 @@ fn migrate_file(
     let migrated = problem.map_or_else(|| migrated(versions, &text, edits_lines), Err);
     // Not an error: a folder of charts holds templates, which are not YAML.
     let is_yaml = migrated.is_ok();
-    let left = |_| Migrated { unedited: versions.old_versions(&text), ..Migrated::default() };
+    let left = |_| MigratedText { unedited: versions.old_versions(&text), ..MigratedText::default() };
     Ok((migrated.unwrap_or_else(left), text, is_yaml))
 }
 

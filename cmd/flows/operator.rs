@@ -3,7 +3,7 @@
 use flux_operator::inspect::diagnose::next_step::NextStep;
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::OperatorError;
-use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
+use flux_operator::reconcile::operator::{Operator, OperatorCoverage, OperatorPresence};
 
 use crate::output::hints;
 use crate::session::Session;
@@ -46,22 +46,27 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
         OperatorError::Call(call) => cli_error(call),
         OperatorError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |error| cli_error(&error.source).exit());
-            let told = errors.iter().fold(failed().with_exit(exit), |told, error| told.cause(error.to_string()));
-            errors.iter().flat_map(|error| hints::of_cluster(&error.source.reason)).take(1).fold(told, CliError::hint)
+            let reported =
+                errors.iter().fold(failed().with_exit(exit), |reported, error| reported.cause(error.to_string()));
+            errors
+                .iter()
+                .flat_map(|error| hints::of_cluster(&error.source.reason))
+                .take(1)
+                .fold(reported, CliError::hint)
         }
         OperatorError::InstancesExist { instances } => {
-            let told = instances.iter().fold(failed(), |told, one| told.cause(format!("{one} exists")));
-            told.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
+            let reported = instances.iter().fold(failed(), |reported, one| reported.cause(format!("{one} exists")));
+            reported.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
         }
         OperatorError::HelmRelease { release, namespace } => {
             failed().caused_by(error).hint(format!("helm uninstall {release} -n {namespace}"))
         }
         OperatorError::NotSettled { objects, .. } => {
-            let told = failed().with_exit(Exit::Unhealthy);
-            let told = objects
-                .iter()
-                .fold(told, |told, one| told.cause(format!("{} is {}: {}", one.object, one.health, one.detail)));
-            told.hint("the next run goes on from here")
+            let reported = failed().with_exit(Exit::Unhealthy);
+            let reported = objects.iter().fold(reported, |reported, one| {
+                reported.cause(format!("{} is {}: {}", one.object, one.health, one.detail))
+            });
+            reported.hint("the next run goes on from here")
         }
     }
 }
@@ -114,7 +119,7 @@ pub fn command_without_operator(
     here: &str,
 ) -> String {
     let silent = match coverage {
-        OperatorCoverage::NotRunning(Operator { standing: Standing::Silent(deployment), .. }) => deployment,
+        OperatorCoverage::NotRunning(Operator { presence: OperatorPresence::Silent(deployment), .. }) => deployment,
         _ => return format!("{purpose} with `{here}`"),
     };
     format!("{}, or {purpose} with `{here} --force-in-process`", restart(session, silent))
@@ -122,5 +127,5 @@ pub fn command_without_operator(
 
 /// Formats how to restart an operator's Deployment.
 pub fn restart(session: &Session<'_>, deployment: &ObjectId) -> String {
-    format!("restart it with `{}`", session.whereto().command(&NextStep::Restart(deployment.clone())))
+    format!("restart it with `{}`", session.destination().command(&NextStep::Restart(deployment.clone())))
 }

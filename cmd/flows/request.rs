@@ -66,7 +66,7 @@ impl RequestKind<'_> {
 pub const CONCURRENT: usize = 16;
 
 /// An object with an accepted patch.
-pub struct Sent {
+pub struct SentRequest {
     pub target: Target,
     pub token: String,
     /// The object after the patch.
@@ -81,7 +81,7 @@ pub async fn send(
     targets: &[Target],
     act: RequestKind<'_>,
     dry_run: Option<DryRun>,
-) -> Result<(Vec<Sent>, Vec<CliError>), CliError> {
+) -> Result<(Vec<SentRequest>, Vec<CliError>), CliError> {
     let token = token(jiff::Timestamp::now());
     if dry_run == Some(DryRun::Client) {
         let mut documents = vec![];
@@ -107,7 +107,7 @@ pub async fn send(
                 session.shell.status(&format!("{prefix}{} {}", act.done(), session.place(&target.reference())));
             }
         }
-        Ok(Sent { target: target.clone(), token: token.clone(), object })
+        Ok(SentRequest { target: target.clone(), token: token.clone(), object })
     });
     // Results keep the order of the command line, not that of the answers.
     let results: Vec<_> = stream::iter(requests).buffered(CONCURRENT).collect().await;

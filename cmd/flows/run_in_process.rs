@@ -16,7 +16,7 @@ use flux_operator::distribution::Distribution;
 use flux_operator::fetch::{FetchError, Fetcher, Source};
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::interrupt::{self, Interrupt};
-use flux_operator::reconcile::operator::{Operator, OperatorCoverage, Standing};
+use flux_operator::reconcile::operator::{Operator, OperatorCoverage, OperatorPresence};
 use flux_operator::reconcile::plan::Step;
 use flux_operator::reconcile::progress::{Action, Stage, Update, report_retries};
 use flux_operator::reconcile::{
@@ -93,16 +93,18 @@ impl DistributionArgs {
     pub async fn open(&self, shell: &Shell) -> Result<Box<dyn Distributions>, CliError> {
         match &self.source.distribution {
             Some(_) => Ok(Box::new(self.source.open(shell, None).await?)),
-            None if self.source.verify_key.is_some() => Ok(Box::new(Verified(self.source.fetcher(shell).await?))),
+            None if self.source.verify_key.is_some() => {
+                Ok(Box::new(VerifiedFetcher(self.source.fetcher(shell).await?)))
+            }
             None => Ok(Box::new(self.source.fetcher(shell).await?)),
         }
     }
 }
 
 /// Requires verified artifacts: an instance without an artifact is refused, because the key would verify nothing.
-struct Verified(Fetcher);
+struct VerifiedFetcher(Fetcher);
 
-impl Distributions for Verified {
+impl Distributions for VerifiedFetcher {
     fn fetch<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -124,8 +126,8 @@ impl Distributions for Verified {
     }
 }
 
-/// Whether this process does the operator's work: it was told to, by a flag; or there is no operator, and the configuration says
-/// so or the person at the terminal does. A script without either is told what to add, later and by its command.
+/// Whether this process does the operator's work: a flag says so; or there is no operator, and the configuration says so or the
+/// person at the terminal agrees. A script without either gets an error of its command that names the flag to add.
 ///
 /// # Errors
 /// The lookup fails, or the answer cannot be read.
@@ -180,7 +182,7 @@ fn refused(session: &Session<'_>, reference: &str) -> CliError {
 
 /// Returns the refusal beside a stalled operator, which could continue at any moment.
 fn refused_by_silent(session: &Session<'_>, reference: &str, operator: &Operator) -> Option<CliError> {
-    let Standing::Silent(deployment) = &operator.standing else { return None };
+    let OperatorPresence::Silent(deployment) = &operator.presence else { return None };
     let error = refused(session, reference).cause(OperatorCoverage::NotRunning(operator.clone()).to_string());
     Some(error.hint(format!("{}, or add --force-in-process", restart(session, deployment))))
 }
@@ -234,8 +236,8 @@ impl RunRequest<'_> {
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             // An apply may create the object, so only its namespace is missing.
             _ if is_namespace_missing(error) && self.verb == "apply" => {
-                let told = reconcile_error(self.session, error, self.verb, &self.key());
-                self.session.with_nearest_namespace(told, &self.target.namespace).await
+                let reported = reconcile_error(self.session, error, self.verb, &self.key());
+                self.session.with_nearest_namespace(reported, &self.target.namespace).await
             }
             _ if is_namespace_missing(error) => self.missing(error).await,
             ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target).await,
@@ -447,7 +449,7 @@ pub async fn agree_to_store(
         Err(error) if error.exit() == Exit::ApiMissing => return Ok(()),
         Err(error) => {
             return Err(error.hint(format!(
-                "the context {name} is protected ({pattern}), and what would be lost cannot be told: --confirm-context {name} goes ahead"
+                "the context {name} is protected ({pattern}), and what would be lost is unknown: --confirm-context {name} proceeds anyway"
             )));
         }
     };
@@ -619,10 +621,10 @@ async fn planned<T>(
         let work = async |cluster: &Cluster| work(cluster, &listener).await;
         let work = report_retries(&session.cluster, &listener, work);
         let work = timeout_at(session.deadline.instant(), work);
-        let whom = session.cluster.endpoint.to_string();
+        let server = session.cluster.endpoint.to_string();
         let planned = tokio::select! {
             planned = work => planned,
-            never = listener.breaks_silence(&whom) => match never {},
+            never = listener.print_waiting_message(&server) => match never {},
         };
         match planned {
             Ok(Ok(plan)) => Ok(plan),
@@ -665,7 +667,7 @@ pub fn instance_of(object: Value) -> Result<FluxInstance, CliError> {
 async fn print_outcome(request: &RunRequest<'_>, outcome: &Outcome) -> Result<Exit, CliError> {
     let session = request.session;
     let key = &request.key();
-    let look = session.look_at(request.target);
+    let look = session.command_to_show(request.target);
     for warning in &outcome.warnings {
         session.shell.warn(warning);
     }
@@ -735,20 +737,20 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         }
         ReconcileError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit());
-            let told =
+            let reported =
                 CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
-            let told = fold_errors(errors).into_iter().fold(told, CliError::cause);
-            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(told, CliError::hint)
+            let reported = fold_errors(errors).into_iter().fold(reported, CliError::cause);
+            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(reported, CliError::hint)
         }
         ReconcileError::SecondInstance { instance, other } => {
-            let told = failed().hint(format!(
+            let reported = failed().hint(format!(
                 "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
             ));
             match other.namespace() {
                 Some(namespace) if instance.name == other.name => {
-                    told.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
+                    reported.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
                 }
-                _ => told,
+                _ => reported,
             }
         }
         ReconcileError::OwnedByOther { owner, .. } => {
@@ -821,12 +823,12 @@ impl Listener {
     }
 
     /// Prints what a run waits for after a second without output, for a user at a terminal.
-    async fn breaks_silence(&self, whom: &str) -> Infallible {
+    async fn print_waiting_message(&self, server: &str) -> Infallible {
         sleep(SILENCE).await;
         {
             let mut progress = lock(&self.progress);
-            if std::io::stderr().is_terminal() && progress.has_said_nothing() {
-                progress.set(&self.key, State::Waiting, &format!("waiting for {whom} to answer"));
+            if std::io::stderr().is_terminal() && progress.has_no_lines() {
+                progress.set(&self.key, State::Waiting, &format!("waiting for {server} to answer"));
             }
         }
         std::future::pending().await

@@ -4,10 +4,10 @@ use std::future::Future;
 
 use flux_operator::cluster::ApplyResult;
 use flux_operator::reconcile::operator::OperatorCoverage;
-use flux_operator::request::Absent;
+use flux_operator::request::AbsencePolicy;
 use serde_json::Value;
 
-use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::follow::{FollowedObject, uid_of, until_ready};
 use crate::flows::operator::{refused_without_operator, report_unwatched};
 use crate::session::Session;
 use crate::session::target::Target;
@@ -65,7 +65,7 @@ impl ThroughOperator {
             return Ok(Exit::Done);
         }
         let (uid, namespace) = (uid_of(&stored), target.namespace.clone());
-        let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
+        let followed = [FollowedObject { target, request: None, absent: AbsencePolicy::Ends, uid }];
         let exit = until_ready(session, &followed, self.progress).await?;
         session.suggest("status", &namespace);
         Ok(exit)

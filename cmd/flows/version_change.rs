@@ -1,4 +1,4 @@
-//! The first screen of a change of version: from which to which, images, restarts, and what stands in the way.
+//! The first screen of a change of version: from which to which, images, restarts, and obstacles.
 
 use flux_operator::api::kinds::CRD;
 use flux_operator::api::{ComponentImage, FluxInstance, FluxInstanceSpec};
@@ -93,7 +93,7 @@ pub struct VersionProblem {
     pub text: String,
 }
 
-/// Warns of everything that stands in the way of the plan, or is lost by it; returns the problems of the version.
+/// Warns of everything that blocks the plan, or is lost by it; returns the problems of the version.
 ///
 /// # Errors
 /// The cluster cannot be read.
@@ -133,7 +133,7 @@ async fn problems(session: &Session<'_>, namespace: &str, plan: &Plan) -> Result
     let problem = |verdict| matches!(verdict, Verdict::Fail | Verdict::Warn);
     let found = found.checks.into_iter().filter(|check| problem(check.verdict)).map(|check| VersionProblem {
         breaks: check.verdict == Verdict::Fail,
-        text: match check.hint.map(|hint| session.whereto().sentence(&hint)) {
+        text: match check.hint.map(|hint| session.destination().sentence(&hint)) {
             Some(hint) => format!("{}: {}; {hint}", check.name, check.message),
             None => format!("{}: {}", check.name, check.message),
         },

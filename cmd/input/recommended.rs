@@ -108,15 +108,15 @@ fn parsed(tree: &Command, line: &str) -> Result<(), String> {
 }
 
 fn is_understood(tree: &Command, line: &str) -> Result<(), String> {
-    let mut told = String::new();
+    let mut reported = String::new();
     for line in filled(line) {
         match parsed(tree, &line) {
             Ok(()) => return Ok(()),
-            Err(error) if told.is_empty() => told = error,
+            Err(error) if reported.is_empty() => reported = error,
             Err(_) => {}
         }
     }
-    Err(told)
+    Err(reported)
 }
 
 #[test]

@@ -20,17 +20,17 @@ pub fn affected_kinds(kinds: &[AffectedKind]) -> String {
 
 /// Joins the names that have the same reason, in the order in which the reasons came.
 pub fn names_by_reason<'a, R: PartialEq>(rows: impl IntoIterator<Item = (&'a str, R)>) -> Vec<(String, R)> {
-    let mut told: Vec<(String, R)> = vec![];
+    let mut reported: Vec<(String, R)> = vec![];
     for (name, reason) in rows {
-        match told.iter_mut().find(|(_, other)| *other == reason) {
+        match reported.iter_mut().find(|(_, other)| *other == reason) {
             Some((names, _)) => {
                 names.push_str(", ");
                 names.push_str(name);
             }
-            None => told.push((name.to_owned(), reason)),
+            None => reported.push((name.to_owned(), reason)),
         }
     }
-    told
+    reported
 }
 
 #[cfg(test)]

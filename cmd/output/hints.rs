@@ -3,7 +3,7 @@
 use flux_operator::build::BuildError;
 use flux_operator::cluster::{DeniedAccess, Reason};
 
-use crate::output::next_step::{Whereto, word};
+use crate::output::next_step::{Destination, word};
 
 /// Limits each request.
 pub const REQUEST_TIMEOUT: &str = "--request-timeout";
@@ -31,12 +31,12 @@ impl<T: Into<String>> From<T> for Hint {
 }
 
 impl Hint {
-    /// The sentence for the cluster at `whereto`. `time_flag` is the limit that ends a request first.
-    pub fn sentence(&self, whereto: &Whereto, time_flag: &str) -> String {
+    /// The sentence for the cluster at `destination`. `time_flag` is the limit that ends a request first.
+    pub fn sentence(&self, destination: &Destination, time_flag: &str) -> String {
         match self {
             Hint::Words(words) => words.clone(),
             Hint::Kubectl { before, arguments, after } => {
-                format!("{before}`kubectl{} {arguments}`{after}", whereto.flags())
+                format!("{before}`kubectl{} {arguments}`{after}", destination.flags())
             }
             Hint::WaitLonger(before) => format!("{before} {time_flag}"),
         }
@@ -128,8 +128,8 @@ mod tests {
 
     use super::*;
 
-    fn told(reason: &Reason) -> Vec<String> {
-        let there = Whereto { context: Some("prod eu".into()), kubeconfig: None };
+    fn worded(reason: &Reason) -> Vec<String> {
+        let there = Destination { context: Some("prod eu".into()), kubeconfig: None };
         of_cluster(reason).iter().map(|hint| hint.sentence(&there, TIMEOUT)).collect()
     }
 
@@ -143,17 +143,17 @@ mod tests {
         };
         let kubectl = "`kubectl --context 'prod eu'";
         assert_eq!(
-            told(&Reason::Forbidden { access }),
+            worded(&Reason::Forbidden { access }),
             [format!("check with {kubectl} auth can-i patch secrets -n apps`, or ask for a role that allows it")]
         );
         let other = DeniedAccess { message: "a webhook refused it".into(), ..DeniedAccess::default() };
-        assert!(told(&Reason::Forbidden { access: other }).is_empty());
+        assert!(worded(&Reason::Forbidden { access: other }).is_empty());
         let conflict = FieldConflict { manager: "kubectl-edit".into(), fields: vec![".spec.wait".into()] };
-        let conflict = told(&Reason::FieldConflict { fields: vec![conflict] });
+        let conflict = worded(&Reason::FieldConflict { fields: vec![conflict] });
         assert!(conflict[0].contains("over those of kubectl-edit with --force-conflicts"), "{conflict:?}");
         let namespace = Reason::NotFound { object: ObjectId::new("", "Namespace", None, "apps") };
-        assert_eq!(told(&namespace), [format!("create it with {kubectl} create namespace apps`")]);
+        assert_eq!(worded(&namespace), [format!("create it with {kubectl} create namespace apps`")]);
         let tls = Reason::TlsNameMismatch { endpoint: Endpoint::default(), valid_for: vec!["kubernetes".into()] };
-        assert_eq!(told(&tls), ["if this is the right server, give --tls-server-name kubernetes"]);
+        assert_eq!(worded(&tls), ["if this is the right server, give --tls-server-name kubernetes"]);
     }
 }

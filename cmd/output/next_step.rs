@@ -86,17 +86,17 @@ pub fn command(step: &NextStep) -> String {
 
 /// Formats a step as a hint: a command to run, or advice.
 pub fn sentence(step: &NextStep) -> String {
-    Whereto::default().sentence(step)
+    Destination::default().sentence(step)
 }
 
 /// The flags that select the current cluster, for further command lines.
 #[derive(Clone, Debug, Default)]
-pub struct Whereto {
+pub struct Destination {
     pub context: Option<String>,
     pub kubeconfig: Option<PathBuf>,
 }
 
-impl Whereto {
+impl Destination {
     /// Formats the given flags: ` --context dev --kubeconfig FILE`.
     pub fn flags(&self) -> String {
         let context = self.context.iter().map(|context| format!(" --context {}", word(context)));
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_next_command_goes_to_the_cluster_of_this_one() {
-        let there = Whereto { context: Some("prod eu".into()), kubeconfig: Some("k.yaml".into()) };
+        let there = Destination { context: Some("prod eu".into()), kubeconfig: Some("k.yaml".into()) };
         let flags = "--context 'prod eu' --kubeconfig k.yaml";
         let mut elsewhere = 0;
         for step in samples() {
@@ -333,7 +333,7 @@ mod tests {
             if line.starts_with("kubectl ") {
                 assert!(line.starts_with(&format!("kubectl {flags} ")), "{line}");
             }
-            assert_eq!(Whereto::default().command(&step), command(&step));
+            assert_eq!(Destination::default().command(&step), command(&step));
         }
         assert!(elsewhere > 40, "{elsewhere}");
         let export = NextStep::ExportInstance(ObjectId::new(GROUP, "FluxInstance", Some("fs"), "flux"));

@@ -342,10 +342,10 @@ fn status(view: &StatusView, now: Timestamp) -> Markup {
         let names: Vec<&str> = well.iter().map(|one| one.name.as_str()).collect();
         lines.push(("Controllers", Tone::Good, format!("{} ready: {}", well.len(), names.join(", "))));
     }
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for controller in unwell {
         let why = match &controller.message {
-            Some(message) if told.insert(message) => format!(": {message}"),
+            Some(message) if reported.insert(message) => format!(": {message}"),
             Some(_) => ", for the same reason".to_owned(),
             None => String::new(),
         };
@@ -401,10 +401,10 @@ fn causes(found: &Overview, now: Timestamp, prefix: &str) -> Markup {
 fn kinds(kinds: &[KindCounts]) -> Markup {
     html! {
         @for KindCounts { kind, counts } in kinds {
-            @let told = counts.in_words();
+            @let reported = counts.in_words();
             div.row {
-                span { (kind) " " span.soft { (told) } }
-                div.bar role="img" aria-label=(told) {
+                span { (kind) " " span.soft { (reported) } }
+                div.bar role="img" aria-label=(reported) {
                     @for (count, verdict) in counts.parts() {
                         @if count > 0 {
                             @let share = count as f64 * 100.0 / counts.total.max(1) as f64;
@@ -528,12 +528,12 @@ fn folded_table<R>(rows: &[R], is_usual: fn(&R) -> bool, usual_is: &str, table: 
 }
 
 fn components(rows: &[&ComponentRow]) -> Markup {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     table(
         &["Name", "Image", "Pods", "Status", "Restarts"],
         html! {
             @for row in rows {
-                @let is_new = row.status_message.is_empty() || told.insert(&row.status_message);
+                @let is_new = row.status_message.is_empty() || reported.insert(&row.status_message);
                 tr {
                     td.tight { (row.name) }
                     td { @if row.repository.is_empty() { "unknown" } @else { (row.repository) ":" (row.tag) } }
@@ -621,7 +621,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_others_is_text_wherever_it_stands() {
+    fn a_text_of_others_is_text_in_every_place() {
         let hostile = "</title><script>alert('1')</script>\" onload=\"x\u{1b}[31m\u{202e}&amp;";
         let escaped = "&lt;/title&gt;&lt;script&gt;alert('1')&lt;/script&gt;&quot; onload=&quot;x[31m&amp;amp;";
         let shown = document(hostile, &html! { p title=(hostile) { (hostile) } });

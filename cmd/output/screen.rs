@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_coloured_a_label_said_once_a_text_wrapped_and_a_command_left_alone() {
+    fn a_mark_is_coloured_a_label_printed_once_a_text_wrapped_and_a_command_kept() {
         let mut screen = Screen::new(Some(24), true);
         screen.marked("Sync", Some(true), "a line that is too long");
         screen.marked("Sync", None, "b\u{1b}[31m");

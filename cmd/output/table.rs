@@ -467,15 +467,15 @@ pub fn terminal_width() -> usize {
 
 /// Returns the columns of stdout's terminal, if it tells any.
 pub fn known_width() -> Option<usize> {
-    told_width(&Table::new())
+    detected_width(&Table::new())
 }
 
 /// Returns the columns of a table's terminal; 80 if it does not tell, or tells 0.
 pub fn columns_of(table: &Table) -> usize {
-    told_width(table).unwrap_or(80)
+    detected_width(table).unwrap_or(80)
 }
 
-fn told_width(table: &Table) -> Option<usize> {
+fn detected_width(table: &Table) -> Option<usize> {
     table.width().filter(|columns| *columns > 0).map(usize::from)
 }
 

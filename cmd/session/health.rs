@@ -5,7 +5,7 @@ use flux_operator::inspect::diagnose::next_step::NextStep;
 use flux_operator::inspect::diagnose::why::is_installed;
 use flux_operator::inspect::read::from_cluster;
 
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::session::Session;
 use crate::terminal::{CliError, Exit};
 
@@ -40,10 +40,10 @@ pub fn exit_of(verdict: HealthVerdict, used: VerdictUse) -> Exit {
 }
 
 /// The error of a command that needs something of Flux where nothing of it is.
-pub fn not_installed(place: &str, whereto: &Whereto) -> CliError {
+pub fn not_installed(place: &str, destination: &Destination) -> CliError {
     let exit = exit_of(HealthVerdict::NotInstalled, VerdictUse::List);
     CliError::new(exit, format!("Flux is not installed in {place}"))
-        .hint(format!("install it with `{}`", whereto.command(&NextStep::ApplyInProcess)))
+        .hint(format!("install it with `{}`", destination.command(&NextStep::ApplyInProcess)))
 }
 
 /// Whether nothing of Flux is in a cluster: known only where all that would show it may be read.

@@ -13,7 +13,7 @@ use flux_operator::inspect::diagnose::health::HealthVerdict;
 use flux_operator::inspect::diagnose::next_step::NextStep;
 use flux_operator::inspect::diagnose::why;
 use flux_operator::inspect::read::from_cluster;
-use flux_operator::inspect::read::from_cluster::Collected;
+use flux_operator::inspect::read::from_cluster::CollectedView;
 use flux_operator::inspect::read::from_dump;
 use flux_operator::inspect::read::from_dump::{Dump, DumpError};
 use flux_operator::inspect::read::snapshot::Snapshot;
@@ -23,7 +23,7 @@ use flux_operator::k8s::fields;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::session::Session;
 use crate::session::connect::cli_error;
 use crate::session::health::{VerdictUse, exit_of, is_without_flux, not_installed};
@@ -68,12 +68,12 @@ pub enum Source<'a> {
 }
 
 /// A view with the failed reads.
-pub struct Viewed<T> {
+pub struct PartialView<T> {
     pub value: T,
     pub refusals: Vec<ClusterError>,
 }
 
-impl<T> Viewed<T> {
+impl<T> PartialView<T> {
     /// Returns the view, unless it is empty because something could not be read.
     pub fn unless_blind(mut self, is_empty: impl FnOnce(&T) -> bool) -> Result<Self, CliError> {
         if is_empty(&self.value) && !self.refusals.is_empty() {
@@ -234,36 +234,40 @@ impl<'a> Source<'a> {
 
     /// The command that installs Flux where nothing of it is.
     pub fn install_command(&self) -> String {
-        self.whereto().command(&NextStep::ApplyInProcess)
+        self.destination().command(&NextStep::ApplyInProcess)
     }
 
     /// The error of a command that needs something of Flux where nothing of it is.
     pub fn not_installed(&self) -> CliError {
-        not_installed(&self.place(), &self.whereto())
+        not_installed(&self.place(), &self.destination())
     }
 
     /// Says that Flux is not installed, with the command that installs it; returns the exit code that follows.
-    pub fn tell_not_installed(&self, shell: &Shell) -> Exit {
+    pub fn report_not_installed(&self, shell: &Shell) -> Exit {
         shell.status(&format!("{}; install it with `{}`", self.not_installed_text(), self.install_command()));
         exit_of(HealthVerdict::NotInstalled, VerdictUse::List)
     }
 
     /// Returns the flags for the next command; a dump has none.
-    pub fn whereto(&self) -> Whereto {
+    pub fn destination(&self) -> Destination {
         match self {
-            Source::Cluster(session) => session.whereto(),
-            Source::Dump(..) => Whereto::default(),
+            Source::Cluster(session) => session.destination(),
+            Source::Dump(..) => Destination::default(),
         }
     }
 
     /// Evaluates a view.
-    pub async fn view<T>(&self, shell: &Shell, mut view: impl FnMut(&Snapshot) -> T) -> Result<Viewed<T>, CliError> {
+    pub async fn view<T>(
+        &self,
+        shell: &Shell,
+        mut view: impl FnMut(&Snapshot) -> T,
+    ) -> Result<PartialView<T>, CliError> {
         match self {
-            Source::Dump(snapshot, _) => Ok(Viewed { value: view(snapshot), refusals: vec![] }),
+            Source::Dump(snapshot, _) => Ok(PartialView { value: view(snapshot), refusals: vec![] }),
             Source::Cluster(session) => {
-                let Collected { value, refusals, .. } =
+                let CollectedView { value, refusals, .. } =
                     within(shell, from_cluster::collect(&session.cluster, view)).await?.map_err(|e| cli_error(&e))?;
-                Ok(Viewed { value, refusals })
+                Ok(PartialView { value, refusals })
             }
         }
     }
@@ -489,19 +493,19 @@ async fn read_dump_with(
 }
 
 /// Errors about some of several names, while the others are shown.
-pub struct Lacking {
+pub struct MissingNames {
     is_one: bool,
     errors: Vec<CliError>,
 }
 
-impl Lacking {
+impl MissingNames {
     /// Starts with the number of given names.
     pub fn of(names: usize) -> Self {
-        Lacking { is_one: names == 1, errors: vec![] }
+        MissingNames { is_one: names == 1, errors: vec![] }
     }
 
     /// Returns the result for one of the names. If it is missing and others are named, the error is kept for
-    /// [`Lacking::told`].
+    /// [`MissingNames::told`].
     ///
     /// # Errors
     /// Any other error.
@@ -530,7 +534,7 @@ impl Lacking {
     ///
     /// # Errors
     /// The last of them; otherwise the result of the command.
-    pub fn told(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
+    pub fn report(mut self, shell: &Shell, exit: Exit) -> Result<Exit, CliError> {
         // The last error becomes the result of the command, which reports it.
         let Some(last) = self.errors.pop() else { return Ok(exit) };
         for error in &self.errors {

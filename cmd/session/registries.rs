@@ -137,12 +137,12 @@ pub async fn answer_of<T>(
 /// Like [`answer_of`], for several registries, or an unnamed one.
 pub async fn in_time<T>(
     shell: &Shell,
-    whom: &str,
+    server: &str,
     attempted: &str,
     usual: Option<Duration>,
     answer: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    let answer = shell.while_waiting_for(whom, "answer", answer);
+    let answer = shell.while_waiting_for(server, "answer", answer);
     let Some(deadline) = Deadline::of_command(shell, usual) else { return answer.await };
     let late = |_| Err(deadline.out_of_time(attempted).hint("--timeout sets the deadline"));
     tokio::time::timeout_at(deadline.instant(), answer).await.unwrap_or_else(late)
@@ -318,8 +318,8 @@ pub async fn read_key(path: Option<&Path>, shell: &Shell) -> Result<Option<Publi
 }
 
 fn fetch_error(error: &FetchError) -> CliError {
-    let told = CliError::new(exit_of_fetch(error), error.to_string()).caused_by(&error.reason);
-    with_fetch_hint(told, error)
+    let reported = CliError::new(exit_of_fetch(error), error.to_string()).caused_by(&error.reason);
+    with_fetch_hint(reported, error)
 }
 
 pub fn exit_of_fetch(error: &FetchError) -> Exit {
@@ -332,17 +332,17 @@ pub fn exit_of_fetch(error: &FetchError) -> Exit {
 }
 
 /// Adds advice to the error for a distribution that cannot be fetched.
-pub fn with_fetch_hint(told: CliError, error: &FetchError) -> CliError {
+pub fn with_fetch_hint(reported: CliError, error: &FetchError) -> CliError {
     match &error.reason {
-        FetchReason::Oci(oci) => with_next_step(told, &oci.reason),
+        FetchReason::Oci(oci) => with_next_step(reported, &oci.reason),
         FetchReason::Offline => {
-            told.hint("leave --offline out, or pull it once while connected: artifacts are kept by their digest")
+            reported.hint("leave --offline out, or pull it once while connected: artifacts are kept by their digest")
         }
         FetchReason::Distribution(_) => {
-            told.hint("write a folder of the expected layout with `flux-operator distribution export`")
+            reported.hint("write a folder of the expected layout with `flux-operator distribution export`")
         }
-        FetchReason::NoLastGood { last, .. } => with_fetch_hint(told, last),
-        FetchReason::Unverifiable => told.hint(NOTHING_TO_VERIFY),
-        FetchReason::TimedOut { .. } | FetchReason::Reference(_) => told,
+        FetchReason::NoLastGood { last, .. } => with_fetch_hint(reported, last),
+        FetchReason::Unverifiable => reported.hint(NOTHING_TO_VERIFY),
+        FetchReason::TimedOut { .. } | FetchReason::Reference(_) => reported,
     }
 }

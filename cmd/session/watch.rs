@@ -70,8 +70,8 @@ impl WatchWakeups {
         Ok(WatchWakeups { changes: stream::select_all(streams.collect::<Vec<_>>()).boxed(), watched: kinds.len() })
     }
 
-    /// Waits for the next change and those that follow immediately; `false` when `--timeout` has passed, or nobody
-    /// reads the output. A kind that may not be watched is a warning.
+    /// Waits for the next change and those that follow immediately; `false` when `--timeout` has passed, or the
+    /// reader of the output is gone. A kind that may not be watched is a warning.
     ///
     /// # Errors
     /// Denied, if none of the kinds may be watched: nothing would ever change.

@@ -45,9 +45,10 @@ mod tests {
         }
         let mut all = String::new();
         code(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cmd"), &mut all);
-        let mut signs: Vec<char> = in_ascii(&all).chars().filter(|c| !c.is_ascii() && !c.is_alphanumeric()).collect();
-        signs.dedup();
-        assert!(signs.is_empty(), "{signs:?}");
+        let mut characters: Vec<char> =
+            in_ascii(&all).chars().filter(|c| !c.is_ascii() && !c.is_alphanumeric()).collect();
+        characters.dedup();
+        assert!(characters.is_empty(), "{characters:?}");
         assert_eq!(in_ascii("‼ ━─"), "! #-");
     }
 }

@@ -8,7 +8,7 @@ use crate::output::table::Heading;
 
 /// A piece of data that was printed.
 #[derive(Debug)]
-pub enum Printed {
+pub enum PrintedPiece {
     Text(String),
     /// Rows of a table, before they are laid out.
     Rows {
@@ -23,7 +23,7 @@ pub struct CollectedOutput(Mutex<Contents>);
 
 #[derive(Default)]
 struct Contents {
-    printed: Vec<Printed>,
+    printed: Vec<PrintedPiece>,
     talk: Vec<String>,
     view: Option<Box<dyn Any + Send>>,
 }
@@ -38,14 +38,14 @@ impl CollectedOutput {
         let text = String::from_utf8_lossy(text);
         let mut contents = self.contents();
         match contents.printed.last_mut() {
-            Some(Printed::Text(before)) => before.push_str(&text),
-            _ => contents.printed.push(Printed::Text(text.into_owned())),
+            Some(PrintedPiece::Text(before)) => before.push_str(&text),
+            _ => contents.printed.push(PrintedPiece::Text(text.into_owned())),
         }
     }
 
     /// Keeps rows of a table.
     pub fn rows(&self, headings: Vec<Heading>, rows: Vec<Vec<Cell>>) {
-        self.contents().printed.push(Printed::Rows { headings, rows });
+        self.contents().printed.push(PrintedPiece::Rows { headings, rows });
     }
 
     /// Keeps a line for standard error.
@@ -65,15 +65,15 @@ impl CollectedOutput {
 
     /// Returns the text that was printed.
     pub fn text(&self) -> String {
-        let text = |printed: &Printed| match printed {
-            Printed::Text(text) => text.clone(),
-            Printed::Rows { .. } => String::new(),
+        let text = |printed: &PrintedPiece| match printed {
+            PrintedPiece::Text(text) => text.clone(),
+            PrintedPiece::Rows { .. } => String::new(),
         };
         self.contents().printed.iter().map(text).collect()
     }
 
     /// Returns what was printed, once.
-    pub fn take_printed(&self) -> Vec<Printed> {
+    pub fn take_printed(&self) -> Vec<PrintedPiece> {
         std::mem::take(&mut self.contents().printed)
     }
 

@@ -181,17 +181,17 @@ impl Config {
     fn parse(text: &str) -> Result<Config, String> {
         // A file that is empty or has only comments is null.
         serde_yaml::from_str::<Option<Config>>(text).map(Option::unwrap_or_default).map_err(|error| {
-            let told = error.to_string();
+            let reported = error.to_string();
             // For a duplicate key this library has no position, but the reader of manifests has that of the second one.
             let twice = || yaml::parse_documents(text).err()?.location().map(|place| place.line);
-            let line = match told.contains("duplicate field") {
+            let line = match reported.contains("duplicate field") {
                 true => twice(),
                 false => error.location().map(|place| place.line() as u64),
             };
             let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
             // The library appends the position to its text, and has a word of Rust for a value.
-            let told = told.split(" at line ").next().unwrap_or_default();
-            format!("{line}{}", told.replace("unknown variant ", "invalid value "))
+            let reported = reported.split(" at line ").next().unwrap_or_default();
+            format!("{line}{}", reported.replace("unknown variant ", "invalid value "))
         })
     }
 

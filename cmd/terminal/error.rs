@@ -10,7 +10,7 @@ use flux_operator::inspect::incident::redact::shareable_line;
 
 use crate::output::as_started::as_started;
 use crate::output::hints::{Hint, REQUEST_TIMEOUT};
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::terminal::GlobalArgs;
 use flux_operator::format::harmless::harmless;
 
@@ -193,13 +193,13 @@ impl CliError {
     }
 
     /// The hints in words.
-    pub fn advice(&self, whereto: &Whereto, time_flag: &str) -> Vec<String> {
-        self.hints.iter().map(|hint| hint.sentence(whereto, time_flag)).collect()
+    pub fn advice(&self, destination: &Destination, time_flag: &str) -> Vec<String> {
+        self.hints.iter().map(|hint| hint.sentence(destination, time_flag)).collect()
     }
 
     /// The error with its hints worded for this command line.
     pub(super) fn for_flags(&self, flags: &GlobalArgs) -> CliError {
-        let hints = self.advice(&flags.whereto(), flags.time_flag()).into_iter().map(Hint::Words).collect();
+        let hints = self.advice(&flags.destination(), flags.time_flag()).into_iter().map(Hint::Words).collect();
         CliError { hints, ..self.clone() }
     }
 
@@ -219,7 +219,7 @@ impl CliError {
     fn json(&self) -> String {
         let (code, category) = self.exit.code_and_category();
         let causes: Vec<String> = self.causes.iter().map(|cause| shareable_line(cause)).collect();
-        let hints = self.advice(&Whereto::default(), REQUEST_TIMEOUT);
+        let hints = self.advice(&Destination::default(), REQUEST_TIMEOUT);
         let value = serde_json::json!({
             "type": "error", "code": code, "category": category, "object": self.object,
             "message": shareable_line(&self.message), "causes": causes, "hints": hints,
@@ -236,7 +236,7 @@ impl CliError {
         for cause in &self.causes {
             text.push_str(&format!("{} {}\n", paint("caused by:", RED), harmless(&shareable_line(cause))));
         }
-        for hint in self.advice(&Whereto::default(), REQUEST_TIMEOUT) {
+        for hint in self.advice(&Destination::default(), REQUEST_TIMEOUT) {
             text.push_str(&format!("{} {}\n", paint("hint:", CYAN), harmless(&hint)));
         }
         text

@@ -9,7 +9,7 @@ use flux_operator::format::go_duration;
 use flux_operator::k8s::names::is_dns_label;
 
 use crate::output::hints::{REQUEST_TIMEOUT, TIMEOUT};
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::terminal::environment;
 
 const CLUSTER: &str = "Cluster options";
@@ -118,8 +118,8 @@ fn verbosity(text: &str) -> Result<u8, std::num::ParseIntError> {
 
 impl GlobalArgs {
     /// The cluster that the flags select, for further command lines.
-    pub fn whereto(&self) -> Whereto {
-        Whereto { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
+    pub fn destination(&self) -> Destination {
+        Destination { context: self.context.clone(), kubeconfig: self.kubeconfig.clone() }
     }
 
     /// The limit that ends a request first.
@@ -130,7 +130,7 @@ impl GlobalArgs {
         }
     }
 
-    /// Returns how much is told: nothing more, steps, or requests as well.
+    /// Returns how much is logged: 0 for nothing more, 1 for steps, 2 for requests as well.
     pub fn verbosity(&self) -> u8 {
         self.verbose.iter().fold(0, |sum, level| sum.saturating_add(*level))
     }

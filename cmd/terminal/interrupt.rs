@@ -43,7 +43,7 @@ impl Interruption {
     }
 
     /// Marks the command as read-only: an interrupt is its normal end and needs no message.
-    pub fn looks_on(&self) {
+    pub fn mark_read_only(&self) {
         *self.note() = Some(Note { goes_on: String::new(), resume: None });
     }
 
@@ -68,7 +68,7 @@ impl Interruption {
     }
 
     /// Resolves at the first Ctrl-C or SIGTERM, or when it is no longer delayed.
-    pub(super) async fn heard(&self) {
+    pub(super) async fn received(&self) {
         // The signal counts even while it is held back: the command ends as soon as it may.
         interrupted().await;
         // Waiting cannot fail, because `self` owns the sender.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_first_write_nothing_says_that_nothing_was_changed() {
+    fn after_the_first_write_no_message_says_that_nothing_was_changed() {
         let interruption = Interruption::default();
         assert!(interruption.error().text(false).contains("nothing was changed"));
         interruption.writes();
@@ -172,7 +172,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_process_under_nohup_is_told_from_others() {
+    fn a_process_under_nohup_is_distinguished_from_others() {
         assert!(ignores_hang_up("Name:\tx\nSigIgn:\t0000000000001001\n"));
         assert!(!ignores_hang_up("SigIgn:\t0000000000001000\n"));
         assert!(!ignores_hang_up(""));

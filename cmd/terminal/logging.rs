@@ -35,7 +35,7 @@ pub fn init(verbose: u8, quiet: bool, color: Color) {
     });
     fmt()
         .with_max_level(LevelFilter::TRACE)
-        .with_writer(|| Redacting(std::io::stderr()))
+        .with_writer(|| RedactingWriter(std::io::stderr()))
         .with_ansi(color.enabled(std::io::stderr().is_terminal()))
         .finish()
         .with(targets(&directives))
@@ -83,7 +83,7 @@ pub fn init_service(level: Level, encoding: Encoding) {
         Level::Error => "flux_operator=error".to_owned(),
     });
     let builder =
-        fmt().with_max_level(LevelFilter::TRACE).with_writer(|| Redacting(std::io::stderr())).with_ansi(false);
+        fmt().with_max_level(LevelFilter::TRACE).with_writer(|| RedactingWriter(std::io::stderr())).with_ansi(false);
     let targets = targets(&directives);
     match encoding {
         Encoding::Json => builder.fmt_fields(JsonFields::new()).event_format(ServiceJson).finish().with(targets).init(),
@@ -93,9 +93,9 @@ pub fn init_service(level: Level, encoding: Encoding) {
 
 /// Removes tokens, passwords and queries of addresses from lines: a service's log has more readers than its objects,
 /// and foreign errors repeat addresses.
-struct Redacting<W>(W);
+struct RedactingWriter<W>(W);
 
-impl<W: Write> Write for Redacting<W> {
+impl<W: Write> Write for RedactingWriter<W> {
     /// Each event arrives in one piece.
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
         self.0.write_all(shareable_line(&String::from_utf8_lossy(line)).as_bytes())?;

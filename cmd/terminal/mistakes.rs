@@ -81,7 +81,7 @@ const PATH_VALUES: &[&str] = &["FILE", "PATH", "DIR", "FOLDER"];
 const OF_INSTANCE: &str = "--instance-";
 /// flux's flags for a deletion without confirmation, and ours. They get a hint instead of being accepted: `--silent`
 /// sounds like `--quiet`, and must not delete anything unasked.
-const ASKS_NOBODY: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
+const WITHOUT_CONFIRMATION: ([&str; 2], &str) = (["--silent", "-s"], "--yes");
 /// Flags of every command whose values are not shown.
 const SECRETS: [&str; 2] = ["--token", "--kube-token"];
 /// Our verb for a word of another program.
@@ -91,7 +91,7 @@ pub fn verb_of(word: &str) -> Option<&'static str> {
 }
 
 /// Says of a line that clap refuses what its writer knows from elsewhere, and how it is written here.
-pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
+pub fn explained(error: &clap::Error, arguments: &[OsString], commands: fn() -> Command) -> Option<CliError> {
     let refused = refused(error)?;
     let tree = &commands();
     let line = TypedLine { verb: first_word(arguments, tree)?, words: without_secrets(arguments) };
@@ -105,7 +105,7 @@ pub fn told(error: &clap::Error, arguments: &[OsString], commands: fn() -> Comma
         .or_else(|| line.flag_of_others(&refused, tree))
         .or_else(|| line.word_of_others(&refused))
         .or_else(|| line.renamed_verb(&refused))
-        .or_else(|| line.asks_nobody(&refused, tree));
+        .or_else(|| line.flag_without_confirmation(&refused, tree));
     let text = error.render().to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     hint.map(|hint| CliError::usage(first).hint(hint))
@@ -301,12 +301,12 @@ impl TypedLine {
             return Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb));
         }
         let is_it = |(verb, flags, _): &&(&str, &[&str], &str)| *verb == self.verb() && flags.contains(&flag);
-        FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., told)| (*told).to_owned())
+        FLAGS_OF_OTHERS.iter().find(is_it).map(|(.., reported)| (*reported).to_owned())
     }
 
     /// `delete ks app --silent`.
-    fn asks_nobody(&self, flag: &str, tree: &Command) -> Option<String> {
-        let (flags, ours) = ASKS_NOBODY;
+    fn flag_without_confirmation(&self, flag: &str, tree: &Command) -> Option<String> {
+        let (flags, ours) = WITHOUT_CONFIRMATION;
         let at = self.position(flag).filter(|_| flags.contains(&flag))?;
         let mut words = self.words.clone();
         *words.get_mut(at)? = ours.to_owned();

@@ -268,7 +268,7 @@ const ROWS_WITHOUT_SUMS: usize = 10;
 
 /// Counts of readiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct ReadyCounts {
     rows: usize,
     not_ready: usize,
     suspended: usize,
@@ -276,7 +276,7 @@ struct Sums {
     telling: usize,
 }
 
-impl Sums {
+impl ReadyCounts {
     fn add(&mut self, items: &[Item]) {
         self.rows += items.len();
         for ready in items.iter().filter_map(|item| item.ready.as_deref()) {
@@ -312,7 +312,7 @@ pub struct ListPrinter<'a> {
     labels_at: usize,
     writer: TableWriter,
     held: Vec<Vec<Cell>>,
-    sums: Sums,
+    sums: ReadyCounts,
     now: Timestamp,
 }
 
@@ -343,7 +343,7 @@ impl<'a> ListPrinter<'a> {
             now,
         };
         let writer = TableWriter::new(headings, style);
-        ListPrinter { shell, args, columns, labels_at, writer, held: vec![], sums: Sums::default(), now }
+        ListPrinter { shell, args, columns, labels_at, writer, held: vec![], sums: ReadyCounts::default(), now }
     }
 
     /// Number of rows so far.
@@ -545,8 +545,8 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_told_of_more_than_ten_rows_that_have_a_readiness() {
-        let sums = |rows, not_ready, suspended, telling| Sums { rows, not_ready, suspended, telling }.text();
+    fn sums_are_printed_for_more_than_ten_rows_that_have_a_readiness() {
+        let sums = |rows, not_ready, suspended, telling| ReadyCounts { rows, not_ready, suspended, telling }.text();
         assert_eq!(sums(212, 14, 0, 212).as_deref(), Some("14 of 212 not ready"));
         assert_eq!(sums(212, 14, 3, 212).as_deref(), Some("14 of 212 not ready, 3 suspended"));
         assert_eq!(sums(12, 0, 2, 12).as_deref(), Some("10 of 12 ready, 2 suspended"));

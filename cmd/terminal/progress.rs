@@ -183,7 +183,7 @@ impl Progress {
     }
 
     /// Whether there are no lines yet.
-    pub fn has_said_nothing(&self) -> bool {
+    pub fn has_no_lines(&self) -> bool {
         self.lines.is_empty()
     }
 

@@ -54,10 +54,10 @@ pub fn report(
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
-    let told = misplaced_plugin(&error, arguments)
+    let reported = misplaced_plugin(&error, arguments)
         .or_else(|| unknown_topic(&error, arguments, commands))
-        .or_else(|| mistakes::told(&error, arguments, commands));
-    if let Some(error) = told {
+        .or_else(|| mistakes::explained(&error, arguments, commands));
+    if let Some(error) = reported {
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
@@ -151,7 +151,7 @@ fn in_groups(plain: &str, text: &str) -> String {
 
 /// Returns the error of a line that is refused but not run, with all hints.
 pub fn as_error(error: clap::Error, arguments: &[OsString], commands: fn() -> clap::Command) -> CliError {
-    mistakes::told(&error, arguments, commands)
+    mistakes::explained(&error, arguments, commands)
         .unwrap_or_else(|| own_error(&with_suggestions(error, arguments, commands)))
 }
 
@@ -166,7 +166,7 @@ fn with_suggestions(mut error: clap::Error, arguments: &[OsString], commands: fn
 }
 
 /// Keeps only the nearest of several similar words: `instal` must not suggest `uninstall`. A word that is not really
-/// near is dropped, because nobody types that by mistake.
+/// near is dropped, because it is not a typing mistake.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) else { return };
@@ -216,9 +216,9 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
         return None;
     }
-    let told = CliError::usage(format!("there is no command {word}"));
+    let reported = CliError::usage(format!("there is no command {word}"));
     if kinds::find(word).is_some() {
-        return Some(told.hint(format!(
+        return Some(reported.hint(format!(
             "it is a kind: `flux-operator explain {word}` shows its fields, `flux-operator get {word}` its objects"
         )));
     }
@@ -226,8 +226,8 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     let near = || nearest(word, tree.get_subcommands().map(clap::Command::get_name));
     let near = mistakes::verb_of(word).or_else(near);
     Some(match near {
-        Some(near) => told.hint(format!("did you mean `flux-operator help {near}`?")),
-        None => told.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
+        Some(near) => reported.hint(format!("did you mean `flux-operator help {near}`?")),
+        None => reported.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
     })
 }
 
@@ -359,14 +359,14 @@ fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliErro
         return None;
     }
     let why = std::error::Error::source(error).map(ToString::to_string);
-    let told = CliError::usage(format!("the variable {variable} has the value `{value}`"));
-    Some(why.into_iter().fold(told, CliError::cause))
+    let reported = CliError::usage(format!("the variable {variable} has the value `{value}`"));
+    Some(why.into_iter().fold(reported, CliError::cause))
 }
 
 /// clap folds help texts to the terminal's width, 80 columns at most, but not usage lines, so those of the commands with
 /// many required flags are written out. Done only when there is something to print: it walks the whole command tree.
 ///
-/// A flag that stands in the environment is none of the line, and clap would show it as if it had to be there.
+/// A flag that is set by the environment is not part of the line, and clap would show it as required.
 fn with_folded_usage(
     error: &clap::Error,
     arguments: &[OsString],
@@ -418,28 +418,28 @@ fn own_error(error: &clap::Error) -> CliError {
     if !missing.is_empty() {
         message = format!("{} {}", message, missing.join(", "));
     }
-    let mut told = CliError::usage(message);
+    let mut reported = CliError::usage(message);
     let tips: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
     for tip in &tips {
-        told = told.hint(match tip.split_once(": ") {
+        reported = reported.hint(match tip.split_once(": ") {
             Some((kind, names)) if kind.contains("similar") => format!("did you mean {}?", names.replace(", ", " or ")),
             _ => (*tip).to_owned(),
         });
     }
     for values in values {
-        told = told.hint(values.trim_start_matches('[').trim_end_matches(']'));
+        reported = reported.hint(values.trim_start_matches('[').trim_end_matches(']'));
     }
     if let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage)
-        && told.hints().is_empty()
+        && reported.hints().is_empty()
     {
-        told = told.hint(format!("`{} --help` shows how", command_of(&usage.to_string())));
+        reported = reported.hint(format!("`{} --help` shows how", command_of(&usage.to_string())));
     }
     if missing.iter().any(|flag| flag.starts_with("--knownhosts-file")) {
-        told = told.hint(
+        reported = reported.hint(
             "write the file with `ssh-keyscan HOST > known_hosts`, and compare its keys with those that the host publishes",
         );
     }
-    told
+    reported
 }
 
 /// The command of a usage line, without its flags and arguments.

@@ -101,11 +101,11 @@ impl PullArgs {
     async fn pull(&self, source: &Source, verb: &str, shell: &Shell) -> Result<(Digest, Files), CliError> {
         let failed = |error: OciError| registry_error(&error);
         let key = read_key(self.verify_key.as_deref(), shell).await?;
-        let whom = match source {
+        let server = match source {
             Source::Artifact(reference) => format!("the registry {}", reference.repository.registry()),
             layout => layout.to_string(),
         };
-        in_time(shell, &whom, &format!("{verb} {source}"), READ_LIMIT, async {
+        in_time(shell, &server, &format!("{verb} {source}"), READ_LIMIT, async {
             let (place, digest) = match source {
                 Source::Artifact(reference) => {
                     let (registries, repository) = (self.registry.open(shell).await?, &reference.repository);

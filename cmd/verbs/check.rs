@@ -123,8 +123,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             (check(snapshot, options), is_empty)
         });
         let (report, is_empty) = within(shell, view).await??.value;
-        let whereto = source.whereto();
-        let report = report.in_words(|step| whereto.sentence(step));
+        let destination = source.destination();
+        let report = report.in_words(|step| destination.sentence(step));
         let text = match structured_without_names(&report, &args.view.output)? {
             Some(text) => text,
             None if args.short => short(&report),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Arg;
 use flux_operator::cluster::lease::{self, LeaseOptions};
 use flux_operator::controller::{
-    self, ControllerOptions, Endpoints, NotificationPolicy, RetryDelays, Served, Telemetry,
+    self, ControllerOptions, Endpoints, NotificationPolicy, RetryDelays, ServedAddress, Telemetry,
 };
 use flux_operator::fetch::{Fetcher, Memory};
 use flux_operator::inspect::incident::report::platform;
@@ -106,7 +106,7 @@ pub struct Args {
 }
 
 /// Flags of the reference operator for features that are missing here, with the reason. They are refused by name, so that
-/// nobody relies on them.
+/// no installation relies on them.
 const UNSERVED: [(&str, &str); 8] = [
     ("storage-path", NO_DISTRIBUTION),
     ("default-workload-identity-service-account", NO_CLOUDS),
@@ -155,18 +155,20 @@ impl std::str::FromStr for Address {
 }
 
 impl Address {
-    async fn bind(self, flag: &str, endpoints: Endpoints) -> Result<Option<Served>, CliError> {
+    async fn bind(self, flag: &str, endpoints: Endpoints) -> Result<Option<ServedAddress>, CliError> {
         let served = match self {
             Address::Nowhere => return Ok(None),
-            Address::At(address) => Served::bind(address, endpoints).await,
+            Address::At(address) => ServedAddress::bind(address, endpoints).await,
             // Both address families, if available.
-            Address::Everywhere(port) => match Served::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
-                // The other address family may still be free, and a second program on the port must not go unnoticed.
-                Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
-                    Served::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
+            Address::Everywhere(port) => {
+                match ServedAddress::bind(SocketAddr::from(([0u16; 8], port)), endpoints).await {
+                    // The other address family may still be free, and a second program on the port must not go unnoticed.
+                    Err(error) if error.kind() != std::io::ErrorKind::AddrInUse => {
+                        ServedAddress::bind(SocketAddr::from(([0u8; 4], port)), endpoints).await
+                    }
+                    bound => bound,
                 }
-                bound => bound,
-            },
+            }
         };
         served.map(Some).map_err(|error| {
             CliError::failed(format!("cannot listen on {self}"))

@@ -6,7 +6,7 @@ use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::format::age::short_age;
 use flux_operator::format::yaml;
 use flux_operator::inspect::views::debug::{
-    Resolved, SourceLookup, ValueSource, sources_of_values, sources_of_variables, values, variables,
+    ResolvedValues, SourceLookup, ValueSource, sources_of_values, sources_of_variables, values, variables,
 };
 use flux_operator::inspect::views::resource_set::InputSetRow;
 use flux_operator::k8s::fields;
@@ -145,18 +145,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let what = if args.values { "values" } else { "variables" };
         let resolve = if args.values { values } else { variables };
-        let told = resolve(&object, &found, args.reveal).map_err(|e| {
+        let reported = resolve(&object, &found, args.reveal).map_err(|e| {
             CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
         })?;
-        for unknown in &told.unknown {
+        for unknown in &reported.unknown {
             shell.warn(&format!("not shown: what comes from {unknown}: the dump holds no values of it"));
         }
-        let shown = match structured_without_names(&told, &args.view.output)? {
+        let shown = match structured_without_names(&reported, &args.view.output)? {
             Some(text) => text,
-            None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&told),
-            None => {
-                yaml::to_string(&told.values).map_err(|e| CliError::failed("cannot print the values").caused_by(&e))?
-            }
+            None if args.vars || matches!(args.view.output, Format::Wide) => with_origins(&reported),
+            None => yaml::to_string(&reported.values)
+                .map_err(|e| CliError::failed("cannot print the values").caused_by(&e))?,
         };
         show(shell, &shown, &format!("{}/{name} has no {what}", kind.kind.to_lowercase()))
     })
@@ -208,16 +207,21 @@ fn input_sets(sets: &[InputSetRow]) -> Result<String, CliError> {
 }
 
 /// Formats `image.tag: v1  # ConfigMap/values key values.yaml`, a line per value.
-fn with_origins(told: &Resolved) -> String {
+fn with_origins(reported: &ResolvedValues) -> String {
     let value = |path: &str| {
         let pointer = path.split('.').fold(String::new(), |pointer, part| format!("{pointer}/{part}"));
         // The name of a variable is a single key, with any characters.
-        told.values.get(path).or_else(|| told.values.pointer(&pointer)).map(Value::to_string).unwrap_or_default()
+        reported
+            .values
+            .get(path)
+            .or_else(|| reported.values.pointer(&pointer))
+            .map(Value::to_string)
+            .unwrap_or_default()
     };
     let line = |origin: &flux_operator::inspect::views::debug::ValueOrigin| {
         format!("{}\n", on_one_line(&format!("{}: {}  # {}", origin.path, value(&origin.path), origin.from)))
     };
-    told.origins.iter().map(line).collect()
+    reported.origins.iter().map(line).collect()
 }
 
 fn conditions(items: &[Value], now: Timestamp) -> String {
@@ -264,12 +268,12 @@ mod tests {
             path: path.into(),
             from: from.into(),
         };
-        let told = Resolved {
+        let reported = ResolvedValues {
             unknown: vec![],
             values: json!({"image": {"tag": "v1"}, "a.b": "x"}),
             origins: vec![origin("image.tag", "spec.values"), origin("a.b", "ConfigMap/c")],
         };
-        insta::assert_snapshot!(with_origins(&told), @r#"
+        insta::assert_snapshot!(with_origins(&reported), @r#"
         image.tag: "v1"  # spec.values
         a.b: "x"  # ConfigMap/c
         "#);

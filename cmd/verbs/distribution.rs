@@ -10,7 +10,7 @@ use flux_operator::api::{Component, ComponentImage, Variant};
 use flux_operator::distribution::{Distribution, DistributionError, FluxVersion, ImageReference};
 use flux_operator::format::version_range::VersionRange;
 use flux_operator::oci::{
-    ByteCounter, Copied, Copier, ImageLocation, Layout, Reference, ReferenceError, Registries, Repository,
+    ByteCounter, Copier, CopyResult, ImageLocation, Layout, Reference, ReferenceError, Registries, Repository,
 };
 use jiff::Timestamp;
 
@@ -181,7 +181,7 @@ impl MirrorImage {
     }
 
     /// Copies the image, with a line of progress.
-    async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<Copied, CliError> {
+    async fn copy(&self, copier: &Copier, progress: &Arc<Mutex<Progress>>) -> Result<CopyResult, CliError> {
         let lines = || progress.lock().unwrap_or_else(PoisonError::into_inner);
         lines().set(&self.component, State::Waiting, "copying");
         // These requests matter only if the progress is visible.

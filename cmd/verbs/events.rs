@@ -8,12 +8,12 @@ use flux_operator::inspect::views::events;
 use flux_operator::inspect::views::events::{EventFilter, EventRow};
 use flux_operator::k8s::{ObjectId, ResourceType};
 
-use crate::args::When;
+use crate::args::PointInTime;
 use crate::args::list::{ListRequest, place, show_list, without_managed_fields};
 use crate::args::objects::unknown_kind;
 use crate::flows::rights::{Rights, read_words};
 use crate::output::listing::{Listing, Row, item};
-use crate::session::read_source::{FromArgs, Lacking, Source};
+use crate::session::read_source::{FromArgs, MissingNames, Source};
 use crate::terminal::output_format::OutputArgs;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -43,7 +43,7 @@ pub struct Args {
     /// Keep events since then: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or
     /// 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
-    pub since: Option<When>,
+    pub since: Option<PointInTime>,
     /// Show events of all namespaces
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
@@ -90,17 +90,17 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 words => format!("no events of {}{}", words.join(" "), place(namespace.as_deref())),
             },
         };
-        let lacking = RefCell::new(Lacking::of(objects.len()));
+        let missing_names = RefCell::new(MissingNames::of(objects.len()));
         let exit = show_list(shell, &source, options, async || {
             let since = args.since.and_then(|since| since.before(source.now()));
             let mut filter = EventFilter { types: args.types.clone(), since, ..EventFilter::default() };
             filter.kinds = kinds.iter().map(|kind| kind.kind.to_string()).collect();
-            let mut now = Lacking::of(objects.len());
+            let mut now = MissingNames::of(objects.len());
             for (kind, name) in &objects {
                 let related = related(shell, &source, kind, namespace.as_deref(), name, &filter).await;
                 filter.objects.extend(now.found(related)?.into_iter().flatten());
             }
-            lacking.replace(now);
+            missing_names.replace(now);
             // A filter without objects would let every event pass.
             if filter.objects.is_empty() && !objects.is_empty() {
                 return Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: vec![] });
@@ -120,7 +120,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             Ok(Listing { kind: "List", columns: EventRow::COLUMNS.to_vec(), items: items.collect() })
         })
         .await?;
-        lacking.into_inner().told(shell, exit)
+        missing_names.into_inner().report(shell, exit)
     })
 }
 

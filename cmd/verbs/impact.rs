@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::flows::impact::impact_text;
 use crate::flows::rights::{FINDS_USERS, Rights, read_words};
-use crate::session::read_source::{FromArgs, Lacking, Source, within};
+use crate::session::read_source::{FromArgs, MissingNames, Source, within};
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured, with_wide};
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -45,11 +45,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let objects = ObjectWords::objects(&args.resource)?;
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
-        let mut lacking = Lacking::of(objects.len());
+        let mut missing_names = MissingNames::of(objects.len());
         let viewed = within(shell, async {
             let mut found = vec![];
             for (kind, name) in &objects {
-                found.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+                found.extend(missing_names.found(source.named_object(shell, kind, name).await)?);
             }
             source.view(shell, |snapshot| found.iter().map(|object| impact(snapshot, object)).collect::<Vec<_>>()).await
         })
@@ -70,6 +70,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 found.iter().map(|impact| impact_text(impact, all)).collect::<Vec<_>>().join("\n")
             }
         });
-        lacking.told(shell, Exit::Done)
+        missing_names.report(shell, Exit::Done)
     })
 }

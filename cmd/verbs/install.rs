@@ -6,17 +6,17 @@ use flux_operator::api::manifest::InstanceManifest;
 use flux_operator::api::well_known::{CLI_FIELD_MANAGER, DEFAULT_NAMESPACE, INSTANCE_NAME, OPERATOR_NAME};
 use flux_operator::k8s::ObjectId;
 use flux_operator::operator::{
-    InstallPlan, Installed, OperatorParams, install, install_plan, manifest_text, manifests,
+    InstallPlan, InstallResult, OperatorParams, install, install_plan, manifest_text, manifests,
 };
 use flux_operator::reconcile::plan::{PlannedObject, Step};
 use flux_operator::reconcile::progress::{Action, report_retries};
-use flux_operator::request::Absent;
+use flux_operator::request::AbsencePolicy;
 use serde_json::Value;
 use tokio::time::timeout_at;
 
 use crate::args::instance::InstanceArgs;
 use crate::args::{PreviewArgs, WaitArgs};
-use crate::flows::follow::{Followed, uid_of, until_ready};
+use crate::flows::follow::{FollowedObject, uid_of, until_ready};
 use crate::flows::operator::{VERSION, operator_error, required_image};
 use crate::flows::rights::{COMPARES_CLUSTER, COMPARES_NAMESPACE, FLUX, KIND, Right, Rights, always, under, when};
 use crate::flows::run_in_process::{DistributionArgs, Listener, agree_to_store, read_unless_second};
@@ -286,14 +286,19 @@ async fn bounded<T>(session: &Session<'_>, attempted: &str, work: impl Future<Ou
     timeout_at(session.deadline.instant(), work).await.map_err(|_| session.out_of_time(attempted))
 }
 
-async fn carry_out(session: &Session<'_>, args: &Args, plan: InstallPlan, key: &str) -> Result<Installed, CliError> {
+async fn carry_out(
+    session: &Session<'_>,
+    args: &Args,
+    plan: InstallPlan,
+    key: &str,
+) -> Result<InstallResult, CliError> {
     let progress = Progress::new(session.shell, args.progress.progress);
     let listener = Listener::new(progress, key, session.place(key));
     let ready_by = args.wait.wait.then(|| session.deadline.instant());
     let mut plan = Some(plan);
     let result = report_retries(&session.cluster, &listener, async |cluster| match plan.take() {
         Some(plan) => install(cluster, plan, ready_by, &listener).await,
-        None => Ok(Installed::default()),
+        None => Ok(InstallResult::default()),
     });
     let result = bounded(session, &format!("install {key}"), result).await;
     listener.clear();
@@ -329,7 +334,7 @@ async fn apply_instance(
         return Ok(Exit::Done);
     }
     let uid = uid_of(&after);
-    let followed = [Followed { target, request: None, absent: Absent::Ends, uid }];
+    let followed = [FollowedObject { target, request: None, absent: AbsencePolicy::Ends, uid }];
     until_ready(session, &followed, args.progress.progress).await
 }
 

@@ -16,14 +16,14 @@ use flux_operator::k8s::ObjectId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::args::When;
+use crate::args::PointInTime;
 use crate::args::objects::kind;
 use crate::flows::rights::{Rights, always, when};
 use crate::output::hints::Hint;
 use crate::output::next_step::word as quoted;
 use crate::session::Session;
 use crate::session::connect::cli_error;
-use crate::session::read_source::{FromArgs, Lacking, Source, within};
+use crate::session::read_source::{FromArgs, MissingNames, Source, within};
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::format::harmless::on_one_line;
 
@@ -49,7 +49,7 @@ pub struct Args {
     pub resource: Vec<String>,
     /// Only lines since this time: 10m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME")]
-    pub since: Option<When>,
+    pub since: Option<PointInTime>,
     /// Only the last lines
     #[arg(long, value_name = "LINES")]
     pub tail: Option<usize>,
@@ -174,9 +174,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 }
                 printer.flush();
                 if printer.lines == 0 && source.is_not_installed(shell).await {
-                    return Ok(source.tell_not_installed(shell));
+                    return Ok(source.report_not_installed(shell));
                 }
-                missing(shell, &source, &printer.unseen, named.len()).await.told(shell, Exit::Done)
+                missing(shell, &source, &printer.unseen, named.len()).await.report(shell, Exit::Done)
             }
             Source::Cluster(session) => {
                 print_cluster_logs(args, &source, session, &controllers, &wanted, named.len(), printer).await
@@ -211,9 +211,9 @@ async fn print_cluster_logs(
     }
     if sources.is_empty() {
         if source.is_not_installed(shell).await {
-            return Ok(source.tell_not_installed(shell));
+            return Ok(source.report_not_installed(shell));
         }
-        return Err(nobody(controllers, &source.place()));
+        return Err(no_pods(controllers, &source.place()));
     }
     let mut last: HashMap<String, Timestamp> = HashMap::new();
     let logs = sources.len();
@@ -236,11 +236,11 @@ async fn print_cluster_logs(
             shell.warn(&problem.sentence());
         }
     }
-    let lacking = missing(shell, source, &printer.unseen, names).await;
+    let missing_names = missing(shell, source, &printer.unseen, names).await;
     if args.follow {
         // It may be created later.
-        lacking.warn(shell);
-        shell.interruption().looks_on();
+        missing_names.warn(shell);
+        shell.interruption().mark_read_only();
         let from = (last, wanted.since.unwrap_or(started));
         let lines = follow(&session.cluster, controllers, &wanted.filter, from, sources, |entries| {
             entries.iter().for_each(|entry| printer.add(entry));
@@ -251,24 +251,24 @@ async fn print_cluster_logs(
         let _ = shell.while_wanted(lines).await;
         return Ok(Exit::Done);
     }
-    lacking.told(shell, Exit::Done)
+    missing_names.report(shell, Exit::Done)
 }
 
 /// Returns the objects without any line that do not exist; empty without the right to read them.
-async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[Unseen<'_>], names: usize) -> Lacking {
-    let mut lacking = Lacking::of(names);
+async fn missing(shell: &Shell, source: &Source<'_>, unseen: &[UnseenObject<'_>], names: usize) -> MissingNames {
+    let mut missing_names = MissingNames::of(names);
     for (kind, name, _) in unseen {
         let resource = kind.resource_type();
         let namespace = source.namespace_of(&resource);
         let look = source.object(shell, &resource, namespace.as_deref(), name);
         let error = within(shell, look).await.and_then(|found| found).err();
-        lacking.add(error.filter(|error| error.exit() == Exit::NotFound));
+        missing_names.add(error.filter(|error| error.exit() == Exit::NotFound));
     }
-    lacking
+    missing_names
 }
 
 /// There is no pod whose log could be read.
-fn nobody(controllers: &[String], place: &str) -> CliError {
+fn no_pods(controllers: &[String], place: &str) -> CliError {
     let who = match controllers {
         [] => "no pod of a Flux controller".to_owned(),
         names => format!("no pod of {}", names.join(", ")),
@@ -282,14 +282,14 @@ fn unreadable(problems: &[ClusterError], place: &str) -> CliError {
     let Some(first) = problems.first() else { return CliError::failed(format!("cannot read logs in {place}")) };
     let error =
         CliError::new(cli_error(first).exit(), format!("cannot read any of the {} logs in {place}", problems.len()));
-    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut reported: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for problem in problems {
         let pod = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
-        told.entry(problem.reason.to_string()).or_default().push(pod);
+        reported.entry(problem.reason.to_string()).or_default().push(pod);
     }
     // Report a reason once for all its pods.
-    let told = told.into_iter().map(|(reason, pods)| format!("{}: {reason}", pods.join(", ")));
-    told.fold(error, CliError::cause)
+    let reported = reported.into_iter().map(|(reason, pods)| format!("{}: {reason}", pods.join(", ")));
+    reported.fold(error, CliError::cause)
 }
 
 /// Prints lines in blocks.
@@ -298,11 +298,11 @@ struct LogPrinter<'a> {
     format: LogFormat,
     block: String,
     lines: usize,
-    unseen: Vec<Unseen<'a>>,
+    unseen: Vec<UnseenObject<'a>>,
 }
 
 /// Kind and name of an object without a line so far, and its filter.
-type Unseen<'a> = (&'a FluxKind, &'a str, LogFilter);
+type UnseenObject<'a> = (&'a FluxKind, &'a str, LogFilter);
 
 /// Ends following because the reader has closed the output.
 struct OutputLost;
@@ -310,7 +310,7 @@ struct OutputLost;
 impl LogPrinter<'_> {
     fn add(&mut self, entry: &Entry) {
         self.lines += 1;
-        self.unseen.retain(|(.., lines)| !lines.lets(&entry.text));
+        self.unseen.retain(|(.., lines)| !lines.matches(&entry.text));
         match self.format {
             LogFormat::Json => self.block.push_str(&as_json(entry)),
             LogFormat::Text => self.block.push_str(&as_text(entry, self.shell.stdout_color())),

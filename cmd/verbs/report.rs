@@ -145,8 +145,8 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         if is_empty && let Some(error) = no_namespace(&source, shell.global().namespace()).await {
             return Err(error);
         }
-        let whereto = source.whereto();
-        let page = viewed.with_warnings(shell).redacted().in_words(|step| whereto.command(step));
+        let destination = source.destination();
+        let page = viewed.with_warnings(shell).redacted().in_words(|step| destination.command(step));
         if let (Some(collected), Some(_)) = (shell.collected(), path) {
             collected.keep(page);
             return Ok(Exit::Done);

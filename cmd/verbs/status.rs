@@ -25,7 +25,7 @@ use crate::flows::rights::{
 use crate::output::screen::Screen;
 use crate::output::table::{short_revision, terminal_width};
 use crate::session::health::{VerdictUse, exit_of};
-use crate::session::read_source::{FromArgs, Source, Viewed, within};
+use crate::session::read_source::{FromArgs, PartialView, Source, within};
 use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -82,7 +82,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         if !args.watch {
-            let view = look(shell, &source).await?.with_warnings(shell);
+            let view = read_status(shell, &source).await?.with_warnings(shell);
             // A namespace that was named may be mistyped; an empty cluster is a state like others.
             if view.instance.is_none()
                 && let Some(error) = no_namespace(&source, shell.global().namespace()).await
@@ -94,10 +94,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         let kinds: Vec<_> = FLUX_KINDS.iter().map(|kind| kind.resource_type()).chain([DEPLOYMENT, POD]).collect();
         let mut changes = WatchWakeups::of(&source, &kinds, None)?;
-        shell.interruption().looks_on();
+        shell.interruption().mark_read_only();
         let mut shown: Option<String> = None;
         loop {
-            let viewed = look(shell, &source).await?;
+            let viewed = read_status(shell, &source).await?;
             // Warned once, because what may not be read does not change.
             let view = if shown.is_none() { viewed.with_warnings(shell) } else { viewed.value };
             let text = text(&view, args, shell, &source)?;
@@ -118,7 +118,7 @@ fn exit(view: &StatusView) -> Exit {
     exit_of(view.verdict, VerdictUse::Judge)
 }
 
-async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView>, CliError> {
+async fn read_status(shell: &Shell, source: &Source<'_>) -> Result<PartialView<StatusView>, CliError> {
     let namespace = source.instance_namespace();
     let known: Vec<String> = Distribution::embedded().versions().into_iter().map(|version| version.name).collect();
     let now = source.now();
@@ -130,9 +130,9 @@ async fn look(shell: &Shell, source: &Source<'_>) -> Result<Viewed<StatusView>, 
     let options = StatusOptions { namespace: &namespace, client: CLIENT, known: &known, now, desired: &desired };
     let view = source.view(shell, |snapshot| status(snapshot, options));
     let viewed = within(shell, view).await??;
-    let whereto = source.whereto();
-    let value = viewed.value.in_words(|step| whereto.command(step));
-    Ok(Viewed { value, refusals: viewed.refusals })
+    let destination = source.destination();
+    let value = viewed.value.in_words(|step| destination.command(step));
+    Ok(PartialView { value, refusals: viewed.refusals })
 }
 
 fn text(view: &StatusView, args: &Args, shell: &Shell, source: &Source<'_>) -> Result<String, CliError> {
@@ -169,12 +169,12 @@ fn screen(view: &StatusView, mut screen: Screen, source: &Source<'_>) -> String 
     let without = if view.operator.state == "Absent" { " (reconcile with --in-process)" } else { "" };
     screen.marked("Operator", operator_is_fine(view), &format!("{operator}{}{without}", view.operator.message));
     instance(view, &mut screen, source);
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for controller in &view.controllers {
         let why = match &controller.message {
             None => String::new(),
             // Print a reason once for all its controllers.
-            Some(message) if told.insert(message) => format!("  {message}"),
+            Some(message) if reported.insert(message) => format!("  {message}"),
             Some(_) => "  for the same reason".to_owned(),
         };
         let says = format!("{} {}/{}{why}", controller.name, controller.ready_pods, controller.desired_pods);
@@ -277,14 +277,14 @@ fn failures(view: &StatusView, screen: &mut Screen, now: Timestamp) {
         return;
     }
     screen.line("Failing", &format!("{} of {} failing, oldest first:", view.failing, view.counts.total));
-    let mut told: Vec<(&ResourceRow, usize)> = vec![];
+    let mut reported: Vec<(&ResourceRow, usize)> = vec![];
     for row in &view.failures {
-        match told.iter_mut().find(|(first, _)| (&first.message, &first.reason) == (&row.message, &row.reason)) {
+        match reported.iter_mut().find(|(first, _)| (&first.message, &first.reason) == (&row.message, &row.reason)) {
             Some((_, alike)) => *alike += 1,
-            None => told.push((row, 0)),
+            None => reported.push((row, 0)),
         }
     }
-    for (row, alike) in told {
+    for (row, alike) in reported {
         screen.marked("Failing", Some(false), &failure(row, alike, now));
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::list::{hint_at_namespace, place};
 use crate::flows::rights::{FLUX, JUDGES_LISTS, Right, Rights, read_words, when};
-use crate::session::read_source::{FromArgs, Lacking, Source, within};
+use crate::session::read_source::{FromArgs, MissingNames, Source, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -56,7 +56,7 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let wanted = ObjectWords::read(&args.resource)?;
-    let mut lacking = Lacking::of(match &wanted {
+    let mut missing_names = MissingNames::of(match &wanted {
         ObjectWords::Kinds(_) => 0,
         ObjectWords::Objects(objects) => objects.len(),
     });
@@ -72,7 +72,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 }
                 ObjectWords::Objects(named) => {
                     for (kind, name) in named {
-                        objects.extend(lacking.found(source.named_object(shell, kind, name).await)?);
+                        objects.extend(missing_names.found(source.named_object(shell, kind, name).await)?);
                     }
                 }
             }
@@ -88,7 +88,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             let (managed, others): (Vec<_>, Vec<_>) = traces.into_iter().partition(|trace| trace.managed);
             match others.first() {
                 Some(one) if named.len() == 1 => return Err(unmanaged(one)),
-                _ => lacking.add(others.iter().map(unmanaged)),
+                _ => missing_names.add(others.iter().map(unmanaged)),
             }
             traces = managed;
         }
@@ -115,7 +115,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             }
         };
         shell.print_in_colour(&text);
-        lacking.told(shell, Exit::Done)
+        missing_names.report(shell, Exit::Done)
     })
 }
 

@@ -16,7 +16,7 @@ use crate::flows::rights::{
 };
 use crate::output::table::terminal_width;
 use crate::output::tree::drawn;
-use crate::session::read_source::{FromArgs, Lacking, Source, instance_type, within};
+use crate::session::read_source::{FromArgs, MissingNames, Source, instance_type, within};
 use crate::session::watch::WatchWakeups;
 use crate::terminal::output_format::{Format, ViewArgs, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -111,7 +111,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &A
     let options = TreeOptions { compact: args.compact };
     let mut changes = match args.watch {
         true => {
-            shell.interruption().looks_on();
+            shell.interruption().mark_read_only();
             let kinds: Vec<ResourceType> =
                 wanted.iter().map(|(resource, _)| resource.clone()).chain([kinds::DEPLOYMENT, kinds::POD]).collect();
             let namespace = wanted.first().and_then(|(resource, _)| source.namespace_of(resource));
@@ -124,7 +124,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &A
     };
     let mut shown: Option<String> = None;
     loop {
-        let mut lacking = Lacking::of(wanted.len());
+        let mut missing_names = MissingNames::of(wanted.len());
         let made = within(shell, async {
             let mut owners: Vec<(bool, Value)> = vec![];
             for (resource, name) in wanted {
@@ -136,7 +136,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &A
                     Some(name) => source.object(shell, resource, namespace.as_deref(), name).await.map(|one| vec![one]),
                     None => source.objects(shell, resource, namespace.as_deref()).await,
                 };
-                let found = lacking.found(found)?;
+                let found = missing_names.found(found)?;
                 if found.as_ref().is_some_and(Vec::is_empty) {
                     if source.is_not_installed(shell).await {
                         return Err(source.not_installed());
@@ -177,7 +177,7 @@ async fn show(shell: &Shell, wanted: &[(ResourceType, Option<String>)], args: &A
             None => false,
         };
         if !goes_on {
-            return lacking.told(shell, Exit::Done);
+            return missing_names.report(shell, Exit::Done);
         }
     }
 }

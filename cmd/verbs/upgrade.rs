@@ -126,7 +126,7 @@ async fn go_back(
     args: &Args,
     session: &Session<'_>,
     target: &Target,
-    Prepared { before, reconciler, .. }: &Prepared,
+    AgreedUpgrade { before, reconciler, .. }: &AgreedUpgrade,
 ) -> Result<Exit, CliError> {
     let (live, _) = session.shell.interruptible(change_spec::read(session, target)).await?;
     let says = format!("has version {} again", before.distribution.version);
@@ -135,7 +135,7 @@ async fn go_back(
 }
 
 /// An upgrade that the user has agreed to.
-struct Prepared {
+struct AgreedUpgrade {
     live: Value,
     before: FluxInstanceSpec,
     spec: FluxInstanceSpec,
@@ -143,7 +143,7 @@ struct Prepared {
 }
 
 /// Shows the change, and asks; `None` when there is nothing to do, or only to show.
-async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<Prepared>, CliError> {
+async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<Option<AgreedUpgrade>, CliError> {
     let shell = session.shell;
     let (live, instance) = change_spec::read(session, target).await?;
     let mut spec = instance.spec.clone();
@@ -180,7 +180,7 @@ async fn prepare(args: &Args, session: &Session<'_>, target: &Target) -> Result<
     words.extend(args.version.iter().map(|version| format!(" {version}")));
     words.extend((target.name != "flux").then(|| format!(" --instance {}", target.name)));
     let agreed = change(args, "upgrade").agree(session, target, &plan, &words, &what, args.dry_run.is_set()).await?;
-    Ok(agreed.map(|reconciler| Prepared { live, before: instance.spec, spec, reconciler }))
+    Ok(agreed.map(|reconciler| AgreedUpgrade { live, before: instance.spec, spec, reconciler }))
 }
 
 fn version(word: &str) -> Result<String, String> {

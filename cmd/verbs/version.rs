@@ -71,7 +71,7 @@ async fn whole(args: &Args, shell: &Shell) -> Result<(VersionView, Exit), CliErr
     .await??;
     let (view, is_empty) = viewed.with_warnings(shell);
     if is_empty && source.is_not_installed(shell).await {
-        return Ok((view, source.tell_not_installed(shell)));
+        return Ok((view, source.report_not_installed(shell)));
     }
     if is_empty {
         hint_at_namespace(shell, &source, shell.global().namespace()).await;

@@ -1,10 +1,10 @@
 //! `wait`: waits until an object is ready.
 
 use clap::{Subcommand, ValueEnum};
-use flux_operator::request::Absent;
+use flux_operator::request::AbsencePolicy;
 
 use crate::args::objects::{ResourceArgs, must_report, optional};
-use crate::flows::follow::{Followed, until_created, until_gone, until_ready, watch};
+use crate::flows::follow::{FollowedObject, until_created, until_gone, until_ready, watch};
 use crate::flows::rights::{EXPLAINS_SILENCE, KIND, Right, Rights, always, when};
 use crate::session::Session;
 use crate::session::target::{Target, instance_kind};
@@ -72,12 +72,13 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }
     let wanted = args.resources.resolve_or_all()?;
     // Every kind can be deleted, but not every kind has a status.
-    if args.until.until != For::Delete {
+    if args.until.until != AwaitedState::Delete {
         for kind in wanted.kinds() {
             must_report(kind, "wait for")?;
         }
     }
-    let is_judged = wanted.only(instance_kind()).is_some() && args.until.until == For::Ready && !args.until.watch;
+    let is_judged =
+        wanted.only(instance_kind()).is_some() && args.until.until == AwaitedState::Ready && !args.until.watch;
     shell.run(async {
         let session = Session::open(shell).await?;
         let targets = session.targets(wanted).await?;
@@ -91,7 +92,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 
 /// The awaited state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum For {
+pub enum AwaitedState {
     /// Ready at the current generation
     #[value(alias = "condition=Ready", alias = "condition=Ready=True")]
     Ready,
@@ -104,8 +105,8 @@ pub enum For {
 #[derive(clap::Args, Clone, Debug)]
 pub struct ForArgs {
     /// State to wait for; a missing object ends the wait at once unless it is create
-    #[arg(long = "for", value_enum, ignore_case = true, value_name = "WHAT", default_value_t = For::Ready)]
-    pub until: For,
+    #[arg(long = "for", value_enum, ignore_case = true, value_name = "WHAT", default_value_t = AwaitedState::Ready)]
+    pub until: AwaitedState,
     /// Then keep printing every change, until interrupted, deleted or
     /// --timeout
     #[arg(short, long)]
@@ -118,11 +119,11 @@ async fn follow(
     args: &ForArgs,
     mode: ProgressMode,
 ) -> Result<Exit, CliError> {
-    let absent = if args.until == For::Create { Absent::Awaited } else { Absent::Ends };
+    let absent = if args.until == AwaitedState::Create { AbsencePolicy::Awaited } else { AbsencePolicy::Ends };
     let followed: Vec<_> =
-        targets.into_iter().map(|target| Followed { target, request: None, absent, uid: None }).collect();
+        targets.into_iter().map(|target| FollowedObject { target, request: None, absent, uid: None }).collect();
     session.shell.interruption().set("nothing was changed; reconciliation continues in the cluster", None);
-    if args.until == For::Delete {
+    if args.until == AwaitedState::Delete {
         for one in &followed {
             until_gone(session, one, mode).await?;
             session.shell.print(&format!("{}: deleted\n", one.target.reference()));
@@ -132,7 +133,7 @@ async fn follow(
     if args.watch {
         return watch(session, &followed).await;
     }
-    if args.until == For::Create {
+    if args.until == AwaitedState::Create {
         for one in &followed {
             until_created(session, one, mode).await?;
             session.shell.print(&format!("{}: created\n", one.target.reference()));

@@ -6,7 +6,7 @@ use flux_operator::api::field_managers::Author;
 use flux_operator::api::kinds::{EVENT, FLUX_KINDS};
 use flux_operator::inspect::views::changes;
 
-use crate::args::When;
+use crate::args::PointInTime;
 use crate::args::list::{ListRequest, place, show_list};
 use crate::flows::rights::{KIND, Right, Rights, always};
 use crate::output::listing::listing;
@@ -34,7 +34,7 @@ use crate::terminal::{CliError, Exit, Shell};
 pub struct Args {
     /// Start time: 30m, 2h, 3d, or in UTC 18:00, 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME", default_value = "2h")]
-    pub since: When,
+    pub since: PointInTime,
     /// All namespaces, even if -n names one
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,

@@ -16,7 +16,7 @@ use crate::reconcile::plan::{PlannedObject, Step};
 /// A kind of change that does not affect Flux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Accepted {
+pub enum HarmlessChange {
     /// Labels, annotations and field ownership.
     Labels,
     /// Descriptions and messages of definitions.
@@ -54,8 +54,8 @@ const OF_TOOLS: &[&str] = &[
 const DEFAULT_FLAGS: &[&str] = &["--feature-gates=ObjectLevelWorkloadIdentity=false"];
 
 /// Splits the changes of a plan into harmless kinds, with the number of objects, and differences.
-pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<UnexpressedDifference>) {
-    let mut accepted: BTreeMap<Accepted, BTreeSet<&ObjectId>> = BTreeMap::new();
+pub(super) fn judge(plan: &Plan) -> (Vec<(HarmlessChange, usize)>, Vec<UnexpressedDifference>) {
+    let mut accepted: BTreeMap<HarmlessChange, BTreeSet<&ObjectId>> = BTreeMap::new();
     let mut others = vec![];
     for one in &plan.objects {
         if one.step == Step::Create {
@@ -71,7 +71,7 @@ pub(super) fn judge(plan: &Plan) -> (Vec<(Accepted, usize)>, Vec<UnexpressedDiff
     (accepted.into_iter().map(|(sort, objects)| (sort, objects.len())).collect(), others)
 }
 
-fn changes_of(one: &PlannedObject) -> Vec<(String, Option<Accepted>)> {
+fn changes_of(one: &PlannedObject) -> Vec<(String, Option<HarmlessChange>)> {
     let (Some(live), Some(result)) = (&one.live, &one.result) else { return vec![] };
     let (from, to) = (diff::comparable(live), diff::comparable(result));
     let sorted = |change: diff::Difference<'_>| {
@@ -94,45 +94,45 @@ pub(super) fn differences<'a>(from: &'a Value, to: &'a Value) -> Vec<diff::Diffe
 }
 
 /// Returns the kind of a harmless change; `None` for any other change.
-pub(super) fn sort_of(path: &str, from: Option<&Value>, to: Option<&Value>) -> Option<Accepted> {
+pub(super) fn sort_of(path: &str, from: Option<&Value>, to: Option<&Value>) -> Option<HarmlessChange> {
     let field = path.rsplit('.').next().unwrap_or_default();
     if path.starts_with("metadata.") || path.starts_with("spec.template.metadata.") {
-        return keeps_own_keys(path, from, to).then_some(Accepted::Labels);
+        return keeps_own_keys(path, from, to).then_some(HarmlessChange::Labels);
     }
     if is_documentation(path) {
-        return Some(Accepted::Prose);
+        return Some(HarmlessChange::Prose);
     }
     match field {
         "image" => {
             let (from, to) = (from?.as_str()?, to?.as_str()?);
-            to.strip_prefix(from).is_some_and(|rest| rest.starts_with("@sha256:")).then_some(Accepted::Digests)
+            to.strip_prefix(from).is_some_and(|rest| rest.starts_with("@sha256:")).then_some(HarmlessChange::Digests)
         }
         "args" => {
             let (before, after) = (flags(from?), flags(to?));
             let gone = before.difference(&after).count();
             // A build may set a default explicitly, which changes nothing.
             let new = after.difference(&before).all(|flag| DEFAULT_FLAGS.contains(&flag.as_str()));
-            (gone == 0 && new).then_some(Accepted::Flags)
+            (gone == 0 && new).then_some(HarmlessChange::Flags)
         }
         "enum" => {
             let (before, after) = (from?.as_array()?, to?.as_array()?);
             let added = after.iter().filter(|kind| !before.contains(kind));
             let only_ours = added.clone().all(|kind| OPERATOR_KINDS.iter().any(|ours| kind == ours));
-            (before.iter().all(|kind| after.contains(kind)) && only_ours).then_some(Accepted::OperatorKinds)
+            (before.iter().all(|kind| after.contains(kind)) && only_ours).then_some(HarmlessChange::OperatorKinds)
         }
         "rules" => sort_of_rules(from?.as_array()?, to?.as_array()?),
         _ => None,
     }
 }
 
-fn sort_of_rules(before: &[Value], after: &[Value]) -> Option<Accepted> {
+fn sort_of_rules(before: &[Value], after: &[Value]) -> Option<HarmlessChange> {
     let tokens = json!({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]});
     let ours = json!({"apiGroups": [well_known::GROUP], "resources": ["*"], "verbs": ["*"]});
     let gone: Vec<&Value> = before.iter().filter(|rule| !after.contains(rule)).collect();
     let new: Vec<&Value> = after.iter().filter(|rule| !before.contains(rule)).collect();
     match (gone.as_slice(), new.as_slice()) {
-        ([], new) if new.iter().all(|rule| **rule == ours) => Some(Accepted::OperatorKinds),
-        ([gone], new) if **gone == tokens && new.iter().all(|rule| **rule == ours) => Some(Accepted::Tokens),
+        ([], new) if new.iter().all(|rule| **rule == ours) => Some(HarmlessChange::OperatorKinds),
+        ([gone], new) if **gone == tokens && new.iter().all(|rule| **rule == ours) => Some(HarmlessChange::Tokens),
         _ => None,
     }
 }
@@ -172,7 +172,7 @@ fn flags(list: &Value) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn sort(path: &str, from: Value, to: Value) -> Option<Accepted> {
+    fn sort(path: &str, from: Value, to: Value) -> Option<HarmlessChange> {
         let some = |value: &Value| (!value.is_null()).then(|| value.clone());
         sort_of(path, some(&from).as_ref(), some(&to).as_ref())
     }
@@ -181,24 +181,24 @@ mod tests {
     fn only_settings_without_an_effect_on_flux_are_accepted() {
         let container = "spec.template.spec.containers[name=manager]";
         for (path, from, to, expected) in [
-            ("metadata.labels[app.kubernetes.io/version]", json!("v1"), json!("v2"), Some(Accepted::Labels)),
+            ("metadata.labels[app.kubernetes.io/version]", json!("v1"), json!("v2"), Some(HarmlessChange::Labels)),
             ("metadata.annotations[eks.amazonaws.com/role-arn]", json!("arn"), Value::Null, None),
             ("metadata.annotations", json!({"eks.amazonaws.com/role-arn": "arn"}), Value::Null, None),
-            ("metadata.annotations", Value::Null, json!({"a": "b"}), Some(Accepted::Labels)),
-            (&format!("{container}.image"), json!("g/a:v1"), json!("g/a:v1@sha256:00"), Some(Accepted::Digests)),
+            ("metadata.annotations", Value::Null, json!({"a": "b"}), Some(HarmlessChange::Labels)),
+            (&format!("{container}.image"), json!("g/a:v1"), json!("g/a:v1@sha256:00"), Some(HarmlessChange::Digests)),
             (&format!("{container}.image"), json!("g/a:v1"), json!("g/a:v2@sha256:00"), None),
             (
                 &format!("{container}.args"),
                 json!(["--b", "--watch-all-namespaces"]),
                 json!(["--watch-all-namespaces=true", "--b", "--feature-gates=ObjectLevelWorkloadIdentity=false"]),
-                Some(Accepted::Flags),
+                Some(HarmlessChange::Flags),
             ),
             (&format!("{container}.args"), json!(["--concurrent=20"]), json!([]), None),
             (
                 "spec.a.enum",
                 json!(["Kustomization"]),
                 json!(["Kustomization", "ResourceSet"]),
-                Some(Accepted::OperatorKinds),
+                Some(HarmlessChange::OperatorKinds),
             ),
             ("spec.a.enum", json!(["Kustomization"]), json!(["ResourceSet"]), None),
             ("spec.replicas", json!(2), json!(1), None),
@@ -213,8 +213,8 @@ mod tests {
         let ours = json!({"apiGroups": ["fluxcd.controlplane.io"], "resources": ["*"], "verbs": ["*"]});
         let other = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
         let sort = |from: Value, to: Value| sort("rules", from, to);
-        assert_eq!(sort(json!([other, tokens]), json!([other, ours])), Some(Accepted::Tokens));
-        assert_eq!(sort(json!([other]), json!([other, ours])), Some(Accepted::OperatorKinds));
+        assert_eq!(sort(json!([other, tokens]), json!([other, ours])), Some(HarmlessChange::Tokens));
+        assert_eq!(sort(json!([other]), json!([other, ours])), Some(HarmlessChange::OperatorKinds));
         assert_eq!(sort(json!([other]), json!([ours])), None);
     }
 }

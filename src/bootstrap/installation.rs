@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_told_by_name_and_selector() {
+    fn shards_are_recognised_by_name_and_selector() {
         let main = controller(
             "source-controller",
             "g/source-controller:v1",

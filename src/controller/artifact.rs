@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
-use super::{Shared, Wires};
+use super::{Channels, SharedState};
 use crate::api::FluxInstance;
 use crate::api::well_known::{RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason};
 use crate::cluster::Cluster;
@@ -18,8 +18,8 @@ use crate::format::backoff::Backoff;
 use crate::reconcile::announce::Announcer;
 use crate::reconcile::artifact_digest;
 
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
-    let mut looks = wires.looked.subscribe();
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
+    let mut looks = channels.looked.subscribe();
     let delays = shared.options.retry;
     let fresh = || Backoff::new(delays.shortest, delays.longest);
     let mut retries = fresh();
@@ -46,7 +46,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
         last = Instant::now();
         let id = shared.options.instance();
         shared.telemetry.began(ControllerKind::Artifact, &id);
-        let succeeded = look(&cluster, &shared, &instance, &mut asked).await;
+        let succeeded = ask_registry(&cluster, &shared, &instance, &mut asked).await;
         let ended = if succeeded { RunEnd::Done(Some(interval)) } else { RunEnd::Failed };
         shared.telemetry.ended(ControllerKind::Artifact, &id, ended, last.elapsed());
         if succeeded {
@@ -69,7 +69,12 @@ fn is_watched(instance: &FluxInstance) -> bool {
 }
 
 /// Returns whether the registry answered and a run could be requested.
-async fn look(cluster: &Cluster, shared: &Shared, instance: &FluxInstance, asked: &mut Option<String>) -> bool {
+async fn ask_registry(
+    cluster: &Cluster,
+    shared: &SharedState,
+    instance: &FluxInstance,
+    asked: &mut Option<String>,
+) -> bool {
     let id = shared.options.instance();
     let known = instance.status.as_ref().and_then(|status| status.last_artifact_revision.as_deref());
     let digest = match artifact_digest(&shared.options.fetcher, cluster, instance).await {

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::{QueuedRun, Shared, Wires, until};
+use super::{Channels, QueuedRun, SharedState, until};
 use crate::api::takeover;
 use crate::api::well_known::{INSTANCE_NAME, reason};
 use crate::api::{FluxInstance, InventoryOwner, OwnerKind};
@@ -38,11 +38,11 @@ const NAMED_FIELDS: usize = 3;
 
 /// The current instance.
 #[derive(Clone, Default)]
-pub(super) struct Look {
+pub(super) struct CurrentInstance {
     pub instance: Option<Arc<FluxInstance>>,
 }
 
-impl Look {
+impl CurrentInstance {
     fn inventory(&self) -> BTreeSet<ObjectId> {
         let status = self.instance.as_ref().and_then(|instance| instance.status.as_ref());
         status
@@ -56,32 +56,33 @@ impl Look {
 
 /// Tracks whether anything changed since the last full run, and whether a run is in progress.
 #[derive(Default)]
-pub(super) struct Calm {
-    moves: Mutex<Moves>,
+pub(super) struct QuietPeriod {
+    observed: Mutex<ObservedChanges>,
     working: watch::Sender<bool>,
 }
 
 #[derive(Default)]
-struct Moves {
+struct ObservedChanges {
     /// Whether every kind of the inventory is followed and its watch has started.
     follows_all: bool,
-    last_move: Option<Instant>,
+    last_change: Option<Instant>,
     looked: Option<Instant>,
 }
 
-impl Calm {
-    fn moves(&self) -> MutexGuard<'_, Moves> {
-        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+impl QuietPeriod {
+    fn observed(&self) -> MutexGuard<'_, ObservedChanges> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_calm(&self) -> bool {
-        let moves = self.moves();
-        moves.follows_all && moves.looked.is_some_and(|looked| moves.last_move.is_none_or(|last| last < looked))
+    pub(super) fn is_quiet(&self) -> bool {
+        let observed = self.observed();
+        observed.follows_all
+            && observed.looked.is_some_and(|looked| observed.last_change.is_none_or(|last| last < looked))
     }
 
     /// Whether every kind of the inventory is followed.
     pub(super) fn follows_all(&self, follows_all: bool) {
-        self.moves().follows_all = follows_all;
+        self.observed().follows_all = follows_all;
     }
 
     /// During a run, the deletion of an object cannot be attributed to anyone.
@@ -91,21 +92,21 @@ impl Calm {
 
     /// Records a full run that began at this moment.
     pub(super) fn looked(&self, begun: Instant) {
-        self.moves().looked = Some(begun);
+        self.observed().looked = Some(begun);
     }
 }
 
 /// A kind in one namespace, or cluster-wide for cluster-scoped kinds.
 type DriftScope = (ResourceType, Option<String>);
 
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
     // Nothing is followed yet. After a restart because of a panic, the existing objects are followed at once.
-    shared.calm.follows_all(false);
-    let mut looks = wires.looked.subscribe();
+    shared.quiet.follows_all(false);
+    let mut looks = channels.looked.subscribe();
     looks.mark_changed();
     let (sender, mut changes) = mpsc::channel(64);
-    let mut working = shared.calm.working.subscribe();
-    let mut watch = Watch::new(&cluster, &shared, &wires);
+    let mut working = shared.quiet.working.subscribe();
+    let mut watch = Watch::new(&cluster, &shared, &channels);
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
@@ -113,20 +114,20 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 if changed.is_err() {
                     return;
                 }
-                let look = looks.borrow_and_update().clone();
-                watch.follow(&look, &mut tasks, &sender).await;
+                let current = looks.borrow_and_update().clone();
+                watch.follow(&current, &mut tasks, &sender).await;
             }
             Some((place, change)) = changes.recv() => {
-                let look = looks.borrow().clone();
-                watch.take(place, change, &look).await;
+                let current = looks.borrow().clone();
+                watch.take(place, change, &current).await;
             }
             _ = working.changed() => {
                 let is_working = *working.borrow_and_update();
                 watch.settled = (!is_working).then(|| Instant::now() + SETTLING);
             }
             () = until(watch.settled), if !watch.gone.is_empty() => {
-                let look = looks.borrow().clone();
-                watch.judge_gone(&look).await;
+                let current = looks.borrow().clone();
+                watch.report_deleted(&current).await;
             }
             // A follower ends only when it is stopped.
             Some(_) = tasks.join_next() => {}
@@ -244,8 +245,8 @@ fn owner_change_text(id: &ObjectId, live: &Value) -> String {
 
 struct Watch<'a> {
     cluster: &'a Cluster,
-    shared: &'a Shared,
-    wires: &'a Wires,
+    shared: &'a SharedState,
+    channels: &'a Channels,
     /// The followed places, and whether their list was received.
     places: HashMap<DriftScope, (AbortHandle, bool)>,
     /// The last inventory, and whether all of its kinds are served.
@@ -257,7 +258,7 @@ struct Watch<'a> {
     /// Time when all changes of the last run have been received; `None` during a run.
     settled: Option<Instant>,
     /// Time of the last report of each change.
-    told: HashMap<String, Instant>,
+    reported: HashMap<String, Instant>,
     /// Times of the corrections of each object.
     corrections: HashMap<ObjectId, Vec<Instant>>,
     /// In whole seconds, like the API server's timestamps.
@@ -265,18 +266,18 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(cluster: &'a Cluster, shared: &'a Shared, wires: &'a Wires) -> Self {
+    fn new(cluster: &'a Cluster, shared: &'a SharedState, channels: &'a Channels) -> Self {
         Watch {
             cluster,
             shared,
-            wires,
+            channels,
             places: HashMap::new(),
             inventory: BTreeSet::new(),
             knows_all_kinds: false,
             known: BTreeMap::new(),
             gone: BTreeSet::new(),
             settled: None,
-            told: HashMap::new(),
+            reported: HashMap::new(),
             corrections: HashMap::new(),
             begun: Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default(),
         }
@@ -285,11 +286,11 @@ impl<'a> Watch<'a> {
     /// Follows exactly the objects in the current inventory.
     async fn follow(
         &mut self,
-        look: &Look,
+        current: &CurrentInstance,
         tasks: &mut JoinSet<()>,
         sender: &mpsc::Sender<(DriftScope, FollowedChange)>,
     ) {
-        let inventory = look.inventory();
+        let inventory = current.inventory();
         // Every status update arrives here, but few change the inventory.
         if inventory == self.inventory && self.knows_all_kinds {
             return;
@@ -319,7 +320,7 @@ impl<'a> Watch<'a> {
             }
             let owner =
                 InventoryOwner::new(OwnerKind::FluxInstance, &self.shared.options.namespace, INSTANCE_NAME).selector();
-            // An object that lost the label looks deleted here; `judge_gone` tells the two apart.
+            // An object that lost the label looks deleted here; `report_deleted` tells the two apart.
             let options = ListOptions { metadata_only: true, ..ListOptions::labelled(owner) };
             let (resource, namespace) = place.clone();
             let mut follower = Follower::new(self.cluster, resource, namespace.as_deref(), options, None).patient();
@@ -339,34 +340,34 @@ impl<'a> Watch<'a> {
             self.places.insert(place, (task, false));
         }
         self.known.retain(|id, _| self.inventory.contains(id));
-        self.tell_followed();
+        self.report_followed();
     }
 
-    fn tell_followed(&self) {
+    fn report_followed(&self) {
         let follows_all = !self.places.is_empty() && self.places.values().all(|(_, listed)| *listed);
-        self.shared.calm.follows_all(follows_all);
+        self.shared.quiet.follows_all(follows_all);
     }
 
-    async fn take(&mut self, place: DriftScope, change: FollowedChange, look: &Look) {
+    async fn take(&mut self, place: DriftScope, change: FollowedChange, current: &CurrentInstance) {
         // A follower that was stopped may have sent a message before.
         let Some((_, listed)) = self.places.get_mut(&place) else { return };
         match change {
             FollowedChange::All(objects) => {
                 *listed = true;
-                self.tell_followed();
+                self.report_followed();
                 let there: BTreeSet<ObjectId> = objects.iter().map(|object| self.id_of(&place, object)).collect();
                 for object in objects {
-                    self.see(&place, object, look).await;
+                    self.observe(&place, object, current).await;
                 }
                 let is_here = |id: &&ObjectId| id.kind == place.0.kind && id.group == place.0.group;
                 let gone: Vec<ObjectId> =
                     self.known.keys().filter(is_here).filter(|id| !there.contains(id)).cloned().collect();
                 for id in gone {
-                    self.gone(id);
+                    self.forget(id);
                 }
             }
-            FollowedChange::Set(object) => self.see(&place, object, look).await,
-            FollowedChange::Gone(object) => self.gone(self.id_of(&place, &object)),
+            FollowedChange::Set(object) => self.observe(&place, object, current).await,
+            FollowedChange::Gone(object) => self.forget(self.id_of(&place, &object)),
         }
     }
 
@@ -376,7 +377,7 @@ impl<'a> Watch<'a> {
             .at(&resource.version)
     }
 
-    async fn see(&mut self, place: &DriftScope, object: Value, look: &Look) {
+    async fn observe(&mut self, place: &DriftScope, object: Value, current: &CurrentInstance) {
         let id = self.id_of(place, &object);
         let now = SeenObject::of(&object);
         let before = self.known.insert(id.clone(), now.clone());
@@ -400,11 +401,11 @@ impl<'a> Watch<'a> {
             let more = change.fields.len().saturating_sub(NAMED_FIELDS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let what = format!("{id} was changed by {}: {named}{more}", change.manager);
-            self.drifted(id, &change.manager, what, look).await;
+            self.drifted(id, &change.manager, what, current).await;
         }
     }
 
-    fn gone(&mut self, id: ObjectId) {
+    fn forget(&mut self, id: ObjectId) {
         if self.known.remove(&id).is_some() {
             self.moved(&id);
             self.gone.insert(id);
@@ -412,8 +413,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Reports deleted objects that are still wanted: an object deleted by a run is not in the inventory after it.
-    async fn judge_gone(&mut self, look: &Look) {
-        let inventory = look.inventory();
+    async fn report_deleted(&mut self, current: &CurrentInstance) {
+        let inventory = current.inventory();
         for id in std::mem::take(&mut self.gone) {
             if !inventory.contains(&id) || self.known.contains_key(&id) {
                 continue;
@@ -422,27 +423,27 @@ impl<'a> Watch<'a> {
                 Ok(Some(live)) => owner_change_text(&id, &live),
                 _ => format!("{id} was deleted"),
             };
-            self.drifted(id, "", what, look).await;
+            self.drifted(id, "", what, current).await;
         }
     }
 
     fn moved(&self, id: &ObjectId) {
         // Report a change of a controller's readiness at once; the rest can wait.
         if id.kind == "Deployment" {
-            self.wires.report.notify_one();
+            self.channels.report.notify_one();
         }
-        self.shared.calm.moves().last_move = Some(Instant::now());
+        self.shared.quiet.observed().last_change = Some(Instant::now());
     }
 
-    async fn drifted(&mut self, id: ObjectId, manager: &str, what: String, look: &Look) {
-        let Some(instance) = &look.instance else { return };
+    async fn drifted(&mut self, id: ObjectId, manager: &str, what: String, current: &CurrentInstance) {
+        let Some(instance) = &current.instance else { return };
         self.shared.telemetry.drift(&id.kind, manager);
         if instance.is_suspended() || instance.metadata.deletion_timestamp.is_some() {
-            return self.tell(instance, reason::DRIFT_DETECTED, &what).await;
+            return self.report(instance, reason::DRIFT_DETECTED, &what).await;
         }
         if !instance.reconciles_on_drift() {
             let text = format!("{what}; the next full reconciliation corrects it");
-            return self.tell(instance, reason::DRIFT_DETECTED, &text).await;
+            return self.report(instance, reason::DRIFT_DETECTED, &text).await;
         }
         let now = Instant::now();
         self.corrections.retain(|_, times| {
@@ -456,17 +457,17 @@ impl<'a> Watch<'a> {
                 "{what}; it was corrected {CONTESTED_AFTER} times within {} minutes, so the next reconciliation does it, not this one",
                 CONTEST_WINDOW.as_secs() / 60
             );
-            return self.tell(instance, reason::DRIFT_CONTESTED, &text).await;
+            return self.report(instance, reason::DRIFT_CONTESTED, &text).await;
         }
-        self.tell(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
+        self.report(instance, reason::DRIFT_DETECTED, &format!("{what}; it is corrected now")).await;
         // A full queue already contains a request.
-        let _asked = self.wires.run.try_send(QueuedRun { object: self.shared.options.instance(), why: what });
+        let _asked = self.channels.run.try_send(QueuedRun { object: self.shared.options.instance(), why: what });
     }
 
-    async fn tell(&mut self, instance: &FluxInstance, reason: &'static str, message: &str) {
+    async fn report(&mut self, instance: &FluxInstance, reason: &'static str, message: &str) {
         let now = Instant::now();
-        self.told.retain(|_, at| now - *at < SILENCE);
-        if self.told.insert(message.to_owned(), now).is_some() {
+        self.reported.retain(|_, at| now - *at < SILENCE);
+        if self.reported.insert(message.to_owned(), now).is_some() {
             return;
         }
         tracing::warn!("{message}");
@@ -508,28 +509,28 @@ mod tests {
         let cluster = Cluster::of_client(kube::Client::new(service, "n"), crate::cluster::Endpoint::default());
         let shared = crate::controller::tests::shared();
         let (run, mut requests) = mpsc::channel(16);
-        let wires = Wires { run, report: Arc::default(), looked: watch::Sender::default() };
-        let mut watch = Watch::new(&cluster, &shared, &wires);
+        let channels = Channels { run, report: Arc::default(), looked: watch::Sender::default() };
+        let mut watch = Watch::new(&cluster, &shared, &channels);
         let instance = FluxInstance::from_object(json!({
             "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
             "metadata": {"name": "flux", "namespace": "flux-system",
                 "annotations": {RECONCILE_ON_DRIFT_ANNOTATION: "Enabled"}},
             "spec": {"distribution": {"version": "2.x", "registry": "ghcr.io/fluxcd"}},
         }));
-        let look = Look { instance: Some(Arc::new(instance.unwrap())) };
+        let current = CurrentInstance { instance: Some(Arc::new(instance.unwrap())) };
         let minutes = 14 * 24 * 60;
         let mut corrected = 0;
         for minute in 0..minutes {
             let id = ObjectId::new("apps", "Deployment", Some("flux-system"), &format!("one-{}", minute % 977));
             let what = format!("{id} was changed by somebody-{minute}");
-            watch.drifted(id, &format!("somebody-{minute}"), what, &look).await;
+            watch.drifted(id, &format!("somebody-{minute}"), what, &current).await;
             while requests.try_recv().is_ok() {
                 corrected += 1;
             }
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
-        assert_eq!(corrected, minutes, "nobody fights: each object changes twice a day");
-        assert!(watch.told.len() <= 2, "{}", watch.told.len());
+        assert_eq!(corrected, minutes, "the managers do not fight: each object changes twice a day");
+        assert!(watch.reported.len() <= 2, "{}", watch.reported.len());
         assert!(watch.corrections.len() <= 11, "{}", watch.corrections.len());
         let series = shared.telemetry.metrics().lines().filter(|line| line.starts_with("flux_operator_drift")).count();
         assert!(series <= 51, "{series} series");
@@ -606,13 +607,13 @@ mod tests {
 
     #[test]
     fn it_is_calm_once_everything_was_looked_at_and_nothing_moved_since() {
-        let calm = Calm::default();
-        assert!(!calm.is_calm());
-        calm.looked(Instant::now());
-        assert!(!calm.is_calm(), "not everything is followed");
-        calm.follows_all(true);
-        assert!(calm.is_calm());
-        calm.moves().last_move = Some(Instant::now());
-        assert!(!calm.is_calm());
+        let quiet = QuietPeriod::default();
+        assert!(!quiet.is_quiet());
+        quiet.looked(Instant::now());
+        assert!(!quiet.is_quiet(), "not everything is followed");
+        quiet.follows_all(true);
+        assert!(quiet.is_quiet());
+        quiet.observed().last_change = Some(Instant::now());
+        assert!(!quiet.is_quiet());
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Shared, Wires};
+use super::{Channels, SharedState};
 use crate::api::kinds::{CRD, FLUX_KINDS, FluxKind};
 use crate::api::well_known::condition;
 use crate::cluster::watch::{FollowedChange, Follower};
@@ -28,7 +28,7 @@ use crate::inspect::incident::redact::plain_address;
 use crate::inspect::incident::report;
 use crate::inspect::incident::report::StatsRow;
 use crate::inspect::read::flux_object::FluxObject;
-use crate::inspect::read::pages::{self, ListEnd, Listed, Scope};
+use crate::inspect::read::pages::{self, ListEnd, ListOutcome, Scope};
 use crate::inspect::views::components::PART_OF_FLUX;
 use crate::k8s::fields;
 
@@ -264,11 +264,11 @@ impl Collector for FleetMetrics {
 }
 
 /// Keeps the fleet up to date.
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
     let (tell, definitions) = broadcast::channel(DEFINITIONS);
     let mut tasks = JoinSet::new();
     for kind in FLUX_KINDS.iter().filter(|kind| kind.kind != "FluxReport") {
-        tasks.spawn(follow(cluster.clone(), shared.clone(), wires.clone(), kind, definitions.resubscribe()));
+        tasks.spawn(follow(cluster.clone(), shared.clone(), channels.clone(), kind, definitions.resubscribe()));
     }
     tasks.spawn(async move {
         let options = ListOptions { metadata_only: true, ..ListOptions::labelled(PART_OF_FLUX) };
@@ -303,8 +303,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
 /// Follows the objects of one kind.
 async fn follow(
     cluster: Cluster,
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     kind: &'static FluxKind,
     mut definitions: broadcast::Receiver<String>,
 ) {
@@ -317,10 +317,10 @@ async fn follow(
         definitions = definitions.resubscribe();
         let begun = Instant::now();
         match list(&cluster, fleet, kind).await {
-            Ok(Listed::All(end)) => {
+            Ok(ListOutcome::All(end)) => {
                 // A report written before does not contain the kind.
                 if fleet.end_list(kind, end.resource.api_version()) {
-                    wires.report.notify_one();
+                    channels.report.notify_one();
                 }
                 follow_from(&cluster, fleet, kind, end).await;
                 if begun.elapsed() >= LONG_LIFE {
@@ -328,14 +328,14 @@ async fn follow(
                 }
             }
             // A new definition is served with a short delay.
-            Ok(Listed::NotInstalled) if tries > 0 => tries -= 1,
-            Ok(Listed::NotInstalled) => {
+            Ok(ListOutcome::NotInstalled) if tries > 0 => tries -= 1,
+            Ok(ListOutcome::NotInstalled) => {
                 fleet.forget(kind);
                 if tokio::time::timeout(LOOK_FOR_KIND, defined(kind, &mut definitions)).await.is_ok() {
                     (pauses, tries) = (fresh(), TRIES);
                 }
             }
-            Ok(Listed::Denied(error)) => tracing::warn!("the report is incomplete: {}", error.sentence()),
+            Ok(ListOutcome::Denied(error)) => tracing::warn!("the report is incomplete: {}", error.sentence()),
             Err(error) => tracing::warn!("the report is incomplete for now: {}", error.sentence()),
         }
         tokio::time::sleep(pauses.next_pause()).await;
@@ -348,14 +348,14 @@ async fn defined(kind: &'static FluxKind, definitions: &mut broadcast::Receiver<
     while definitions.recv().await.is_ok_and(|changed| changed != name) {}
 }
 
-async fn list(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind) -> Result<Listed, ClusterError> {
+async fn list(cluster: &Cluster, fleet: &Fleet, kind: &'static FluxKind) -> Result<ListOutcome, ClusterError> {
     fleet.begin_list(kind);
     let mut listed = pages::read::<FluxObject, ClusterError>(cluster, &[kind], &Scope::default(), |kind, objects| {
         objects.iter().for_each(|object| fleet.set(kind, object));
         Ok(())
     })
     .await?;
-    Ok(listed.pop().map_or(Listed::NotInstalled, |(_, listed)| listed))
+    Ok(listed.pop().map_or(ListOutcome::NotInstalled, |(_, listed)| listed))
 }
 
 /// Ends when the kind has to be listed again.

@@ -12,7 +12,7 @@ use super::instance::notifications;
 use super::kind_loop::{self, LoopScope, Worker};
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
-use super::{Shared, Wires};
+use super::{Channels, SharedState};
 use crate::api::kinds::INPUT_PROVIDER;
 use crate::cluster::{Cluster, ListOptions};
 use crate::k8s::ObjectId;
@@ -20,7 +20,7 @@ use crate::reconcile::ReconcileError;
 use crate::reconcile::input_provider::{self, ExportResult, InputProviderOptions, InputProviderOutcome};
 use crate::reconcile::interrupt::Interrupts;
 
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, stop: watch::Receiver<bool>) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels, stop: watch::Receiver<bool>) {
     let scope = LoopScope {
         controller: ControllerKind::InputProvider,
         kind: INPUT_PROVIDER,
@@ -31,14 +31,14 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
         jitter: 0,
     };
     let (_sender, requests) = mpsc::channel(1);
-    let worker = ProviderWorker { cluster: cluster.clone(), shared: shared.clone(), wires, tokens: Arc::default() };
+    let worker = ProviderWorker { cluster: cluster.clone(), shared: shared.clone(), channels, tokens: Arc::default() };
     kind_loop::follow(&cluster, &shared, scope, requests, stop, worker).await;
 }
 
 struct ProviderWorker {
     cluster: Cluster,
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     tokens: Arc<TokenCache>,
 }
 
@@ -46,18 +46,18 @@ impl Worker for ProviderWorker {
     // A call of a provider has a deadline of its own, so no interrupt ends it.
     fn begin(&mut self, id: &ObjectId, _: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
         let (cluster, shared, tokens) = (self.cluster.clone(), self.shared.clone(), self.tokens.clone());
-        Box::pin(reconcile(cluster, shared, self.wires.clone(), tokens, id.clone()))
+        Box::pin(reconcile(cluster, shared, self.channels.clone(), tokens, id.clone()))
     }
 }
 
 async fn reconcile(
     cluster: Cluster,
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     tokens: Arc<TokenCache>,
     id: ObjectId,
 ) -> RunEnd {
-    let instance = wires.looked.borrow().instance.clone();
+    let instance = channels.looked.borrow().instance.clone();
     let options = InputProviderOptions {
         notifications: notifications(&shared, instance.as_deref()),
         proxy: shared.options.proxy.clone(),

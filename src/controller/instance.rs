@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::kind_loop::{self, LoopScope, Worker};
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
-use super::{NotificationPolicy, QueuedRun, Shared, Wires, drift};
+use super::{Channels, NotificationPolicy, QueuedRun, SharedState, drift};
 use crate::api::well_known::{FINALIZER, INSTANCE_NAME};
 use crate::api::{Component, FluxInstance, kinds};
 use crate::cluster::{Cluster, ListOptions};
@@ -23,48 +23,48 @@ use crate::reconcile::progress::{Action, Progress, Update};
 use crate::reconcile::stored;
 use crate::reconcile::{
     self, Consent, Failure, Outcome, PlanOptions, ReconcileError, RetryPolicy, RunOptions, UninstallOptions,
-    Uninstalled,
+    UninstallResult,
 };
 
 /// At least one in this many runs is a full check, even if the watches report no change.
 const FULL_LOOK_EVERY: u32 = 10;
 
 /// The result of a piece of work.
-enum Done {
+enum WorkOutcome {
     Ran(Outcome),
     /// Nothing had changed, so nothing was read.
     Confirmed(Outcome),
-    Uninstalled(Uninstalled),
+    Uninstalled(UninstallResult),
     /// The instance does not exist, or it is being deleted by another owner.
     Nothing,
 }
 
 /// The end of a piece of work.
-type Worked = Result<Done, ReconcileError>;
+type WorkResult = Result<WorkOutcome, ReconcileError>;
 
 pub(super) async fn run(
     cluster: Cluster,
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     requests: mpsc::Receiver<QueuedRun>,
     stop: watch::Receiver<bool>,
 ) {
     let (on, with) = (cluster.clone(), shared.clone());
-    let begin = move |interrupts, is_quiet| -> BoxFuture<'static, Worked> {
+    let begin = move |interrupts, is_quiet| -> BoxFuture<'static, WorkResult> {
         Box::pin(reconcile(on.clone(), with.clone(), interrupts, is_quiet))
     };
-    follow(&cluster, &shared, &wires, requests, stop, begin).await;
+    follow(&cluster, &shared, &channels, requests, stop, begin).await;
 }
 
 /// Follows the instance. `begin` starts a piece of work. It gets the interrupts, and whether nothing has changed since
 /// the last full run.
 async fn follow(
     cluster: &Cluster,
-    shared: &Arc<Shared>,
-    wires: &Wires,
+    shared: &Arc<SharedState>,
+    channels: &Channels,
     requests: mpsc::Receiver<QueuedRun>,
     stop: watch::Receiver<bool>,
-    begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
+    begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>,
 ) {
     let scope = LoopScope {
         controller: ControllerKind::Instance,
@@ -74,37 +74,38 @@ async fn follow(
         workers: 1,
         jitter: shared.options.interval_jitter,
     };
-    let worker = InstanceWorker { shared: shared.clone(), wires: wires.clone(), begin, confirmed: Arc::default() };
+    let worker =
+        InstanceWorker { shared: shared.clone(), channels: channels.clone(), begin, confirmed: Arc::default() };
     kind_loop::follow(cluster, shared, scope, requests, stop, worker).await;
 }
 
 struct InstanceWorker<B> {
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     begin: B,
     /// Number of runs since the last full one.
     confirmed: Arc<AtomicU32>,
 }
 
-impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>> Worker for InstanceWorker<B> {
+impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>> Worker for InstanceWorker<B> {
     fn saw(&mut self, _: &ObjectId, object: Option<&Value>) {
         let instance = object.and_then(|object| FluxInstance::from_object(object.clone()).ok()).map(Arc::new);
         self.shared.telemetry.instance(instance.as_deref());
-        self.wires.looked.send_replace(drift::Look { instance });
+        self.channels.looked.send_replace(drift::CurrentInstance { instance });
     }
 
     fn begin(&mut self, _: &ObjectId, interrupts: Interrupts, is_asked: bool) -> BoxFuture<'static, RunEnd> {
         let is_due = self.confirmed.load(Ordering::Relaxed) + 1 >= FULL_LOOK_EVERY;
-        let is_quiet = !is_asked && !is_due && self.shared.calm.is_calm();
-        self.shared.calm.work(true);
-        let (shared, wires, confirmed) = (self.shared.clone(), self.wires.clone(), self.confirmed.clone());
+        let is_quiet = !is_asked && !is_due && self.shared.quiet.is_quiet();
+        self.shared.quiet.work(true);
+        let (shared, channels, confirmed) = (self.shared.clone(), self.channels.clone(), self.confirmed.clone());
         let begun = Instant::now();
         let work = (self.begin)(interrupts, is_quiet);
         Box::pin(async move {
             let worked = work.await;
-            if !matches!(worked, Ok(Done::Confirmed(_))) {
+            if !matches!(worked, Ok(WorkOutcome::Confirmed(_))) {
                 // The report shows the result of the run.
-                wires.report.notify_one();
+                channels.report.notify_one();
             }
             match worked {
                 Err(error) => refused(&error),
@@ -114,34 +115,34 @@ impl<B: FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>> Worker for Instan
     }
 
     fn ended(&mut self, _: &ObjectId, _: RunEnd, due: Option<Instant>) {
-        self.shared.calm.work(false);
+        self.shared.quiet.work(false);
         self.shared.telemetry.next_run(due);
     }
 }
 
 /// Writes the end of a piece of work to the log, and says when the next one is due.
-fn concluded(shared: &Shared, done: Done, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
+fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed: &AtomicU32) -> RunEnd {
     match done {
-        Done::Nothing => RunEnd::Done(None),
-        Done::Confirmed(outcome) => {
+        WorkOutcome::Nothing => RunEnd::Done(None),
+        WorkOutcome::Confirmed(outcome) => {
             confirmed.fetch_add(1, Ordering::Relaxed);
             RunEnd::Done(outcome.next)
         }
-        Done::Ran(outcome) => {
+        WorkOutcome::Ran(outcome) => {
             shared.telemetry.ran(&outcome);
             // Only a run that succeeded has found everything as it should be.
             if outcome.failure.is_none() {
                 confirmed.store(0, Ordering::Relaxed);
-                shared.calm.looked(begun);
+                shared.quiet.looked(begun);
             }
             log_outcome(&outcome)
         }
-        Done::Uninstalled(done) if done.is_complete() => {
+        WorkOutcome::Uninstalled(done) if done.is_complete() => {
             let (deleted, kept) = (done.deleted.len(), done.kept.len());
             tracing::info!(deleted, kept, "Uninstallation completed in {:?}", done.duration);
             RunEnd::Done(None)
         }
-        Done::Uninstalled(done) => {
+        WorkOutcome::Uninstalled(done) => {
             let left = done.remaining.len() + done.errors.len() + done.held.len();
             tracing::error!(left, "the uninstallation is not complete; it goes on");
             RunEnd::Failed
@@ -208,25 +209,25 @@ pub(super) fn refused(error: &ReconcileError) -> RunEnd {
 }
 
 /// Does one piece of work for the current instance.
-async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts, is_quiet: bool) -> Worked {
+async fn reconcile(cluster: Cluster, shared: Arc<SharedState>, interrupts: Interrupts, is_quiet: bool) -> WorkResult {
     let id = shared.options.instance();
-    let Some(live) = cluster.read(&id).await? else { return Ok(Done::Nothing) };
+    let Some(live) = cluster.read(&id).await? else { return Ok(WorkOutcome::Nothing) };
     let instance: FluxInstance = stored::parsed(&id, live)?;
     let finalizers = instance.metadata.finalizers.iter().flatten();
     let is_ours = finalizers.into_iter().any(|finalizer| finalizer == FINALIZER);
     if instance.metadata.deletion_timestamp.is_some() {
         if !is_ours {
-            return Ok(Done::Nothing);
+            return Ok(WorkOutcome::Nothing);
         }
         let options = UninstallOptions { respect_suspension: true, interrupts, ..UninstallOptions::default() };
         let done = reconcile::uninstall(&cluster, &instance, &options, &Log).await?;
-        return Ok(Done::Uninstalled(done));
+        return Ok(WorkOutcome::Uninstalled(done));
     }
     if is_quiet
         && is_ours
         && let Some(outcome) = reconcile::confirm(&cluster, &instance).await?
     {
-        return Ok(Done::Confirmed(outcome));
+        return Ok(WorkOutcome::Confirmed(outcome));
     }
     if !is_ours {
         tracing::info!("Adding finalizer");
@@ -234,11 +235,11 @@ async fn reconcile(cluster: Cluster, shared: Arc<Shared>, interrupts: Interrupts
     }
     let options = run_options(&shared, Some(&instance), interrupts);
     let outcome = reconcile::run(&cluster, &id, &shared.options.fetcher, &options, &Log).await?;
-    Ok(Done::Ran(outcome))
+    Ok(WorkOutcome::Ran(outcome))
 }
 
 /// Returns the options of a run for an instance or a ResourceSet.
-pub(super) fn run_options(shared: &Shared, instance: Option<&FluxInstance>, interrupts: Interrupts) -> RunOptions {
+pub(super) fn run_options(shared: &SharedState, instance: Option<&FluxInstance>, interrupts: Interrupts) -> RunOptions {
     RunOptions {
         plan: PlanOptions {
             extra_managers: shared.options.extra_managers.clone(),
@@ -254,7 +255,7 @@ pub(super) fn run_options(shared: &Shared, instance: Option<&FluxInstance>, inte
 }
 
 /// Where notifications go; those to an installed notification-controller need the instance that installs it.
-pub(super) fn notifications(shared: &Shared, instance: Option<&FluxInstance>) -> Option<Notifications> {
+pub(super) fn notifications(shared: &SharedState, instance: Option<&FluxInstance>) -> Option<Notifications> {
     let address = match &shared.options.notifications {
         NotificationPolicy::Disabled => return None,
         NotificationPolicy::Address(address) => address.clone(),
@@ -347,15 +348,15 @@ mod tests {
 
     /// Follows the instance for a while, with the test's own work.
     async fn followed(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedState>,
         time: Duration,
-        begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, Worked>,
+        begin: impl FnMut(Interrupts, bool) -> BoxFuture<'static, WorkResult>,
     ) {
         let (run, requests) = mpsc::channel(1);
-        let wires = Wires { run, report: Arc::default(), looked: watch::Sender::default() };
+        let channels = Channels { run, report: Arc::default(), looked: watch::Sender::default() };
         let (_stop, stopping) = watch::channel(false);
         let cluster = cluster();
-        let following = follow(&cluster, shared, &wires, requests, stopping, begin);
+        let following = follow(&cluster, shared, &channels, requests, stopping, begin);
         assert!(tokio::time::timeout(time, following).await.is_err(), "it goes on");
     }
 
@@ -368,7 +369,7 @@ mod tests {
             let number = begun.lock().unwrap().len();
             async move {
                 assert!(number > 2, "a bug of ours");
-                Ok(Done::Ran(ready(None)))
+                Ok(WorkOutcome::Ran(ready(None)))
             }
             .boxed()
         })
@@ -391,7 +392,7 @@ mod tests {
         const DAY: Duration = Duration::from_secs(24 * 3600);
         const INTERVAL: Duration = Duration::from_secs(600);
         let shared = Arc::new(shared());
-        shared.calm.follows_all(true);
+        shared.quiet.follows_all(true);
         let begun = Mutex::new(vec![]);
         let sizes = Mutex::new(vec![]);
         let started = Instant::now();
@@ -405,7 +406,7 @@ mod tests {
             async move {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let outcome = ready(Some(INTERVAL));
-                Ok(if is_quiet { Done::Confirmed(outcome) } else { Done::Ran(outcome) })
+                Ok(if is_quiet { WorkOutcome::Confirmed(outcome) } else { WorkOutcome::Ran(outcome) })
             }
             .boxed()
         })

@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::schedule::{RunEnd, Schedule, Trigger};
 use super::telemetry::ControllerKind;
-use super::{LAST_WORDS, QueuedRun, Shared, stopped, until};
+use super::{LAST_WORDS, QueuedRun, SharedState, stopped, until};
 use crate::api::kinds::ResourceType;
 use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ListOptions};
@@ -62,7 +62,7 @@ struct LoopEntry {
 }
 
 struct Loop<'a, W> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     scope: LoopScope,
     worker: W,
     entries: BTreeMap<ObjectId, LoopEntry>,
@@ -72,7 +72,7 @@ struct Loop<'a, W> {
 /// Follows the objects of a kind until it is to stop.
 pub(super) async fn follow<W: Worker>(
     cluster: &Cluster,
-    shared: &Shared,
+    shared: &SharedState,
     scope: LoopScope,
     mut requests: mpsc::Receiver<QueuedRun>,
     mut stop: watch::Receiver<bool>,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
-use super::{Shared, Wires, until};
+use super::{Channels, SharedState, until};
 use crate::api::kinds;
 use crate::api::takeover;
 use crate::api::well_known::{INSTANCE_NAME, RECONCILE_EVERY_ANNOTATION, RECONCILER_FIELD_MANAGER, condition};
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Interval for a full report without any change of Flux objects, because nodes are not watched.
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
 
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels) {
     let Some(resource) = kinds::find("FluxReport").map(|kind| kind.resource_type()) else { return };
     let options = &shared.options;
     let id = report_id(&shared);
@@ -78,7 +78,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
                 };
                 shared.telemetry.ended(ControllerKind::Report, &id, ended, begun.elapsed());
             }
-            () = wires.report.notified() => {
+            () = channels.report.notified() => {
                 shared.telemetry.asked(ControllerKind::Report, &id);
                 (due, is_asked) = (soon(due), true);
             }
@@ -107,7 +107,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires) {
     }
 }
 
-fn report_id(shared: &Shared) -> ObjectId {
+fn report_id(shared: &SharedState) -> ObjectId {
     ObjectId { kind: "FluxReport".to_owned(), ..shared.options.instance() }
 }
 
@@ -124,7 +124,12 @@ fn interval(report: Option<&Value>, usual: Duration) -> Option<Duration> {
 }
 
 /// Reads everything and writes the report.
-async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: Instant) -> Result<(), ClusterError> {
+async fn write(
+    cluster: &Cluster,
+    shared: &SharedState,
+    seen: Option<&Value>,
+    begun: Instant,
+) -> Result<(), ClusterError> {
     let options = &shared.options;
     let rows = shared.telemetry.fleet.stats();
     let version = &options.version;
@@ -159,7 +164,12 @@ async fn write(cluster: &Cluster, shared: &Shared, seen: Option<&Value>, begun: 
 }
 
 /// Confirms that the report is still correct.
-async fn confirm(cluster: &Cluster, shared: &Shared, generation: Value, begun: Instant) -> Result<(), ClusterError> {
+async fn confirm(
+    cluster: &Cluster,
+    shared: &SharedState,
+    generation: Value,
+    begun: Instant,
+) -> Result<(), ClusterError> {
     let id = report_id(shared);
     let message = format!("Reporting finished in {}", rounded(begun.elapsed()));
     tracing::debug!(controller = "fluxreport", "{message}");

@@ -18,7 +18,7 @@ use super::instance::{Log, log_outcome, refused, run_options};
 use super::kind_loop::{self, LoopScope, Worker};
 use super::schedule::RunEnd;
 use super::telemetry::ControllerKind;
-use super::{QueuedRun, Shared, Wires, drift};
+use super::{Channels, QueuedRun, SharedState, drift};
 use crate::api::kinds::{CONFIG_MAP, ResourceType, SECRET};
 use crate::api::well_known::{FINALIZER, GROUP, condition};
 use crate::api::{ResourceSet, kinds};
@@ -44,7 +44,7 @@ fn lock(dependencies: &SharedDependencies) -> MutexGuard<'_, Dependencies> {
 }
 
 /// Reconciles ResourceSets until it is to stop.
-pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, stop: watch::Receiver<bool>) {
+pub(super) async fn run(cluster: Cluster, shared: Arc<SharedState>, channels: Channels, stop: watch::Receiver<bool>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSet") else { return };
     let dependencies = SharedDependencies::default();
     let (sender, requests) = mpsc::channel(64);
@@ -59,7 +59,7 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
     let worker = SetWorker {
         cluster: cluster.clone(),
         shared: shared.clone(),
-        wires: wires.clone(),
+        channels: channels.clone(),
         dependencies: dependencies.clone(),
     };
     // Contents are not needed here: each run reads its sources itself.
@@ -81,8 +81,8 @@ pub(super) async fn run(cluster: Cluster, shared: Arc<Shared>, wires: Wires, sto
 
 struct SetWorker {
     cluster: Cluster,
-    shared: Arc<Shared>,
-    wires: Wires,
+    shared: Arc<SharedState>,
+    channels: Channels,
     dependencies: SharedDependencies,
 }
 
@@ -104,7 +104,7 @@ impl Worker for SetWorker {
 
     fn begin(&mut self, id: &ObjectId, interrupts: Interrupts, _: bool) -> BoxFuture<'static, RunEnd> {
         let (cluster, shared, id) = (self.cluster.clone(), self.shared.clone(), id.clone());
-        let instance = self.wires.looked.borrow().clone();
+        let instance = self.channels.looked.borrow().clone();
         let dependencies = self.dependencies.clone();
         Box::pin(async move {
             match reconcile(&cluster, &shared, &id, instance, interrupts).await {
@@ -132,9 +132,9 @@ enum SetResult {
 /// Does a piece of work, from the present state of the set.
 async fn reconcile(
     cluster: &Cluster,
-    shared: &Shared,
+    shared: &SharedState,
     id: &ObjectId,
-    look: drift::Look,
+    look: drift::CurrentInstance,
     interrupts: Interrupts,
 ) -> Result<SetResult, ReconcileError> {
     let Some(live) = cluster.read(id).await? else { return Ok(SetResult::Finalized) };
@@ -221,7 +221,7 @@ impl<S: Clone + PartialEq> KnownObjects<S> {
     }
 }
 
-/// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or goes.
+/// Asks for runs of the sets of a provider when it exports, changes its labels, or appears or is deleted.
 async fn follow_providers(cluster: &Cluster, dependencies: &SharedDependencies, requests: &mpsc::Sender<QueuedRun>) {
     let Some(kind) = kinds::of(GROUP, "ResourceSetInputProvider") else { return };
     let mut providers = Follower::new(cluster, kind.resource_type(), None, ListOptions::default(), None).patient();

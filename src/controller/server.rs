@@ -37,18 +37,18 @@ pub enum Endpoints {
 }
 
 /// A served address.
-pub struct Served {
+pub struct ServedAddress {
     listener: TcpListener,
     endpoints: Endpoints,
 }
 
-impl Served {
+impl ServedAddress {
     /// Binds the address without answering yet.
     ///
     /// # Errors
     /// The address cannot be used, for example because another program uses it.
     pub async fn bind(address: SocketAddr, endpoints: Endpoints) -> std::io::Result<Self> {
-        Ok(Served { listener: TcpListener::bind(address).await?, endpoints })
+        Ok(ServedAddress { listener: TcpListener::bind(address).await?, endpoints })
     }
 
     /// Returns the address, with the actual port if 0 was requested.
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     async fn served(endpoints: Endpoints, telemetry: &Arc<Telemetry>) -> SocketAddr {
-        let served = Served::bind(([127, 0, 0, 1], 0).into(), endpoints).await.unwrap();
+        let served = ServedAddress::bind(([127, 0, 0, 1], 0).into(), endpoints).await.unwrap();
         let address = served.address().unwrap();
         tokio::spawn(served.serve(telemetry.clone()));
         address

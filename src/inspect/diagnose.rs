@@ -1,4 +1,4 @@
-//! How it stands and why: verdicts, causes, and the steps that lead out.
+//! Health and its causes: verdicts, root causes and next steps.
 
 pub mod checks;
 pub mod health;

@@ -14,14 +14,14 @@ use tokio::time::Instant;
 
 use super::bindings::{admin_bindings, is_own};
 use super::manifests::{OperatorParams, manifests, obsolete};
-use super::{Kept, OperatorError};
+use super::{KeptObject, OperatorError};
 use crate::api::operator::{is_operator, runs_this_program};
 use crate::cluster::{Cluster, ClusterError, Propagation};
 use crate::k8s::{ObjectId, fields};
 use crate::reconcile::RunContext;
-use crate::reconcile::apply::{self, Applied};
-use crate::reconcile::health::{self, Goal, Waited};
-use crate::reconcile::interrupt::{Hear, never};
+use crate::reconcile::apply::{self, ApplyOutcome};
+use crate::reconcile::health::{self, Goal, WaitEnd};
+use crate::reconcile::interrupt::{InterruptPolicy, never};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::plan::{self, ApplyStage, Comparison, PlannedObject, Recreation, Step};
 use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
@@ -43,7 +43,7 @@ pub struct InstallPlan {
     /// Leftovers of an operator with other parameters.
     pub removes: Vec<ObjectId>,
     /// Objects that are kept, with the reason.
-    pub keeps: Vec<Kept>,
+    pub keeps: Vec<KeptObject>,
     /// ClusterRoleBindings of others that keep the operator cluster-admin although it should have the smallest role.
     pub admin_bindings: Vec<ObjectId>,
     /// Ports of the replaced operator's Service that are removed: number and name.
@@ -70,7 +70,7 @@ impl InstallPlan {
 
 /// The result of an installation.
 #[derive(Debug, Default)]
-pub struct Installed {
+pub struct InstallResult {
     pub changes: Vec<Change>,
 }
 
@@ -103,7 +103,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
             "Namespace" => "it is there already",
             _ => return true,
         };
-        keeps.push(Kept { object: id, reason: reason.to_owned() });
+        keeps.push(KeptObject { object: id, reason: reason.to_owned() });
         false
     });
     let fixed = |object: &Value| {
@@ -148,7 +148,7 @@ pub async fn install(
     mut plan: InstallPlan,
     ready_by: Option<Instant>,
     progress: &dyn Progress,
-) -> Result<Installed, OperatorError> {
+) -> Result<InstallResult, OperatorError> {
     let (interrupts, extra_managers) = (never(), taken_over());
     let context = RunContext {
         cluster,
@@ -157,10 +157,10 @@ pub async fn install(
         interrupts: &interrupts,
         progress,
     };
-    let mut installed = Installed::default();
+    let mut installed = InstallResult::default();
     // Even without a wait for the pod, the other objects need definitions that are served.
     let deadline = ready_by.unwrap_or_else(|| Instant::now() + super::SERVED_WITHIN);
-    for (stage, told) in
+    for (stage, reported) in
         [(ApplyStage::Definitions, Stage::ApplyDefinitions), (ApplyStage::Objects, Stage::ApplyObjects)]
     {
         let due: Vec<PlannedObject> =
@@ -173,9 +173,9 @@ pub async fn install(
                 delete_first(context, &mut plan.live, id, deadline).await?;
             }
         }
-        progress.report(Update::StageBegan { stage: told, objects: due.len() });
+        progress.report(Update::StageBegan { stage: reported, objects: due.len() });
         let due: Vec<&PlannedObject> = due.iter().collect();
-        let Applied { changes, errors, .. } = apply::objects(context, &mut plan.live, &due).await;
+        let ApplyOutcome { changes, errors, .. } = apply::objects(context, &mut plan.live, &due).await;
         installed.changes.extend(changes);
         if !errors.is_empty() {
             return Err(OperatorError::Refused(errors));
@@ -280,9 +280,9 @@ pub(super) async fn wait_for(
     goal: Goal,
     deadline: Instant,
 ) -> Result<(), OperatorError> {
-    match health::wait(context, live, objects, goal, deadline, Hear::StopOnly).await? {
-        Waited::Unhealthy { objects, .. } => Err(OperatorError::NotSettled { goal, objects }),
-        Waited::Reached | Waited::Interrupted(_) => Ok(()),
+    match health::wait(context, live, objects, goal, deadline, InterruptPolicy::StopOnly).await? {
+        WaitEnd::Unhealthy { objects, .. } => Err(OperatorError::NotSettled { goal, objects }),
+        WaitEnd::Reached | WaitEnd::Interrupted(_) => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::bindings::{admin_bindings, is_own};
 use super::install::{CONCURRENCY, HELM_RELEASE, remove, wait_for};
 use super::manifests::{OperatorParams, manifests, obsolete};
-use super::{Kept, OperatorError};
+use super::{KeptObject, OperatorError};
 use crate::api::kinds::{self, FluxKind, INSTANCE, LEASE};
 use crate::api::well_known::{GROUP, NAME_LABEL, OPERATOR_NAME};
 use crate::cluster::{Cluster, ClusterError, ListOptions};
@@ -33,7 +33,7 @@ const OF_SETS: [&str; 2] = ["ResourceSet", "ResourceSetInputProvider"];
 pub struct OperatorUninstallPlan {
     /// In the order of deletion.
     pub deletes: Vec<ObjectId>,
-    pub keeps: Vec<Kept>,
+    pub keeps: Vec<KeptObject>,
     /// Instances that the operator reconciles; they must be removed first.
     pub instances: Vec<ObjectId>,
     /// ResourceSets and their providers, of any namespace: they stay, and hang when they are deleted before an operator is back.
@@ -108,14 +108,14 @@ pub async fn uninstall_operator_plan(
             _ => Some(format!("its label {NAME_LABEL} is not {OPERATOR_NAME}")),
         };
         match reason {
-            Some(reason) => keeps.push(Kept { object: id, reason }),
+            Some(reason) => keeps.push(KeptObject { object: id, reason }),
             None => deletes.push(id),
         }
     }
     keeps.retain(|kept| !admin_bindings.contains(&kept.object));
     let left = admin_bindings.into_iter().filter(|id| !deletes.contains(id)).map(|object| {
         let account = format!("ServiceAccount/{namespace}/{OPERATOR_NAME}");
-        Kept {
+        KeptObject {
             object,
             reason: format!(
                 "others have made it, and every user who may create {account} is cluster-admin through it: delete it"
@@ -172,7 +172,8 @@ async fn why_definition_stays(
 /// Removes the operator as planned; waits until `deadline` for the end of its pods and of the definitions.
 ///
 /// # Errors
-/// An instance is there; it belongs to a Helm release; something is still there at the deadline; the API server cannot be asked. The next run goes on from there.
+/// An instance exists; the operator belongs to a Helm release; an object still exists at the deadline; the API server does not answer.
+/// The next run continues from there.
 pub async fn uninstall_operator(
     cluster: &Cluster,
     mut plan: OperatorUninstallPlan,
@@ -186,7 +187,7 @@ pub async fn uninstall_operator(
     let context =
         RunContext { cluster, extra_managers: &[], concurrency: CONCURRENCY, interrupts: &interrupts, progress };
     let part = |of: fn(&ObjectId) -> bool| plan.deletes.iter().filter(|id| of(id)).cloned().collect::<Vec<_>>();
-    // The operator's rights must outlive its pods, and a definition goes only after its last object.
+    // The operator's rights must outlive its pods, and a definition is deleted only after its last object.
     let parts = [
         (Stage::DeleteControllers, part(|id| id.kind == "Deployment"), true),
         (Stage::DeleteObjects, part(|id| id.kind != "Deployment" && id.kind != DEFINITION), false),

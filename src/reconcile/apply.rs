@@ -7,7 +7,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
 use super::context::RunContext;
-use super::interrupt::{Hear, Interrupt, interrupted, requested_stop};
+use super::interrupt::{Interrupt, InterruptPolicy, interrupted, requested_stop};
 use super::live_objects::LiveObjects;
 use super::outcome::ApplyError;
 use super::plan::{self, Decision, PlannedObject, Recreation, Step};
@@ -26,7 +26,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The result of a stage.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub struct ApplyOutcome {
     /// In apply order.
     pub changes: Vec<Change>,
     pub errors: Vec<ApplyError>,
@@ -38,7 +38,11 @@ pub struct Applied {
 /// All objects are tried, even if one fails. After a stop it sends no more requests but waits for the answers to those
 /// in flight, so that their effect is known. Cancelling leaves some objects applied and some not; the next run detects
 /// this.
-pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, planned: &[&PlannedObject]) -> Applied {
+pub async fn objects(
+    context: RunContext<'_>,
+    live_objects: &mut LiveObjects,
+    planned: &[&PlannedObject],
+) -> ApplyOutcome {
     let RunContext { cluster, extra_managers, concurrency, interrupts, progress } = context;
     let mut jobs = vec![];
     for (index, one) in planned.iter().copied().enumerate().filter(|(_, one)| one.step != Step::Unchanged) {
@@ -54,7 +58,7 @@ pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, pl
     // With zero at a time, the stream would never end.
     let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
     let mut answers_missed = std::pin::pin!(async {
-        interrupted(interrupts, Hear::StopOnly).await;
+        interrupted(interrupts, InterruptPolicy::StopOnly).await;
         tokio::time::sleep(ANSWERS_WITHIN).await;
     });
     let mut done: BTreeMap<usize, Change> = BTreeMap::new();
@@ -77,7 +81,7 @@ pub async fn objects(context: RunContext<'_>, live_objects: &mut LiveObjects, pl
             Some(Some((index, _, Err(error)))) => drop(errors.insert(index, error)),
         }
     }
-    Applied {
+    ApplyOutcome {
         changes: done.into_values().collect(),
         errors: errors.into_values().collect(),
         interrupt: requested_stop(interrupts),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_has_not_heard_of_a_definition_counts_none_of_its_objects() {
+    async fn a_server_that_does_not_know_a_definition_counts_none_of_its_objects() {
         let definition = |established: &str, served: bool| {
             Some(json!({"metadata": {"name": "buckets.g"}, "spec": {"versions": [{"name": "v1", "served": served}]},
                 "status": {"conditions": [{"type": "Established", "status": established}]}}))

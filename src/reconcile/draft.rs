@@ -92,7 +92,7 @@ pub async fn plan_for(
     options: &PlanOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, ReconcileError> {
-    // The current owner of the fields matters only to the apply, which may be told to take them over.
+    // The current owner of the fields matters only to the apply, which takes them over on request.
     let (instance, _) = as_it_would_be_stored(cluster, manifest, true).await?;
     plan_of(cluster, &instance, distributions, options, progress).await
 }

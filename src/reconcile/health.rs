@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, MissedTickBehavior};
 
 use super::context::RunContext;
-use super::interrupt::{Hear, Interrupt, interrupted};
+use super::interrupt::{Interrupt, InterruptPolicy, interrupted};
 use super::live_objects::LiveObjects;
-use super::messages::Unhealthy;
+use super::messages::UnhealthyObject;
 use super::progress::{Progress, Update};
 use crate::api::kinds;
 use crate::api::well_known::{PART_OF_LABEL, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION};
@@ -27,13 +27,13 @@ const RETRY_DELETION_EVERY: Duration = Duration::from_secs(1);
 
 /// The end of a wait.
 #[derive(Debug)]
-pub enum Waited {
+pub enum WaitEnd {
     /// Every object reached the goal.
     Reached,
     /// The deadline has passed, or the remaining objects cannot recover; lists these objects.
     Unhealthy {
         timed_out: bool,
-        objects: Vec<Unhealthy>,
+        objects: Vec<UnhealthyObject>,
     },
     Interrupted(Interrupt),
 }
@@ -60,8 +60,8 @@ pub async fn wait(
     objects: &[ObjectId],
     goal: Goal,
     deadline: Instant,
-    hear: Hear,
-) -> Result<Waited, ClusterError> {
+    policy: InterruptPolicy,
+) -> Result<WaitEnd, ClusterError> {
     let RunContext { cluster, interrupts, progress, .. } = context;
     let mut wait = HealthWait { goal, states: BTreeMap::new(), pods: BTreeMap::new() };
     for id in objects {
@@ -86,7 +86,7 @@ pub async fn wait(
                 continue;
             }
             () = tokio::time::sleep_until(deadline) => return Ok(wait.unhealthy(live_objects, true)),
-            interrupt = interrupted(interrupts, hear) => return Ok(Waited::Interrupted(interrupt)),
+            interrupt = interrupted(interrupts, policy) => return Ok(WaitEnd::Interrupted(interrupt)),
         };
         match change {
             Ok(change) => wait.record_change(live_objects, &id, change),
@@ -245,7 +245,7 @@ impl HealthWait {
     }
 
     /// Reports changes, and returns the end of the wait if it is reached.
-    fn report_states(&mut self, live_objects: &LiveObjects, progress: &dyn Progress) -> Option<Waited> {
+    fn report_states(&mut self, live_objects: &LiveObjects, progress: &dyn Progress) -> Option<WaitEnd> {
         let goal = self.goal;
         let pods = &self.pods;
         for (key, state) in &mut self.states {
@@ -276,7 +276,7 @@ impl HealthWait {
         }
         let mut left = self.waited_for().peekable();
         if left.peek().is_none() {
-            return Some(Waited::Reached);
+            return Some(WaitEnd::Reached);
         }
         let has_failed = |state: &ObjectProgress| state.health.status == Status::Failed;
         let hopeless = match goal {
@@ -287,15 +287,15 @@ impl HealthWait {
         hopeless.then(|| self.unhealthy(live_objects, false))
     }
 
-    fn unhealthy(&self, live_objects: &LiveObjects, timed_out: bool) -> Waited {
+    fn unhealthy(&self, live_objects: &LiveObjects, timed_out: bool) -> WaitEnd {
         let objects = self.waited_for().map(|state| {
-            Unhealthy::new(
+            UnhealthyObject::new(
                 state.id.to_string(),
                 state.health.status,
                 detail(state, live_objects.get(&state.id), &self.pods),
             )
         });
-        Waited::Unhealthy { timed_out, objects: objects.collect() }
+        WaitEnd::Unhealthy { timed_out, objects: objects.collect() }
     }
 }
 

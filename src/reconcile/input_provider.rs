@@ -243,7 +243,7 @@ impl InputProviderRun<'_> {
         };
         let message = messages::finished(duration);
         self.writer.ready(&message);
-        let told = Event {
+        let reported = Event {
             warning: false,
             reason: reason::RECONCILIATION_SUCCEEDED,
             message: format!("{message}, revision {revision}"),
@@ -251,8 +251,8 @@ impl InputProviderRun<'_> {
         };
         // Alerts would repeat an unchanged revision at every interval.
         match is_new {
-            true => self.announcer.event_and_notify(told),
-            false => self.announcer.event(told),
+            true => self.announcer.event_and_notify(reported),
+            false => self.announcer.event(reported),
         }
         InputProviderOutcome { warnings, ..self.outcome(ExportResult::Exported { revision }, message, next) }
     }

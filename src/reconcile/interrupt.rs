@@ -13,18 +13,18 @@ pub enum Interrupt {
 
 /// The interrupts that end a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hear {
+pub enum InterruptPolicy {
     /// Only a stop: the run after this one serves a newer request.
     StopOnly,
     All,
 }
 
-impl Hear {
-    fn heeds(self, asked: &Option<Interrupt>) -> bool {
+impl InterruptPolicy {
+    fn applies_to(self, asked: &Option<Interrupt>) -> bool {
         match asked {
             None => false,
             Some(Interrupt::Stop(_)) => true,
-            Some(Interrupt::Superseded(_)) => self == Hear::All,
+            Some(Interrupt::Superseded(_)) => self == InterruptPolicy::All,
         }
     }
 }
@@ -44,9 +44,9 @@ pub fn never() -> Interrupts {
 
 /// Completes when the work has to end, and never without a sender. It checks every value, so a stop after a newer
 /// request is noticed too.
-pub async fn interrupted(interrupts: &Interrupts, hear: Hear) -> Interrupt {
+pub async fn interrupted(interrupts: &Interrupts, policy: InterruptPolicy) -> Interrupt {
     let mut interrupts = interrupts.clone();
-    if let Ok(asked) = interrupts.wait_for(|asked| hear.heeds(asked)).await
+    if let Ok(asked) = interrupts.wait_for(|asked| policy.applies_to(asked)).await
         && let Some(interrupt) = asked.clone()
     {
         return interrupt;
@@ -66,13 +66,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_short_wait_hears_a_stop_after_a_newer_request_and_never_the_request() {
+    async fn a_short_wait_ends_at_a_stop_after_a_newer_request_and_never_at_the_request() {
         let (sender, interrupts) = channel();
         let newer = Interrupt::Superseded("FluxInstance/a/flux".into());
         let stop = Interrupt::Stop("shutdown".into());
         sender.send_replace(Some(newer.clone()));
-        assert_eq!(interrupted(&interrupts, Hear::All).await, newer);
-        let short = tokio::spawn(async move { interrupted(&interrupts, Hear::StopOnly).await });
+        assert_eq!(interrupted(&interrupts, InterruptPolicy::All).await, newer);
+        let short = tokio::spawn(async move { interrupted(&interrupts, InterruptPolicy::StopOnly).await });
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(!short.is_finished());
         sender.send_replace(Some(newer));

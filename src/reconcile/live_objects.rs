@@ -153,7 +153,7 @@ impl LiveObjects {
     }
 
     /// Reads objects of a ResourceSet of which nothing is known yet: with one list for each kind and namespace by the labels of the
-    /// owner, because strangers may be many there. Whoever may not list is asked for each object by its name instead.
+    /// owner, because there may be many objects of others. Without the right to list, each object is read by its name instead.
     ///
     /// An object that the labels do not find stays unknown, not absent.
     pub async fn add_of<'i>(

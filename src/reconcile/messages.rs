@@ -74,7 +74,7 @@ pub(crate) fn outdated(version: &str, latest: &str) -> String {
 
 /// An unhealthy object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unhealthy {
+pub struct UnhealthyObject {
     /// `Kind/namespace/name`.
     pub object: String,
     /// Its kstatus.
@@ -83,14 +83,14 @@ pub struct Unhealthy {
     pub detail: String,
 }
 
-impl Unhealthy {
+impl UnhealthyObject {
     pub fn new(object: impl Into<String>, health: Status, detail: impl Into<String>) -> Self {
-        Unhealthy { object: object.into(), health: health.to_string(), detail: detail.into() }
+        UnhealthyObject { object: object.into(), health: health.to_string(), detail: detail.into() }
     }
 }
 
 /// Returns the text of a failed health check: the sorted objects, then a line with the reason for each.
-pub(crate) fn unhealthy(timed_out: bool, objects: &[Unhealthy]) -> String {
+pub(crate) fn unhealthy(timed_out: bool, objects: &[UnhealthyObject]) -> String {
     let mut sorted = objects.to_vec();
     sorted.sort();
     let list: Vec<String> = sorted.iter().map(|one| format!("{} status: '{}'", one.object, one.health)).collect();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollback_is_told_again_with_the_same_detail() {
+    fn a_rollback_is_reported_again_with_the_same_detail() {
         let text = rolled_back("v2.9.4@a", "v2.8.8@b", "changes: of a pod");
         assert_eq!(
             text,
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn a_failed_health_check_lists_objects_sorted_and_says_why() {
         let objects = [
-            Unhealthy::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
-            Unhealthy::new(
+            UnhealthyObject::new("Deployment/flux-system/source-controller", Status::InProgress, ""),
+            UnhealthyObject::new(
                 "Deployment/flux-system/helm-controller",
                 Status::InProgress,
                 "ImagePullBackOff: no such image\n",

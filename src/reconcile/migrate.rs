@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::Endpoint;
-    use crate::reconcile::progress::Silent;
+    use crate::reconcile::progress::IgnoredProgress;
 
     fn definition(name: &str, stored: Value, part_of: &str) -> Value {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_has_not_heard_of_the_new_version_forgets_no_old_one() {
+    async fn a_server_that_does_not_know_the_new_version_forgets_no_old_one() {
         let served = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1beta2", "resources": [{"resource": "buckets",
                 "responseKind": {"group": "g", "version": "v1beta2", "kind": "Bucket"}, "scope": "Namespaced",
@@ -215,7 +215,7 @@ mod tests {
             async move { response }
         });
         let cluster = Cluster::of_client(kube::Client::new(service, "n"), Endpoint::default());
-        let result = migrate(&cluster, &bucket_definition(), 1, &Silent).await;
+        let result = migrate(&cluster, &bucket_definition(), 1, &IgnoredProgress).await;
         assert!(matches!(&result, Err(MigrateError::NotServed(version)) if version == "v1"), "{result:?}");
         assert_eq!(writes.load(Ordering::SeqCst), 0);
     }
@@ -274,15 +274,15 @@ mod tests {
         // `b` is stored while `a` is rewritten.
         let later = |list: usize| ["a", "b"].into_iter().take(list + 1).map(str::to_owned).collect();
         let (cluster, written) = server(later, "v1");
-        migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
+        migrate(&cluster, &bucket_definition(), 1, &IgnoredProgress).await.unwrap();
         assert_eq!(*written.lock().unwrap(), ["a", "b", "status", "status"]);
         // The definition got another storage version, so its objects have to be checked again.
         let (cluster, written) = server(later, "v2");
-        migrate(&cluster, &bucket_definition(), 1, &Silent).await.unwrap();
+        migrate(&cluster, &bucket_definition(), 1, &IgnoredProgress).await.unwrap();
         assert_eq!(*written.lock().unwrap(), ["a", "b", "status"]);
         // Each list contains a new object.
         let (cluster, written) = server(|list| vec![format!("o{list}")], "v1");
-        let unsettled = migrate(&cluster, &bucket_definition(), 1, &Silent).await;
+        let unsettled = migrate(&cluster, &bucket_definition(), 1, &IgnoredProgress).await;
         assert!(matches!(unsettled, Err(MigrateError::Unsettled)), "{unsettled:?}");
         assert!(!written.lock().unwrap().contains(&"status".to_owned()));
     }

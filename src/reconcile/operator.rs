@@ -20,14 +20,14 @@ use crate::k8s::ObjectId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     pub namespace: String,
-    pub standing: Standing,
+    pub presence: OperatorPresence,
     /// The object that shows its state: its lease, or its Deployment.
     pub state: String,
 }
 
 /// The state of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum OperatorPresence {
     Running,
     /// A pod of this Deployment is ready but does not renew the lease: it does not respond, and may continue at any
     /// moment.
@@ -60,7 +60,7 @@ impl OperatorCoverage {
 
 impl Operator {
     pub fn is_running(&self) -> bool {
-        self.standing == Standing::Running
+        self.presence == OperatorPresence::Running
     }
 }
 
@@ -126,7 +126,7 @@ pub async fn find_set_coverage(
 pub(super) async fn find_silent(cluster: &Cluster, namespace: &str, now: Timestamp) -> Option<Operator> {
     let operators = find_operators(cluster, Some(namespace), now).await;
     let operators = operators.inspect_err(|error| tracing::debug!("cannot look for an operator: {error}")).ok()?;
-    operators.into_iter().find(|operator| matches!(operator.standing, Standing::Silent(_)))
+    operators.into_iter().find(|operator| matches!(operator.presence, OperatorPresence::Silent(_)))
 }
 
 async fn find_operators(
@@ -202,24 +202,27 @@ fn operator(
     });
     let held = |record: &LeaseRecord| format!("{} holds lease/{namespace}/{OPERATOR_NAME}", record.holder);
     let judged = OperatorState::of(deployment, lease.clone(), now);
-    let (standing, state) = match judged.knowing_of_no_lease(deployment.filter(|_| is_without_lease), now) {
+    let (presence, state) = match judged.knowing_of_no_lease(deployment.filter(|_| is_without_lease), now) {
         OperatorState::Running => {
             let fresh = lease.as_ref().filter(|record| record.is_fresh(now)).map(held);
-            (Standing::Running, fresh.or(pods)?)
+            (OperatorPresence::Running, fresh.or(pods)?)
         }
-        OperatorState::Stopped(_) => (Standing::Stopped, pods?),
+        OperatorState::Stopped(_) => (OperatorPresence::Stopped, pods?),
         OperatorState::Silent(deployment, None) => {
             let lease = if lease.is_some() { "no process holds" } else { "there is no" };
             let none = format!("{lease} lease/{namespace}/{OPERATOR_NAME}, which it takes when it works");
-            (Standing::Silent(ObjectId::of(deployment)), none)
+            (OperatorPresence::Silent(ObjectId::of(deployment)), none)
         }
         OperatorState::Silent(deployment, Some(record)) => {
             let last = record.renewed.map_or("never".to_owned(), |at| format!("last at {at}"));
-            (Standing::Silent(ObjectId::of(deployment)), format!("{} and no longer renews it ({last})", held(&record)))
+            (
+                OperatorPresence::Silent(ObjectId::of(deployment)),
+                format!("{} and no longer renews it ({last})", held(&record)),
+            )
         }
         OperatorState::Absent | OperatorState::TerminalRun(_) | OperatorState::Unknown => return None,
     };
-    Some(Operator { namespace, standing, state })
+    Some(Operator { namespace, presence, state })
 }
 
 /// Returns the operator of a namespace, running or not, from Deployments in that namespace that were read anyway.
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_is_told_from_other_deployments_by_name_or_label() {
+    fn an_operator_is_distinguished_from_other_deployments_by_name_or_label() {
         let mut flux = deployment("flux-system", 1, 1);
         flux["metadata"]["name"] = json!("source-controller");
         assert_eq!(operator_of([&flux], "flux-system"), None);
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_that_has_long_been_available_and_has_no_lease_stands_still() {
+    fn an_operator_that_has_long_been_available_and_has_no_lease_does_not_respond() {
         let available = |since: &str| {
             let mut operator = deployment("flux-system", 1, 1);
             operator["status"]["conditions"] =

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::custom_resources::CustomResources;
 use super::interrupt::Interrupt;
-use super::messages::{self, Unhealthy};
+use super::messages::{self, UnhealthyObject};
 use super::operator::Operator;
 use super::progress::Change;
 use super::resource_set::{ResourceSetFailure, RetryPolicy};
@@ -29,7 +29,7 @@ pub enum ReconcileError {
     LeaseLost { namespace: String },
     #[error("an operator is alive: {operator}")]
     OperatorAlive { operator: String },
-    #[error("an operator stands still: {}", operator.state)]
+    #[error("an operator does not respond: {}", operator.state)]
     OperatorSilent { operator: Box<Operator> },
     /// The cluster differs from the state for which the plan was made.
     #[error("the cluster has moved since the plan was made: {}", list(objects))]
@@ -68,7 +68,7 @@ pub enum ReconcileError {
     Stopped(String),
     /// The FluxInstance definition was not accepted in time.
     #[error("{}", messages::unhealthy(true, objects))]
-    NotEstablished { objects: Vec<Unhealthy> },
+    NotEstablished { objects: Vec<UnhealthyObject> },
     #[error(transparent)]
     Artifact(#[from] FetchError),
     #[error(transparent)]
@@ -196,7 +196,7 @@ pub enum Failure {
     /// The deadline has passed, or the remaining objects cannot recover.
     Unhealthy {
         timed_out: bool,
-        objects: Vec<Unhealthy>,
+        objects: Vec<UnhealthyObject>,
     },
     Call(ClusterError),
     /// The new revision was unhealthy, and the previous one was restored.
@@ -298,7 +298,7 @@ impl Outcome {
 
 /// Returns the time until the next run: the instance's interval when it is ready, zero when a newer request ended the
 /// run.
-pub(super) fn look_again(failure: Option<&Failure>, interval: Option<Duration>) -> Option<Duration> {
+pub(super) fn time_until_next_run(failure: Option<&Failure>, interval: Option<Duration>) -> Option<Duration> {
     match failure {
         // The restored revision is reconciled as usual; the failed one is not tried again before it changes.
         None | Some(Failure::RolledBack { .. }) => interval,
@@ -352,7 +352,7 @@ mod tests {
     use crate::oci::{OciError, Reason};
 
     #[test]
-    fn a_distribution_that_cannot_be_had_names_itself_and_every_cause_and_is_tried_again() {
+    fn a_distribution_that_cannot_be_fetched_names_itself_and_every_cause_and_is_tried_again() {
         let cause = Reason::NotFound { what: "oci://ghcr.io/a/b:v1".to_owned() };
         let error = OciError { attempted: "resolve oci://ghcr.io/a/b:v1".to_owned(), reason: cause };
         let from = "oci://ghcr.io/a/b:v1".to_owned();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_secret_is_told_without_its_values() {
+    fn a_refused_secret_is_reported_without_its_values() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"},
             "data": {"token": "aHVudGVyMg=="}, "stringData": {"pin": "4711"}});
         let text = "Secret \"a\" is invalid: data: Invalid value: \"hunter2\": must not be aHVudGVyMg== or 4711";
@@ -377,7 +377,7 @@ mod tests {
             "Secret \"a\" is invalid: data: Invalid value: \"***\": must not be *** or ***"
         );
         let typed = "failed to create typed patch object: .data.all: expected string, got &value.valueUnstructured{Value:\"x\"}";
-        let told = without_secret_values(typed, &json!({"data": {"all": {"b": "x"}}}));
-        assert_eq!(told, "failed to create typed patch object: .data.all: expected string, got another value");
+        let reported = without_secret_values(typed, &json!({"data": {"all": {"b": "x"}}}));
+        assert_eq!(reported, "failed to create typed patch object: .data.all: expected string, got another value");
     }
 }

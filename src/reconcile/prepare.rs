@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
 use super::context::RunContext;
-use super::health::{self, Goal, Waited};
-use super::interrupt::{Hear, never};
+use super::health::{self, Goal, WaitEnd};
+use super::interrupt::{InterruptPolicy, never};
 use super::live_objects::LiveObjects;
 use super::outcome::ReconcileError;
 use super::progress::{Action, Progress, Stage, Update};
@@ -57,9 +57,9 @@ pub(super) async fn make_definition(
     let deadline = Instant::now() + ESTABLISHED_WITHIN;
     let interrupts = never();
     let context = RunContext { cluster, extra_managers: &[], concurrency: 1, interrupts: &interrupts, progress };
-    match health::wait(context, &mut live_objects, &[id], Goal::Healthy, deadline, Hear::StopOnly).await? {
-        Waited::Unhealthy { objects, .. } => Err(ReconcileError::NotEstablished { objects }),
-        Waited::Reached | Waited::Interrupted(_) => Ok(()),
+    match health::wait(context, &mut live_objects, &[id], Goal::Healthy, deadline, InterruptPolicy::StopOnly).await? {
+        WaitEnd::Unhealthy { objects, .. } => Err(ReconcileError::NotEstablished { objects }),
+        WaitEnd::Reached | WaitEnd::Interrupted(_) => Ok(()),
     }
 }
 

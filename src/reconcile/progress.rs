@@ -17,9 +17,9 @@ pub trait Progress: Send + Sync {
 }
 
 /// Ignores progress.
-pub struct Silent;
+pub struct IgnoredProgress;
 
-impl Progress for Silent {
+impl Progress for IgnoredProgress {
     fn report(&self, _: Update) {}
 }
 
@@ -202,7 +202,7 @@ mod tests {
     use crate::cluster::Endpoint;
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_tried_again_is_told_with_its_reason() {
+    async fn a_retried_call_is_reported_with_its_reason() {
         let answers = Mutex::new(vec![(200, r#"{"gitVersion":"v1.36.0"}"#), (503, "starting"), (429, "slow down")]);
         let service = tower::service_fn(move |_: Request<Body>| {
             let (code, text) = answers.lock().unwrap().pop().expect("no further request");
@@ -210,8 +210,8 @@ mod tests {
             async move { response }
         });
         let cluster = Cluster::of_client(Client::new(service, "default"), Endpoint::default());
-        let told = Mutex::new(vec![]);
-        let progress = |update: Update| told.lock().unwrap().push(update);
+        let reported = Mutex::new(vec![]);
+        let progress = |update: Update| reported.lock().unwrap().push(update);
         let version = report_retries(&cluster, &progress, async |cluster: &Cluster| cluster.server_version().await);
         assert_eq!(version.await.unwrap()["gitVersion"], "v1.36.0");
         let retrying = |reason: &str, pause| Update::Retrying {
@@ -220,6 +220,6 @@ mod tests {
             pause: Duration::from_millis(pause),
         };
         let expected = [retrying("429 Too Many Requests", 250), retrying("503 Service Unavailable", 500)];
-        assert_eq!(*told.lock().unwrap(), expected);
+        assert_eq!(*reported.lock().unwrap(), expected);
     }
 }

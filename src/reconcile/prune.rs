@@ -13,10 +13,10 @@ use tokio::time::{Duration, Instant};
 
 use super::context::RunContext;
 use super::custom_resources::{list_custom_resources, resource_of};
-use super::health::{self, Goal, Waited};
-use super::interrupt::{Hear, Interrupt, requested_stop};
+use super::health::{self, Goal, WaitEnd};
+use super::interrupt::{Interrupt, InterruptPolicy, requested_stop};
 use super::live_objects::LiveObjects;
-use super::messages::Unhealthy;
+use super::messages::UnhealthyObject;
 use super::plan::{PlannedPrune, Step};
 use super::progress::{Action, Change, Stage, Update};
 use crate::api::kinds::{HELM_GROUP, KUSTOMIZE_GROUP};
@@ -28,7 +28,7 @@ use crate::k8s::{ObjectId, fields};
 /// An object that cannot be deleted because of finalizers that are not Flux's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Held {
+pub struct HeldObject {
     pub object: ObjectId,
     pub finalizers: Vec<String>,
 }
@@ -47,21 +47,21 @@ pub(super) struct RemovalOptions<'a> {
 
 /// The result of a removal.
 #[derive(Debug, Default)]
-pub(super) struct Removed {
+pub(super) struct RemovalResult {
     /// In the order of deletion.
     pub changes: Vec<Change>,
     /// Objects that could not be deleted; they still have to be.
     pub errors: Vec<(ObjectId, ClusterError)>,
     /// Custom resources with foreign finalizers.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldObject>,
     /// Objects that still existed at the deadline.
-    pub remaining: Vec<Unhealthy>,
+    pub remaining: Vec<UnhealthyObject>,
     pub interrupt: Option<Interrupt>,
     /// Objects that were not deleted, or still exist.
     pub left: Vec<ObjectId>,
 }
 
-impl Removed {
+impl RemovalResult {
     fn is_stuck(&self) -> bool {
         self.interrupt.is_some() || !self.remaining.is_empty() || !self.errors.is_empty()
     }
@@ -76,7 +76,7 @@ pub(super) async fn remove(
     live: &mut LiveObjects,
     planned: &[PlannedPrune],
     options: RemovalOptions<'_>,
-) -> Result<Removed, ClusterError> {
+) -> Result<RemovalResult, ClusterError> {
     let is_deployment = |one: &&PlannedPrune| one.object.kind == "Deployment";
     let controllers: Vec<&PlannedPrune> = planned.iter().filter(is_deployment).collect();
     let mut others: Vec<&PlannedPrune> = planned.iter().filter(|one| !is_deployment(one)).collect();
@@ -85,7 +85,7 @@ pub(super) async fn remove(
         others.iter().any(|one| one.step == Step::Prune && (is_definition(&one.object) || is_of_flux(&one.object)));
     let waits = options.uninstalls || takes_custom_resources;
 
-    let mut removed = Removed::default();
+    let mut removed = RemovalResult::default();
     if !controllers.is_empty() {
         begin_stage(context, options, Stage::DeleteControllers, controllers.len());
         // With foreground deletion, a Deployment exists until its pods are gone.
@@ -125,7 +125,7 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
-/// Deletes what a ResourceSet no longer stands for, given in the order of deletion. Kustomizations and HelmReleases go first and
+/// Deletes objects that a ResourceSet no longer renders, given in the order of deletion. Kustomizations and HelmReleases go first and
 /// are waited for: while they are there, their controllers remove what they have deployed.
 ///
 /// # Errors
@@ -136,12 +136,12 @@ pub(super) async fn collect(
     planned: &[PlannedPrune],
     owner: &InventoryOwner,
     patience: Duration,
-) -> Result<Removed, ClusterError> {
+) -> Result<RemovalResult, ClusterError> {
     let deadline = Instant::now() + patience;
     let options = RemovalOptions { owner, uninstalls: true, deadline };
     let deploys = |one: &&PlannedPrune| [KUSTOMIZE_GROUP, HELM_GROUP].contains(&one.object.group.as_str());
     let (deploying, others): (Vec<&PlannedPrune>, Vec<&PlannedPrune>) = planned.iter().partition(deploys);
-    let mut removed = Removed::default();
+    let mut removed = RemovalResult::default();
     let deleted = delete_all(context, live, &deploying, options, Propagation::Background, &mut removed).await;
     if removed.interrupt.is_none() {
         wait_until_gone(context, deleted, deadline, &mut removed).await?;
@@ -183,7 +183,7 @@ async fn delete_all(
     planned: &[&PlannedPrune],
     options: RemovalOptions<'_>,
     propagation: Propagation,
-    removed: &mut Removed,
+    removed: &mut RemovalResult,
 ) -> Vec<Value> {
     let mut deleted = vec![];
     for kind in planned.chunk_by(|left, right| left.object.kind == right.object.kind) {
@@ -300,7 +300,7 @@ async fn wait_until_gone(
     context: RunContext<'_>,
     deleted: Vec<Value>,
     deadline: Instant,
-    removed: &mut Removed,
+    removed: &mut RemovalResult,
 ) -> Result<(), ClusterError> {
     if deleted.is_empty() {
         return Ok(());
@@ -310,13 +310,13 @@ async fn wait_until_gone(
     // Its watches list the remaining objects, so nothing has to be read first.
     let mut live = LiveObjects::default();
     deleted.into_iter().for_each(|object| live.set(object));
-    match health::wait(context, &mut live, objects, Goal::Gone, deadline, Hear::StopOnly).await? {
-        Waited::Reached => {}
-        Waited::Unhealthy { objects: remaining, .. } => {
+    match health::wait(context, &mut live, objects, Goal::Gone, deadline, InterruptPolicy::StopOnly).await? {
+        WaitEnd::Reached => {}
+        WaitEnd::Unhealthy { objects: remaining, .. } => {
             removed.left.extend(objects.iter().filter(|id| live.get(id).is_some()).cloned());
             removed.remaining.extend(remaining);
         }
-        Waited::Interrupted(interrupt) => {
+        WaitEnd::Interrupted(interrupt) => {
             removed.left.extend(objects.iter().filter(|id| live.get(id).is_some()).cloned());
             removed.interrupt = Some(interrupt);
         }
@@ -338,19 +338,19 @@ fn finalizers(object: &Value) -> Vec<String> {
 }
 
 /// Returns the finalizers of an object that are neither Flux's nor ours.
-pub(super) fn held(object: &Value) -> Option<Held> {
+pub(super) fn held(object: &Value) -> Option<HeldObject> {
     let foreign: Vec<String> =
         finalizers(object).into_iter().filter(|name| name != FLUX_FINALIZER && name != FINALIZER).collect();
-    (!foreign.is_empty()).then(|| Held { object: ObjectId::of(object), finalizers: foreign })
+    (!foreign.is_empty()).then(|| HeldObject { object: ObjectId::of(object), finalizers: foreign })
 }
 
-fn is_held(definition: &Value, held: &[Held]) -> bool {
+fn is_held(definition: &Value, held: &[HeldObject]) -> bool {
     let resource = resource_of(definition);
     held.iter().any(|one| one.object.kind == resource.kind && one.object.group == resource.group)
 }
 
 /// Removes Flux's finalizer from every custom resource of the definitions, and returns those with foreign finalizers.
-async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<Held>, ClusterError> {
+async fn clear_finalizers(context: RunContext<'_>, definitions: &[Value]) -> Result<Vec<HeldObject>, ClusterError> {
     let mut all_held = vec![];
     for definition in definitions {
         let (_, objects) = list_custom_resources(context.cluster, definition).await?;
@@ -391,7 +391,7 @@ mod tests {
     fn a_definition_is_held_by_objects_of_its_own_kind_and_group_only() {
         let crd = |kind: &str| json!({"spec": {"group": "g", "names": {"kind": kind}}});
         let object = json!({"apiVersion": "g/v1", "kind": "A", "metadata": {"name": "x"}});
-        let held = [Held { object: ObjectId::of(&object), finalizers: vec![] }];
+        let held = [HeldObject { object: ObjectId::of(&object), finalizers: vec![] }];
         assert!(is_held(&crd("A"), &held) && !is_held(&crd("B"), &held));
     }
 }

@@ -7,7 +7,7 @@
 //!     inputs                         its own, and what providers have exported
 //!     referenced_data                copyFrom, checksumFrom, convertKubeConfigFrom
 //! preview    the same without writing, per input set
-//! finalize   what it applied goes with it
+//! finalize   delete what the set applied
 //! failure    reasons and messages of its conditions
 //! ```
 //! Comparing, applying, waiting and deleting are those of the rooms beside this one.

@@ -21,7 +21,7 @@ use super::outcome::{Failure, Outcome, ReconcileError, Stop};
 use super::ownership;
 use super::plan::{self, Plan, fingerprint};
 use super::prepare::{make_definition, make_namespace};
-use super::progress::{Action, Change, Progress, Silent, Stage, Update};
+use super::progress::{Action, Change, IgnoredProgress, Progress, Stage, Update};
 use super::status::{IN_PROGRESS, StatusWriter};
 use super::stored;
 use crate::api::manifest::{self, InstanceManifest, NamespaceChoice};
@@ -59,7 +59,7 @@ pub async fn run(
 ) -> Result<Outcome, ReconcileError> {
     let attempt = async |cluster: Cluster| {
         let instance = stored::read(&cluster, id).await?;
-        let request = options.request.as_ref().map(Unstored::Request);
+        let request = options.request.as_ref().map(DeferredWrite::Request);
         Run::new(&cluster, instance, request, options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
@@ -80,7 +80,7 @@ pub async fn run(
 pub async fn confirm(cluster: &Cluster, instance: &FluxInstance) -> Result<Option<Outcome>, ReconcileError> {
     let Some(revision) = confirmed_revision(instance) else { return Ok(None) };
     let options = RunOptions::default();
-    let mut run = Run::new(cluster, instance.clone(), None, &options, &Silent);
+    let mut run = Run::new(cluster, instance.clone(), None, &options, &IgnoredProgress);
     run.version = revision.split_once('@').map(|(version, _)| version.to_owned());
     run.revision = Some(revision);
     run.end(Ok(())).await.map(Some)
@@ -130,7 +130,7 @@ pub async fn apply_instance(
     let namespace = manifest.instance.namespace_or_default();
     let attempt = async |cluster: Cluster| {
         let (instance, live) = draft::as_it_would_be_stored(&cluster, manifest, force_conflicts).await?;
-        let unstored = Unstored::Written { written: &manifest.written, live, force_conflicts };
+        let unstored = DeferredWrite::Written { written: &manifest.written, live, force_conflicts };
         Run::new(&cluster, instance, Some(unstored), options, progress).reconcile(distributions).await
     };
     let mut starts = 1;
@@ -175,7 +175,7 @@ pub async fn execute(
         progress.report(Update::StageBegan { stage: Stage::Plan, objects: plan.objects.len() });
         let checked = check_plan(&cluster, saved, &plan, force_conflicts, options).await?;
         let written = saved.instance.as_ref();
-        let unstored = written.map(|written| Unstored::Written { written, live: checked.live, force_conflicts });
+        let unstored = written.map(|written| DeferredWrite::Written { written, live: checked.live, force_conflicts });
         let run = Run::new(&cluster, checked.instance, unstored, options, progress);
         run.execute(plan.clone(), checked.objects, checked.operator).await
     };
@@ -189,7 +189,7 @@ fn planned_instance(plan: &Plan) -> ObjectId {
 }
 
 /// A saved plan compared with the cluster.
-struct Checked {
+struct CheckedPlan {
     instance: FluxInstance,
     live: Option<Value>,
     objects: LiveObjects,
@@ -203,7 +203,7 @@ async fn check_plan(
     plan: &Plan,
     force_conflicts: bool,
     options: &RunOptions,
-) -> Result<Checked, ReconcileError> {
+) -> Result<CheckedPlan, ReconcileError> {
     let id = planned_instance(plan);
     let live = cluster.read(&id).await?;
     let known = live.clone().map(stored::checked::<FluxInstance>).transpose()?;
@@ -243,7 +243,7 @@ async fn check_plan(
     }
     let seen = plan.objects.iter().filter_map(|one| objects.get(&one.object));
     ownership::refuse_foreign_objects(cluster, &draft::owner_of(&instance), seen).await?;
-    Ok(Checked { instance, live, objects, operator })
+    Ok(CheckedPlan { instance, live, objects, operator })
 }
 
 /// Returns whether an operator is installed, and refuses to work beside a running one.
@@ -260,7 +260,7 @@ fn check_operator(instance: &FluxInstance, live: &LiveObjects, options: &RunOpti
 }
 
 /// The write to the object before the work begins, once it is certain that the run is not refused.
-pub(super) enum Unstored<'a> {
+pub(super) enum DeferredWrite<'a> {
     /// The object as its author wrote it.
     Written {
         written: &'a Value,
@@ -272,7 +272,7 @@ pub(super) enum Unstored<'a> {
     Request(&'a Value),
 }
 
-impl Unstored<'_> {
+impl DeferredWrite<'_> {
     /// Writes it and returns the object as it is then; the definition of its kind is made where the object is new.
     pub(super) async fn store(
         &self,
@@ -282,12 +282,12 @@ impl Unstored<'_> {
         progress: &dyn Progress,
     ) -> Result<Value, Stop> {
         match self {
-            Unstored::Request(patch) => {
+            DeferredWrite::Request(patch) => {
                 let stored = cluster.merge_patch(id, None, patch, CLI_FIELD_MANAGER).await?;
                 progress.report(Update::RequestStored { object: id.to_string() });
                 Ok(stored)
             }
-            Unstored::Written { written, live, force_conflicts } => {
+            DeferredWrite::Written { written, live, force_conflicts } => {
                 if live.is_none() {
                     make_definition(cluster, definition(), progress).await?;
                 }
@@ -312,7 +312,7 @@ struct Run<'a> {
     options: &'a RunOptions,
     progress: &'a dyn Progress,
     instance: FluxInstance,
-    unstored: Option<Unstored<'a>>,
+    unstored: Option<DeferredWrite<'a>>,
     begun: Instant,
     writer: StatusWriter,
     announcer: Announcer,
@@ -333,7 +333,7 @@ impl<'a> Run<'a> {
     fn new(
         cluster: &'a Cluster,
         instance: FluxInstance,
-        unstored: Option<Unstored<'a>>,
+        unstored: Option<DeferredWrite<'a>>,
         options: &'a RunOptions,
         progress: &'a dyn Progress,
     ) -> Self {

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::outcome::ReconcileError;
 use super::stored;
-use crate::api::conditions::{self, ConditionStatus, Moment};
+use crate::api::conditions::{self, ConditionStatus, ConditionTime};
 use crate::api::history::{self, Attempt};
 use crate::api::well_known::{
     FORCE_AT_ANNOTATION, RECONCILER_FIELD_MANAGER, REQUESTED_AT_ANNOTATION, condition, reason,
@@ -53,8 +53,8 @@ impl<K: Reconciled> StatusWriter<K> {
         }
     }
 
-    fn moment(&self) -> Moment {
-        Moment { now: Timestamp::now(), generation: self.generation }
+    fn moment(&self) -> ConditionTime {
+        ConditionTime { now: Timestamp::now(), generation: self.generation }
     }
 
     /// Marks progress: Reconciling has the stage's message. Ready has a fixed one, so that its time does not change
@@ -165,7 +165,7 @@ impl<K: Reconciled> StatusWriter<K> {
             Err(error) if !error.is_api_missing() => Err(error.into()),
             // The object itself may still exist.
             Ok(None) | Err(_) => {
-                self.look_again(cluster).await?;
+                self.read_again(cluster).await?;
                 Err(ReconcileError::StatusNotServed { instance: id.clone() })
             }
         }
@@ -190,7 +190,7 @@ impl<K: Reconciled> StatusWriter<K> {
         };
         cluster.retry_on_conflict(id, live, add).await?;
         // The new finalizer changes the resource version, which guards the next write of the status.
-        self.look_again(cluster).await
+        self.read_again(cluster).await
     }
 
     /// Refuses to continue if the last write showed that the instance is being deleted.
@@ -210,7 +210,7 @@ impl<K: Reconciled> StatusWriter<K> {
     }
 
     /// Reads the object again after someone changed it.
-    async fn look_again(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
+    async fn read_again(&mut self, cluster: &Cluster) -> Result<(), ReconcileError> {
         let live = self.read(cluster).await?;
         self.take_in(live)
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_request_stands_until_a_run_completes_it() {
+    fn a_forced_request_is_kept_until_a_run_completes_it() {
         let (requested, forced) = (REQUESTED_AT_ANNOTATION, FORCE_AT_ANNOTATION);
         assert!(is_forced(&instance(&[(requested, "1"), (forced, "1")], None)));
         assert!(is_forced(&instance(&[(requested, "1"), (forced, "1")], Some("0"))));

@@ -18,12 +18,12 @@ use super::custom_resources::list_custom_resources;
 use super::draft::owner_of;
 use super::interrupt::{self, Interrupt, Interrupts};
 use super::live_objects::LiveObjects;
-use super::messages::Unhealthy;
+use super::messages::UnhealthyObject;
 use super::options::RunOptions;
 use super::outcome::ReconcileError;
 use super::plan::{self, PlannedPrune};
 use super::progress::{Action, Progress};
-use super::prune::{self, Held, RemovalOptions};
+use super::prune::{self, HeldObject, RemovalOptions};
 use super::run::under_lease;
 use crate::api::well_known::{FINALIZER, OPERATOR_NAME};
 use crate::api::{FluxInstance, Reconciled};
@@ -65,7 +65,7 @@ impl Default for UninstallOptions {
 /// An object that is kept, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct KeptObject {
     pub object: ObjectId,
     pub reason: String,
 }
@@ -78,11 +78,11 @@ pub struct UninstallPlan {
     pub suspended: bool,
     /// In the order of deletion.
     pub deletes: Vec<ObjectId>,
-    pub keeps: Vec<Kept>,
+    pub keeps: Vec<KeptObject>,
     /// Number of custom resources by kind that are deleted with their definitions, without kinds that have none.
     pub custom_resources: BTreeMap<String, usize>,
     /// Custom resources that cannot be deleted because of foreign finalizers.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldObject>,
 }
 
 impl UninstallPlan {
@@ -98,12 +98,12 @@ impl UninstallPlan {
 
 /// The result of an uninstallation.
 #[derive(Debug, Default)]
-pub struct Uninstalled {
+pub struct UninstallResult {
     pub deleted: Vec<ObjectId>,
-    pub kept: Vec<Kept>,
-    pub held: Vec<Held>,
+    pub kept: Vec<KeptObject>,
+    pub held: Vec<HeldObject>,
     /// Objects that still existed at the deadline.
-    pub remaining: Vec<Unhealthy>,
+    pub remaining: Vec<UnhealthyObject>,
     pub errors: Vec<(ObjectId, ClusterError)>,
     pub interrupt: Option<Interrupt>,
     /// Whether the instance itself was deleted; it is kept while work remains.
@@ -111,7 +111,7 @@ pub struct Uninstalled {
     pub duration: Duration,
 }
 
-impl Uninstalled {
+impl UninstallResult {
     pub fn is_complete(&self) -> bool {
         self.instance_gone
     }
@@ -120,7 +120,7 @@ impl Uninstalled {
 /// The objects to delete, with everything needed for it.
 struct Preparation {
     deletes: Vec<PlannedPrune>,
-    keeps: Vec<Kept>,
+    keeps: Vec<KeptObject>,
     live: LiveObjects,
     operator_alive: Option<String>,
 }
@@ -150,7 +150,7 @@ async fn prepare_uninstall(
     // Nothing is built any more, so everything is stale.
     let stale = plan::stale(&owned, &Default::default());
     let (mut deletes, mut keeps) = (vec![], vec![]);
-    let mut keep = |object: ObjectId, reason: &str| keeps.push(Kept { object, reason: reason.to_owned() });
+    let mut keep = |object: ObjectId, reason: &str| keeps.push(KeptObject { object, reason: reason.to_owned() });
     for one in plan::prune(cluster, &mut live, stale, &owner_of(instance)).await? {
         let is_custom = prune::is_of_flux(&one.object);
         match one.reason.clone() {
@@ -211,7 +211,7 @@ pub async fn uninstall(
     seen: &FluxInstance,
     options: &UninstallOptions,
     progress: &dyn Progress,
-) -> Result<Uninstalled, ReconcileError> {
+) -> Result<UninstallResult, ReconcileError> {
     let begun = Instant::now();
     let id = seen.id();
     let lease =
@@ -241,7 +241,7 @@ async fn run_uninstall(
     options: &UninstallOptions,
     deadline: Instant,
     progress: &dyn Progress,
-) -> Result<Uninstalled, ReconcileError> {
+) -> Result<UninstallResult, ReconcileError> {
     let Preparation { deletes, keeps, mut live, operator_alive } =
         prepare_uninstall(cluster, instance, options).await?;
     if let Some(operator) = operator_alive.filter(|_| options.lease.is_some() && !options.force) {
@@ -257,13 +257,13 @@ async fn run_uninstall(
     let owner = owner_of(instance);
     let removal = RemovalOptions { owner: &owner, uninstalls: true, deadline };
     let removed = prune::remove(context, &mut live, &deletes, removal).await?;
-    let mut done = Uninstalled { kept: keeps, ..Uninstalled::default() };
+    let mut done = UninstallResult { kept: keeps, ..UninstallResult::default() };
     for change in removed.changes {
         match change.action {
             Action::Deleted => done.deleted.push(change.object),
-            Action::Skipped => {
-                done.kept.push(Kept { object: change.object, reason: "it is protected or no longer ours".to_owned() })
-            }
+            Action::Skipped => done
+                .kept
+                .push(KeptObject { object: change.object, reason: "it is protected or no longer ours".to_owned() }),
             _ => {}
         }
     }
@@ -281,7 +281,7 @@ async fn run_uninstall(
 }
 
 /// Deletes exactly this instance and clears our finalizer; returns the remaining finalizers.
-async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<Vec<Held>, ReconcileError> {
+async fn delete_instance(cluster: &Cluster, instance: &FluxInstance) -> Result<Vec<HeldObject>, ReconcileError> {
     let id = instance.id();
     let is_another = |live: &serde_json::Value| {
         live.pointer("/metadata/uid").and_then(serde_json::Value::as_str) != instance.metadata.uid.as_deref()

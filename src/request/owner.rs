@@ -32,14 +32,14 @@ pub struct Owner {
 /// The object cannot own others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} owns no objects: only a Kustomization, a HelmRelease or a ResourceSet does")]
-pub struct NoOwner(pub ObjectId);
+pub struct UnsuitableOwner(pub ObjectId);
 
 impl Owner {
     /// Reads an owner.
     ///
     /// # Errors
     /// The object has another kind.
-    pub fn of(object: &Value) -> Result<Self, NoOwner> {
+    pub fn of(object: &Value) -> Result<Self, UnsuitableOwner> {
         let id = ObjectId::of(object);
         let release = match (id.group.as_str(), id.kind.as_str()) {
             (KUSTOMIZE_GROUP, "Kustomization") | (well_known::GROUP, "ResourceSet") => None,
@@ -50,7 +50,7 @@ impl Owner {
                 let composed = target.map_or_else(|| id.name.clone(), |target| format!("{target}-{}", id.name));
                 Some((name.unwrap_or(composed), target.unwrap_or(&id.namespace).to_owned()))
             }
-            _ => return Err(NoOwner(id)),
+            _ => return Err(UnsuitableOwner(id)),
         };
         Ok(Owner { id, release })
     }
@@ -98,7 +98,7 @@ impl Owner {
 /// The move of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Move {
+pub struct OwnerMove {
     pub object: ObjectId,
     /// The changes in words; empty when the object already belongs to the new owner.
     pub steps: Vec<String>,
@@ -115,13 +115,13 @@ pub struct OwnerMigration {
     pub to: ObjectId,
     /// Whether the old owner has to be suspended, or already was.
     pub suspends: bool,
-    pub moves: Vec<Move>,
+    pub moves: Vec<OwnerMove>,
     /// Objects of the inventory that do not exist in the cluster.
     pub gone: Vec<ObjectId>,
 }
 
 /// Plans the changes of an object for its new owner.
-pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
+pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> OwnerMove {
     let mut steps = vec![];
     let mut operations = vec![];
     let change = |pointer: &str, remove: Vec<(String, String)>, add: Vec<(String, String)>, steps: &mut Vec<String>| {
@@ -156,7 +156,7 @@ pub fn plan_move(live: &Value, from: &Owner, to: &Owner) -> Move {
         }
         Value::Array(operations)
     });
-    Move { object: ObjectId::of(live), steps, patch }
+    OwnerMove { object: ObjectId::of(live), steps, patch }
 }
 
 /// Returns the managed fields with all fields of one manager given to another; `None` when there are none.

@@ -48,12 +48,12 @@ pub enum Readiness {
     Suspended,
     /// The object is being deleted.
     Deleting,
-    Pending(Pending),
+    Pending(PendingReason),
 }
 
 /// The reason to keep waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pending {
+pub enum PendingReason {
     /// There is no Ready condition yet.
     NoStatus,
     /// The status does not repeat the request's value yet.
@@ -64,18 +64,18 @@ pub enum Pending {
     InProgress(ConditionView),
 }
 
-impl fmt::Display for Pending {
+impl fmt::Display for PendingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pending::NoStatus => f.write_str("no controller has reported on it yet"),
-            Pending::RequestNotSeen => f.write_str("waiting for the controller to pick up the request"),
-            Pending::OlderGeneration { observed: Some(observed), current } => {
+            PendingReason::NoStatus => f.write_str("no controller has reported on it yet"),
+            PendingReason::RequestNotSeen => f.write_str("waiting for the controller to pick up the request"),
+            PendingReason::OlderGeneration { observed: Some(observed), current } => {
                 write!(f, "the status is of generation {observed}, the object is at {current}")
             }
-            Pending::OlderGeneration { observed: None, current } => {
+            PendingReason::OlderGeneration { observed: None, current } => {
                 write!(f, "the status names no generation, the object is at {current}")
             }
-            Pending::InProgress(condition) => condition.fmt(f),
+            PendingReason::InProgress(condition) => condition.fmt(f),
         }
     }
 }
@@ -117,24 +117,26 @@ pub fn assess(object: &Value, suspension: Suspension, request: Option<&str>) -> 
         return Readiness::Suspended;
     }
     if request.is_some_and(|token| !is_handled(object, token)) {
-        return Readiness::Pending(Pending::RequestNotSeen);
+        return Readiness::Pending(PendingReason::RequestNotSeen);
     }
     let Some(ready) = condition(object, kind_of_condition::READY) else {
-        return Readiness::Pending(Pending::NoStatus);
+        return Readiness::Pending(PendingReason::NoStatus);
     };
     let current = fields::number(object, "/metadata/generation").unwrap_or_default();
     if ready.observed_generation != Some(current) {
-        return Readiness::Pending(Pending::OlderGeneration { observed: ready.observed_generation, current });
+        return Readiness::Pending(PendingReason::OlderGeneration { observed: ready.observed_generation, current });
     }
     match ready.status.as_str() {
         "True" => Readiness::Ready { message: ready.message },
         // Without a request, other objects may simply not be ready yet. The answer to a request is final.
-        "False" if request.is_none() && waits_for_another(&ready) => Readiness::Pending(Pending::InProgress(ready)),
+        "False" if request.is_none() && waits_for_another(&ready) => {
+            Readiness::Pending(PendingReason::InProgress(ready))
+        }
         // Another run follows a health check that was canceled.
         "False" if ready.reason != reason::HEALTH_CHECK_CANCELED => {
             Readiness::Failed { reason: ready.reason, message: ready.message }
         }
-        _ => Readiness::Pending(Pending::InProgress(ready)),
+        _ => Readiness::Pending(PendingReason::InProgress(ready)),
     }
 }
 
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn ready_without_the_token_is_not_the_answer_to_the_request() {
         let old = object("t2", "t1", ready("True", "ReconciliationSucceeded", 2));
-        assert_eq!(judge(&old, Some("t2")), Readiness::Pending(Pending::RequestNotSeen));
+        assert_eq!(judge(&old, Some("t2")), Readiness::Pending(PendingReason::RequestNotSeen));
         assert_eq!(judge(&old, None), Readiness::Ready { message: "m".into() });
         let new = object("t2", "t2", ready("True", "ReconciliationSucceeded", 2));
         assert_eq!(judge(&new, Some("t2")), Readiness::Ready { message: "m".into() });
@@ -191,13 +193,13 @@ mod tests {
         let overtaken = object("t3", "t3", ready("True", "ReconciliationSucceeded", 2));
         assert_eq!(judge(&overtaken, Some("t2")), Readiness::Ready { message: "m".into() });
         let waiting = object("t3", "t1", ready("True", "ReconciliationSucceeded", 2));
-        assert_eq!(judge(&waiting, Some("t2")), Readiness::Pending(Pending::RequestNotSeen));
+        assert_eq!(judge(&waiting, Some("t2")), Readiness::Pending(PendingReason::RequestNotSeen));
     }
 
     #[test]
     fn ready_of_an_older_generation_keeps_waiting() {
         let old = object("t", "t", ready("True", "ReconciliationSucceeded", 1));
-        let pending = Pending::OlderGeneration { observed: Some(1), current: 2 };
+        let pending = PendingReason::OlderGeneration { observed: Some(1), current: 2 };
         assert_eq!(judge(&old, Some("t")), Readiness::Pending(pending));
     }
 
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(judge(&failed, None), Readiness::Failed { reason: "BuildFailed".into(), message: "m".into() });
         for going_on in [ready("False", "HealthCheckCanceled", 2), ready("Unknown", "Progressing", 2)] {
             let object = object("t", "t", going_on);
-            assert!(matches!(judge(&object, None), Readiness::Pending(Pending::InProgress(_))));
+            assert!(matches!(judge(&object, None), Readiness::Pending(PendingReason::InProgress(_))));
         }
     }
 
@@ -219,7 +221,7 @@ mod tests {
             let mut condition = ready("False", reason, 2);
             condition["message"] = message.into();
             let object = object("t", "t", condition);
-            assert!(matches!(judge(&object, None), Readiness::Pending(Pending::InProgress(_))), "{reason}");
+            assert!(matches!(judge(&object, None), Readiness::Pending(PendingReason::InProgress(_))), "{reason}");
             assert!(matches!(judge(&object, Some("t")), Readiness::Failed { .. }), "{reason}");
         }
         let unusable = object("t", "t", ready("False", "ArtifactFailed", 2));
@@ -227,9 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn an_object_without_conditions_is_pending_and_a_suspended_one_is_said_so() {
+    fn an_object_without_conditions_is_pending_and_a_suspended_one_is_suspended() {
         let mut fresh = object("t", "t", Value::Null);
-        assert_eq!(judge(&fresh, None), Readiness::Pending(Pending::NoStatus));
+        assert_eq!(judge(&fresh, None), Readiness::Pending(PendingReason::NoStatus));
         fresh["spec"] = json!({"suspend": true});
         assert_eq!(judge(&fresh, Some("other")), Readiness::Suspended);
     }

@@ -66,7 +66,7 @@ impl Rollout {
 struct ComponentStates {
     deployments: BTreeMap<String, Value>,
     pods: BTreeMap<String, Value>,
-    told: BTreeMap<String, ComponentState>,
+    reported: BTreeMap<String, ComponentState>,
 }
 
 impl ComponentStates {
@@ -77,17 +77,17 @@ impl ComponentStates {
             let trouble = if health.is_current() { None } else { pod_trouble::trouble(deployment, self.pods.values()) };
             let message = trouble.unwrap_or(health.message);
             let state = ComponentState { name: name.clone(), status: health.status, message };
-            let told = self.told.get(name);
-            if told == Some(&state) || (told.is_none() && health.status == Status::Current) {
+            let reported = self.reported.get(name);
+            if reported == Some(&state) || (reported.is_none() && health.status == Status::Current) {
                 continue;
             }
-            self.told.insert(name.clone(), state.clone());
+            self.reported.insert(name.clone(), state.clone());
             news.push(state);
         }
         let gone: Vec<String> =
-            self.told.keys().filter(|name| !self.deployments.contains_key(*name)).cloned().collect();
+            self.reported.keys().filter(|name| !self.deployments.contains_key(*name)).cloned().collect();
         for name in gone {
-            self.told.remove(&name);
+            self.reported.remove(&name);
             news.push(ComponentState { name, status: Status::NotFound, message: "deleted".into() });
         }
         news
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_told_from_its_first_trouble_to_its_recovery_and_once_per_change() {
+    fn a_controller_is_reported_from_its_first_problem_to_its_recovery_and_once_per_change() {
         let mut known = ComponentStates::default();
         apply(&mut known.deployments, FollowedChange::All(vec![deployment(1)]));
         assert_eq!(known.news(), [], "an object that was ready from the start is not reported");

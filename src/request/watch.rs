@@ -6,7 +6,7 @@ use futures::{StreamExt, pin_mut, stream};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::readiness::{ConditionView, Pending, Readiness, assess, telling_condition};
+use super::readiness::{ConditionView, PendingReason, Readiness, assess, telling_condition};
 use crate::api::kinds::{EVENT, ResourceType, Suspension};
 use crate::cluster::watch::{FollowedChange, Follower};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
@@ -25,12 +25,12 @@ pub struct Wait {
     /// The end of the wait.
     pub deadline: Instant,
     /// How to treat a missing object.
-    pub absent: Absent,
+    pub absent: AbsencePolicy,
 }
 
 /// The meaning of a missing object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum AbsencePolicy {
     /// It ends the wait.
     Ends,
     /// The wait continues until the object is created.
@@ -43,7 +43,7 @@ pub enum WaitEvent {
     /// The object does not exist yet.
     Missing,
     /// The object exists, but is not ready for this reason.
-    Pending(Pending),
+    Pending(PendingReason),
     /// A condition changed.
     Condition(ConditionView),
     /// An event about the object was recorded.
@@ -118,7 +118,7 @@ impl Wait {
         mut report: impl FnMut(WaitEvent),
     ) -> Result<String, WaitError> {
         let mut uid = self.uid.clone();
-        let mut pending: Option<Pending> = None;
+        let mut pending: Option<PendingReason> = None;
         let judge = |object: Option<&Value>, report: &mut dyn FnMut(WaitEvent)| {
             let Some(object) = object else { return self.ends_absent(uid.is_some(), report).map(Err) };
             let seen = uid_of(object);
@@ -148,8 +148,8 @@ impl Wait {
     fn ends_absent(&self, was_known: bool, report: &mut dyn FnMut(WaitEvent)) -> Option<WaitError> {
         match (was_known, self.absent) {
             (true, _) => Some(WaitError::Deleted),
-            (false, Absent::Ends) => Some(WaitError::Missing),
-            (false, Absent::Awaited) => {
+            (false, AbsencePolicy::Ends) => Some(WaitError::Missing),
+            (false, AbsencePolicy::Awaited) => {
                 report(WaitEvent::Missing);
                 None
             }
@@ -251,7 +251,9 @@ impl Wait {
                         let mut note = |sign: WaitEvent| {
                             is_unseen |= matches!(
                                 sign,
-                                WaitEvent::Pending(Pending::RequestNotSeen | Pending::OlderGeneration { .. })
+                                WaitEvent::Pending(
+                                    PendingReason::RequestNotSeen | PendingReason::OlderGeneration { .. }
+                                )
                             );
                             last.pending = Some(match &sign {
                                 WaitEvent::Missing => "it does not exist".to_owned(),
@@ -406,7 +408,7 @@ mod tests {
         Client::new(service, "flux-system")
     }
 
-    fn wait(client: Client, absent: Absent) -> Wait {
+    fn wait(client: Client, absent: AbsencePolicy) -> Wait {
         Wait {
             cluster: Cluster::of_client(client, crate::cluster::Endpoint::default()),
             resource: crate::api::kinds::find("gitrepo").unwrap().resource_type(),
@@ -453,10 +455,10 @@ mod tests {
             watched("MODIFIED", repository("t1", "Unknown")),
             watched("MODIFIED", repository("t2", "True")),
         ]);
-        let mut signs = vec![];
-        let message = wait(client, Absent::Ends).until_ready(Some("t2"), |s| signs.push(s)).await.unwrap();
+        let mut events = vec![];
+        let message = wait(client, AbsencePolicy::Ends).until_ready(Some("t2"), |s| events.push(s)).await.unwrap();
         assert_eq!(message, "m");
-        let conditions: Vec<String> = signs
+        let conditions: Vec<String> = events
             .iter()
             .filter_map(|s| if let WaitEvent::Condition(c) = s { Some(c.to_string()) } else { None })
             .collect();
@@ -466,7 +468,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_timeout_says_what_was_seen_last() {
         let client = client(vec![list(&[repository("t1", "Unknown")])]);
-        let error = wait(client, Absent::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
+        let error = wait(client, AbsencePolicy::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
         let WaitError::TimedOut(last) = error else { panic!("{error:?}") };
         assert_eq!(last.pending.as_deref(), Some("waiting for the controller to pick up the request"));
         assert_eq!(last.condition.unwrap().to_string(), "Ready=Unknown R: m");
@@ -474,47 +476,48 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_missing_object_ends_the_wait_unless_it_is_awaited() {
-        let error = wait(client(vec![list(&[])]), Absent::Ends).until_ready(None, |_| ()).await.unwrap_err();
+        let error = wait(client(vec![list(&[])]), AbsencePolicy::Ends).until_ready(None, |_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Missing));
         let later = client(vec![list(&[]), watched("ADDED", repository("", "True"))]);
-        let mut signs = vec![];
-        let message = wait(later, Absent::Awaited).until_ready(None, |s| signs.push(s)).await.unwrap();
-        assert_eq!((message.as_str(), signs), ("m", vec![WaitEvent::Missing]));
+        let mut events = vec![];
+        let message = wait(later, AbsencePolicy::Awaited).until_ready(None, |s| events.push(s)).await.unwrap();
+        assert_eq!((message.as_str(), events), ("m", vec![WaitEvent::Missing]));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn observing_goes_on_when_the_object_is_ready_and_ends_when_it_goes() {
+    async fn observing_continues_when_the_object_is_ready_and_ends_when_it_is_deleted() {
         let client = client(vec![
             list(&[repository("t1", "True")]),
             watched("MODIFIED", repository("t1", "Unknown")),
             watched("MODIFIED", repository("t1", "True")),
             watched("DELETED", repository("t1", "True")),
         ]);
-        let mut signs = vec![];
-        let error = wait(client, Absent::Ends).observe(|s| signs.push(s)).await.unwrap_err();
+        let mut events = vec![];
+        let error = wait(client, AbsencePolicy::Ends).observe(|s| events.push(s)).await.unwrap_err();
         assert!(matches!(error, WaitError::Deleted));
-        assert_eq!(signs.iter().filter(|s| matches!(s, WaitEvent::Condition(_))).count(), 3, "{signs:?}");
+        assert_eq!(events.iter().filter(|s| matches!(s, WaitEvent::Condition(_))).count(), 3, "{events:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn observing_what_was_never_there_does_not_end_with_a_deletion() {
-        let error = wait(client(vec![list(&[])]), Absent::Ends).observe(|_| ()).await.unwrap_err();
+        let error = wait(client(vec![list(&[])]), AbsencePolicy::Ends).observe(|_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Missing), "{error:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_object_deleted_meanwhile_ends_the_wait_for_ready_and_for_gone() {
+    async fn an_object_deleted_meanwhile_ends_the_wait_for_ready_and_for_deletion() {
         let answers = vec![list(&[repository("t1", "True")]), watched("DELETED", repository("t1", "True"))];
-        let error = wait(client(answers.clone()), Absent::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
+        let error =
+            wait(client(answers.clone()), AbsencePolicy::Ends).until_ready(Some("t2"), |_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Deleted));
-        wait(client(answers), Absent::Ends).until_gone(|_| ()).await.unwrap();
+        wait(client(answers), AbsencePolicy::Ends).until_gone(|_| ()).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_object_that_was_known_is_deleted_rather_than_missing() {
         let another = client(vec![list(&[repository("t2", "True")])]);
         for gone in [client(vec![list(&[])]), another] {
-            let mut wait = wait(gone, Absent::Ends);
+            let mut wait = wait(gone, AbsencePolicy::Ends);
             wait.uid = Some("earlier".into());
             let error = wait.until_ready(Some("t2"), |_| ()).await.unwrap_err();
             assert!(matches!(error, WaitError::Deleted), "{error:?}");
@@ -524,12 +527,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_refusal_ends_the_wait_and_an_overloaded_server_is_asked_again() {
         let refused = client(vec![refusal(403, "Forbidden")]);
-        let error = wait(refused, Absent::Ends).until_ready(None, |_| ()).await.unwrap_err();
+        let error = wait(refused, AbsencePolicy::Ends).until_ready(None, |_| ()).await.unwrap_err();
         assert!(matches!(error, WaitError::Watch(_)));
         let busy = client(vec![refusal(503, "ServiceUnavailable"), list(&[repository("", "True")])]);
-        let mut signs = vec![];
-        wait(busy, Absent::Ends).until_ready(None, |s| signs.push(s)).await.unwrap();
-        assert!(matches!(signs.as_slice(), [WaitEvent::Retrying(_)]), "{signs:?}");
+        let mut events = vec![];
+        wait(busy, AbsencePolicy::Ends).until_ready(None, |s| events.push(s)).await.unwrap();
+        assert!(matches!(events.as_slice(), [WaitEvent::Retrying(_)]), "{events:?}");
     }
 
     #[test]

@@ -154,7 +154,7 @@ async fn the_chart_is_installed_upgraded_and_leaves_its_definitions(cluster: Tes
     // Again, with other values.
     run(&helm, &[&install[..], &["--set", "replicas=2"]].concat(), Some(kubeconfig.path()));
 
-    // A user who installed it with Helm is told.
+    // A user who installed it with Helm gets a message.
     let run_own = |arguments: &'static str| {
         let mut command = crate::support::runner::command(kubeconfig.path(), plane.folder());
         command.args(arguments.split_whitespace());

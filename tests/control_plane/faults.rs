@@ -5,16 +5,16 @@ mod interrupts;
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod matrix;
 mod processes;
+mod reported_endings;
 mod requests;
 mod second_actor;
 #[allow(dead_code, reason = "tests and tools use different parts of it")]
 mod site;
-mod told_endings;
 
 use crate::support::ClusterTest;
 
 pub fn tests() -> Vec<ClusterTest> {
-    [requests::tests(), second_actor::tests(), interrupts::tests(), told_endings::tests()].concat()
+    [requests::tests(), second_actor::tests(), interrupts::tests(), reported_endings::tests()].concat()
 }
 
 /// Says what goes on, when asked to.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flux_operator::cluster::Cluster;
 use flux_operator::operator::{OperatorParams, install, install_plan, manifests};
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, UninstallOptions};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else,
         bindings_of_the_reference_to_cluster_admin_are_removed_or_reported,
         an_operator_of_somebody_else_is_replaced_although_its_selector_differs,
-        resource_sets_stay_with_their_definition_and_are_told,
+        resource_sets_are_kept_with_their_definition_and_reported,
         an_instance_and_its_secret_are_applied_after_the_operator_also_from_an_address,
         an_operator_that_looks_after_an_instance_is_not_taken_off,
         objects_that_are_being_deleted_are_awaited_and_recreated,
@@ -168,7 +168,8 @@ async fn the_rights_that_are_exported_are_enough_to_install_upgrade_and_uninstal
     world.cluster.merge_patch(&instance, None, &kept, "someone").await.unwrap();
     world.cluster.delete(&instance, &Default::default()).await.unwrap();
     let uninstall = UninstallOptions { lease: options.lease.clone(), force: true, ..UninstallOptions::default() };
-    let done = reconcile::uninstall(&operator, &world.read_instance().await, &uninstall, &Silent).await.unwrap();
+    let done =
+        reconcile::uninstall(&operator, &world.read_instance().await, &uninstall, &IgnoredProgress).await.unwrap();
     assert!(done.is_complete(), "{done:?}");
     // Further work of an operator: it reads nodes and writes its report.
     let report = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxReport",
@@ -273,7 +274,7 @@ async fn an_operator_that_is_bound_to_its_own_role_may_not_do_anything_else(clus
 async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     let labels = json!({"app": "op", "app.kubernetes.io/name": "flux-operator"});
-    reconcile::prepare(&world.cluster, NAMESPACE, &Silent).await.unwrap();
+    reconcile::prepare(&world.cluster, NAMESPACE, &IgnoredProgress).await.unwrap();
     let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "flux-operator", "namespace": NAMESPACE, "labels": labels,
             "annotations": {"meta.helm.sh/release-name": "flux-operator"}},
@@ -286,7 +287,7 @@ async fn an_operator_of_somebody_else_is_replaced_although_its_selector_differs(
     assert_eq!(plan.helm_release.as_deref(), Some("flux-operator"));
     assert_eq!(plan.recreates, [id("apps/v1", "Deployment", NAMESPACE, "flux-operator")]);
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    install(&world.cluster, plan, Some(deadline), &Silent).await.unwrap();
+    install(&world.cluster, plan, Some(deadline), &IgnoredProgress).await.unwrap();
     let container = world.deployment("flux-operator").await["spec"]["template"]["spec"]["containers"].clone();
     assert_eq!(container.as_array().unwrap().len(), 1);
     assert_eq!(container[0]["image"], IMAGE);
@@ -325,7 +326,7 @@ async fn bindings_of_the_reference_to_cluster_admin_are_removed_or_reported(clus
     assert!(is_there("flux-operator-cluster-admin").await && is_there("mine").await);
 }
 
-async fn resource_sets_stay_with_their_definition_and_are_told(cluster: TestCluster) {
+async fn resource_sets_are_kept_with_their_definition_and_reported(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     run(&world, &format!("install --image {IMAGE}")).await.exits(0);
     let set = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet",

@@ -80,18 +80,18 @@ async fn values_and_variables_are_those_that_helm_and_substitution_used(cluster:
     until(&cluster, "HelmRelease", "web", "True").await;
     until(&cluster, "Kustomization", "vars", "True").await;
 
-    let told = run(&cluster, "debug hr web --values --reveal -o json").await.exits(0).json();
+    let reported = run(&cluster, "debug hr web --values --reveal -o json").await.exits(0).json();
     let used = stored_release(&cluster, "web").await;
-    assert_eq!(told["values"], used["config"], "{told:#}");
-    assert_eq!(told["values"]["image"], json!({"tag": "v3", "pull": "Never"}));
+    assert_eq!(reported["values"], used["config"], "{reported:#}");
+    assert_eq!(reported["values"]["image"], json!({"tag": "v3", "pull": "Never"}));
     let masked = run(&cluster, "debug hr web --values").await.exits(0);
     assert!(!masked.stdout.contains("s3cr3t"), "{}", masked.stdout);
 
-    let told = run(&cluster, "debug ks vars --vars --reveal -o json").await.exits(0).json();
-    let text = |name: &str| told["values"][name].as_str().unwrap_or_default().to_owned();
+    let reported = run(&cluster, "debug ks vars --vars --reveal -o json").await.exits(0).json();
+    let text = |name: &str| reported["values"][name].as_str().unwrap_or_default().to_owned();
     let seen = api(&cluster, "ConfigMap").get("seen").await.expect("applied");
     let expected = format!("{}/{}/{}/80", text("host"), text("region"), text("token"));
-    assert_eq!(seen.data["data"]["all"], Value::from(expected), "{told:#}");
+    assert_eq!(seen.data["data"]["all"], Value::from(expected), "{reported:#}");
     assert!(!run(&cluster, "debug ks vars --vars").await.exits(0).stdout.contains("s3cr3t"));
     run(&cluster, "debug hr web --history").await.exits(0).stdout_has("1.0.0");
     run(&cluster, "debug ks vars --status").await.exits(0).stdout_has("ReconciliationSucceeded");
@@ -145,13 +145,13 @@ async fn failures_of_real_controllers_are_explained(cluster: TestCluster) {
     ];
     for (object, reasons) in expected {
         let explained = || async {
-            let told = run(&cluster, &format!("why {object} -o json")).await;
-            let reason = told.json()["cause"]["reason"].as_str().unwrap_or_default().to_owned();
-            reasons.contains(&reason.as_str()).then_some(told)
+            let reported = run(&cluster, &format!("why {object} -o json")).await;
+            let reason = reported.json()["cause"]["reason"].as_str().unwrap_or_default().to_owned();
+            reasons.contains(&reason.as_str()).then_some(reported)
         };
         match eventually(&format!("{object} to be explained by {reasons:?}"), SOON * 2, explained).await {
-            Ok(told) => {
-                told.exits(7);
+            Ok(reported) => {
+                reported.exits(7);
             }
             Err(error) => panic!("{error}: {}", run(&cluster, &format!("why {object}")).await.stdout),
         }
@@ -163,7 +163,7 @@ async fn failures_of_real_controllers_are_explained(cluster: TestCluster) {
         affected.flatten().filter_map(|object| object["name"].as_str()).collect()
     };
     assert_eq!(taken_down("DependencyCycle"), ["first", "second"], "{all:#}");
-    assert!(taken_down("CrashLoop").contains(&"stuck"), "what was applied and fails is told as well: {all:#}");
+    assert!(taken_down("CrashLoop").contains(&"stuck"), "an applied object that fails is reported as well: {all:#}");
 }
 
 async fn logs_of_real_controllers_are_filtered_to_one_object(cluster: TestCluster) {
@@ -188,10 +188,10 @@ async fn logs_of_real_controllers_are_filtered_to_one_object(cluster: TestCluste
     std::fs::write(folder.path().join("logs/logs.txt"), text).expect("written");
     let dump = folder.path().display();
 
-    let told = run(&cluster, &format!("-n {namespace} logs ks/broken -o json --from {dump}")).await.exits(0).stdout;
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert!(!told.is_empty(), "the controller wrote about it: {lines:#?}");
-    for line in &told {
+    let reported = run(&cluster, &format!("-n {namespace} logs ks/broken -o json --from {dump}")).await.exits(0).stdout;
+    let reported: Vec<Value> = reported.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(!reported.is_empty(), "the controller wrote about it: {lines:#?}");
+    for line in &reported {
         let about = [&line["name"], &line["Kustomization"]["name"], &line["object"]["name"]];
         assert!(about.iter().any(|name| **name == "broken"), "{line:#}");
     }
@@ -221,8 +221,8 @@ async fn applied_and_pruned_objects_are_listed_as_changes_of_flux(cluster: TestC
         ("fetched", "GitRepository", "app"),
     ];
     let complete = || async {
-        let told = run(&cluster, &words).await.exits(0).json();
-        let rows = told["items"].as_array()?;
+        let reported = run(&cluster, &words).await.exits(0).json();
+        let rows = reported["items"].as_array()?;
         let is_told = |(action, kind, name): &(&str, &str, &str)| {
             rows.iter().any(|row| {
                 row["action"] == *action

@@ -78,7 +78,7 @@ async fn write(cluster: &TestCluster, network_policy: bool, token: &str) {
 
 async fn events_reach_a_provider_and_a_silent_address_delays_nothing(cluster: TestCluster) {
     cluster.apply(&[crd::flux_instance(), crd::flux_report()]).await;
-    let (silent, told) = listen(false).await;
+    let (silent, reported) = listen(false).await;
     let mut first = operator(&cluster, "operator-silent", &silent);
     write(&cluster, true, "one").await;
     wait_for(&cluster, "one").await;
@@ -89,7 +89,7 @@ async fn events_reach_a_provider_and_a_silent_address_delays_nothing(cluster: Te
         wait_for(&cluster, token).await;
     }
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(told.lock().unwrap().len() >= 2, "it was tried");
+    assert!(reported.lock().unwrap().len() >= 2, "it was tried");
     assert!(first.stop(Duration::from_secs(10)), "what hangs does not keep it from ending");
 
     let flux = cluster.flux();

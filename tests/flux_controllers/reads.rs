@@ -12,8 +12,8 @@ pub fn tests() -> Vec<ClusterTest> {
         every_state_is_listed_and_counted_as_the_controllers_report_it,
         a_kustomization_is_a_tree_down_to_its_pods,
         an_applied_object_is_traced_to_its_commit,
-        events_tell_what_the_controllers_did,
-        causes_are_told_in_what_the_controllers_report,
+        events_show_what_the_controllers_did,
+        causes_are_found_in_the_reports_of_the_controllers,
     ]
 }
 
@@ -134,11 +134,11 @@ async fn an_applied_object_is_traced_to_its_commit(cluster: TestCluster) {
     run(&cluster, "trace configmap/kube-root-ca.crt").await.exits(1).stderr_has("is not managed by Flux");
 }
 
-async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
+async fn events_show_what_the_controllers_did(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.every_state(&cluster).await;
     let has = async |arguments: &str, texts: &[&str]| {
-        // An event may be written just after the status it speaks of.
+        // An event may be written just after the status that it describes.
         let what = format!("{arguments} to show {texts:?}");
         let seen = eventually(&what, SOON, || async {
             let run = run(&cluster, arguments).await.exits(0);
@@ -168,22 +168,22 @@ async fn events_tell_what_the_controllers_did(cluster: TestCluster) {
     assert_eq!(text(own, "/source/component"), "kustomize-controller", "{own:#}");
 }
 
-async fn causes_are_told_in_what_the_controllers_report(cluster: TestCluster) {
+async fn causes_are_found_in_the_reports_of_the_controllers(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.every_state(&cluster).await;
     let found = run(&cluster, &format!("why -n {} -o json", cluster.namespace())).await.exits(7).json();
     let causes = found["causes"].as_array().expect("causes").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let mut told: Vec<_> =
+    let mut reported: Vec<_> =
         causes.map(|c| (text(&c["reason"]), text(&c["object"]["name"]), text(&c["summary"]))).collect();
-    told.sort();
+    reported.sort();
     let expected = [
         ("HostUnreachable", "unreachable", "nothing listens at the server's address"),
         ("KustomizationFailed", "broken", "a file in the source is not valid YAML"),
         ("KustomizationFailed", "misplaced", "the path does not exist in the source"),
         ("SourceNotFound", "absent", "the repository does not exist, or the credentials may not see it"),
     ];
-    assert_eq!(told, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())), "{found:#}");
+    assert_eq!(reported, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())), "{found:#}");
     assert_eq!(found["failing"], 5, "what waits for the broken one is taken down by it: {found:#}");
     let waiting = run(&cluster, "why ks/dependent").await.exits(7);
     waiting.stdout_has("Object: Kustomization/").stdout_has("/broken");

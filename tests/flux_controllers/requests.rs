@@ -13,7 +13,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_push_is_fetched_and_applied_by_two_commands,
         a_failing_object_says_why_and_ends_with_7,
-        a_suspended_object_stands_still_until_it_is_resumed,
+        a_suspended_object_is_not_reconciled_until_it_is_resumed,
         a_wait_ends_when_the_controllers_are_done,
         bad_credentials_are_reported_and_heal_by_one_command,
         all_objects_of_a_kind_are_asked_at_once,
@@ -72,7 +72,7 @@ async fn a_failing_object_says_why_and_ends_with_7(cluster: TestCluster) {
     paused.stderr_has("flux-operator resume kustomization/").stderr_has(cluster.namespace());
 }
 
-async fn a_suspended_object_stands_still_until_it_is_resumed(cluster: TestCluster) {
+async fn a_suspended_object_is_not_reconciled_until_it_is_resumed(cluster: TestCluster) {
     let mut world = World::new(&cluster).await;
     world.ready_app(&cluster).await;
     run(&cluster, "suspend resource ks/app").await.exits(0);
@@ -105,12 +105,12 @@ async fn a_wait_ends_when_the_controllers_are_done(cluster: TestCluster) {
     cluster.apply(&[kustomization(&cluster, "misplaced", "./nowhere")]).await;
     let failed = run(&cluster, "wait resource ks/misplaced --timeout 4s").await.exits(7);
     failed.stderr_has("kustomization path not found");
-    // Nothing happens while the controllers' clocks stand still, and the end is said with what was seen last.
+    // Nothing happens while the controllers are frozen, and the error shows the last state.
     let fresh = cluster.fresh(Options::api_server_only()).await;
     let flux = crate::support::flux::FluxControllers::start(&fresh, &[Controller::Source]).await.expect("started");
     flux.freeze(Controller::Source);
     let admin = fresh.admin("frozen").expect("an admin");
-    // It works outside of the cluster; for all that can be told from within, this one is about to start.
+    // It works outside of the cluster; seen from within, this controller is about to start.
     let labels = json!({"app.kubernetes.io/part-of": "flux", "app": "source-controller"});
     let container = json!({"name": "manager", "image": "ghcr.io/fluxcd/source-controller:v1.7.0"});
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",

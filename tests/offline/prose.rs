@@ -1,5 +1,5 @@
 //! The part of plain English that a machine can check: how comments and names of functions begin, how messages negate, and that
-//! a type name has one meaning.
+//! a type name is a noun with one meaning.
 //!
 //! Each list of exceptions can only shrink: an entry that is no longer needed fails the test.
 
@@ -14,6 +14,12 @@ use crate::architecture::{assert_none, files_below, root};
 
 /// Words that hide the subject of a sentence. A comment names its subject, or begins with a verb.
 const HIDDEN_SUBJECTS: &[&str] = &["Who", "Whoever", "Whom", "Whose", "What", "Whatever", "Nobody", "Somebody", "One"];
+
+/// Words that hide the actor in a name: `a_cause_is_told`, `asks_nobody`.
+const HIDDEN_ACTORS: &[&str] = &["told", "said", "heard", "nobody", "whoever", "whom"];
+
+/// Type names that end like a participle. `Reconciled` is a trait.
+const NOUNS: &[&str] = &["Need", "Reconciled"];
 
 /// Names of several types. `Args` and `Command` are clap's convention for a command and its subcommands.
 const SHARED_TYPE_NAMES: &[&str] =
@@ -87,6 +93,32 @@ fn a_function_name_begins_with_its_subject_or_a_verb() {
     check("a name of a function begins with its subject or a verb", &all, |source| {
         let named = source.text.lines().enumerate().filter(|(_, line)| hidden.is_match(line));
         named.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()
+    });
+}
+
+#[test]
+fn a_function_name_shows_the_actor() {
+    let name = Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)").expect("a pattern");
+    let hides =
+        |line: &str| name.captures(line).is_some_and(|found| found[1].split('_').any(|w| HIDDEN_ACTORS.contains(&w)));
+    assert!(hides("fn a_cause_is_told() {") && !hides("fn a_cause_is_reported() {"));
+    check("a function name shows the actor", &sources(&["src", "cmd", "crates", "tests", "tools"]), |source| {
+        let named = source.text.lines().enumerate().filter(|(_, line)| hides(line));
+        named.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()
+    });
+}
+
+#[test]
+fn a_type_name_is_not_a_participle() {
+    let participle =
+        Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type) ([A-Z][a-z]+ed)\b").expect("a pattern");
+    check("a type name is a noun", &sources(&["src", "cmd", "crates"]), |source| {
+        let lines = source
+            .text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| participle.captures(line).is_some_and(|found| !NOUNS.contains(&&found[1])));
+        lines.map(|(index, line)| (index + 1, line.trim().to_owned())).collect()
     });
 }
 

@@ -220,10 +220,10 @@ async fn an_interrupted_command_reports_the_artifacts_that_a_registry_may_have()
         "distribution push oci://HOST/flux:v1",
     ] {
         let arrived = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&arrived);
+        let reported = Arc::clone(&arrived);
         let slow = FaultyRegistry::start(registry.port(), move |_, passed: &Passed| {
             if passed.line.starts_with("PUT ") && passed.line.contains("/manifests/") {
-                told.store(true, Ordering::SeqCst);
+                reported.store(true, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_secs(2));
             }
             Mishap::None
@@ -232,7 +232,7 @@ async fn an_interrupted_command_reports_the_artifacts_that_a_registry_may_have()
         let line = line.replace("HOST", &slow.host());
         let mut command = command(home, &line.split(' ').collect::<Vec<_>>());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // On a thread of its own: the registry stands still together with this one.
+        // On a thread of its own: the registry is frozen together with this one.
         let ended = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             while !arrived.load(Ordering::SeqCst) {

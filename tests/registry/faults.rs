@@ -95,9 +95,9 @@ async fn a_request_that_is_cut_anywhere_does_no_harm() {
         let layer = client.read_blob(&reference.repository, &read.content.layers[0], 100).await.unwrap();
         assert_eq!((pushed.digest, &layer[..]), (read.digest, path.as_bytes()));
     };
-    let calm = through(&registry, |_, _| Mishap::None).await;
-    work(&calm.host(), "calm").await;
-    let requests = calm.passed().len();
+    let quiet = through(&registry, |_, _| Mishap::None).await;
+    work(&quiet.host(), "calm").await;
+    let requests = quiet.passed().len();
     assert!(requests >= 9, "{requests}");
     for mishap in [Mishap::Cut, Mishap::CutAnswer, Mishap::Truncate(1)] {
         for at in 0..requests {

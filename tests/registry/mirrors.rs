@@ -151,8 +151,10 @@ async fn a_check_asks_for_every_platform_and_layer() {
         let rows = checked.json()["items"].clone();
         assert_eq!((&rows[0]["state"], &rows[1]["state"]), (&json!("present"), &json!("incomplete")));
         assert_eq!(rows[1]["missing"], json!([lost]));
-        let told = world.call("check-mirror", &faulty.host(), &[]).await.exits(1);
-        told.stderr_has(&format!("{} is not whole: {lost} is missing", index.digest)).stderr_has("/mirror --verify`");
+        let reported = world.call("check-mirror", &faulty.host(), &[]).await.exits(1);
+        reported
+            .stderr_has(&format!("{} is not whole: {lost} is missing", index.digest))
+            .stderr_has("/mirror --verify`");
     }
     world.call("check-mirror", &host, &[]).await.exits(0);
 }
@@ -274,8 +276,8 @@ async fn a_rehearsal_only_reads() {
     let counted = FaultyRegistry::start(world.to.port(), |_, _| Mishap::None).await.unwrap();
     let operator = format!("{}/src/{}:{}", world.from.host(), COMPONENTS[0], tag(COMPONENTS[0]));
     let more = ["--dry-run", "--include-artifact", "--operator-image", &operator, "-o", "json"];
-    let states = |told: &Run| -> Vec<String> {
-        let rows = told.json()["items"].as_array().unwrap().clone();
+    let states = |reported: &Run| -> Vec<String> {
+        let rows = reported.json()["items"].as_array().unwrap().clone();
         rows.iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect()
     };
     let planned = world.call("mirror", &counted.host(), &more).await.exits(0);
@@ -351,7 +353,7 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
     let gone = Mishap::Answer(404, vec![], String::new());
     let other = Mishap::Replace(b"{\"schemaVersion\": 2}".to_vec());
     // A registry that forgot, or gives something else: of the image, of a platform, of a layer, of the manifests.
-    for (request, mishap, code, told) in [
+    for (request, mishap, code, reported) in [
         (format!("GET /manifests/{index}"), &gone, 3, format!("{index} not found")),
         (format!("GET /manifests/{index}"), &other, 1, "has the digest sha256:".to_owned()),
         (format!("GET /manifests/{}", platform.digest), &gone, 3, format!("{} not found", platform.digest)),
@@ -367,7 +369,11 @@ async fn a_verification_fails_where_the_mirror_is_not_what_was_copied() {
         });
         let faulty = faulty.await.unwrap();
         world.call("mirror", &faulty.host(), &["--include-artifact"]).await.exits(0);
-        world.call("mirror", &faulty.host(), &["--include-artifact", "--verify"]).await.exits(code).stderr_has(&told);
+        world
+            .call("mirror", &faulty.host(), &["--include-artifact", "--verify"])
+            .await
+            .exits(code)
+            .stderr_has(&reported);
     }
 }
 
@@ -460,9 +466,9 @@ async fn progress_is_a_bar_for_each_image_on_a_terminal_and_plain_lines_elsewher
     let again = world.call("mirror", &format!("{}/plain", world.to.host()), &[]).await.exits(0);
     assert_eq!(again.stderr.matches(": was there").count(), 2, "{}", again.stderr);
     let host = world.to.host();
-    let told = world.call("mirror", &host, &["--progress", "json"]).await.exits(0).stderr;
+    let reported = world.call("mirror", &host, &["--progress", "json"]).await.exits(0).stderr;
     let done = |line: &&str| line.contains("\"state\":\"done\"");
-    assert_eq!(told.lines().filter(done).count(), 2, "{told}");
+    assert_eq!(reported.lines().filter(done).count(), 2, "{reported}");
     let silent = world.call("mirror", &host, &["--progress", "none", "-q"]).await.exits(0).stderr;
     assert_eq!(silent, "");
 }

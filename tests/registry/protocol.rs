@@ -295,7 +295,7 @@ async fn a_signature_is_found_in_both_forms_and_its_absence_is_an_error() {
     }
 }
 
-fn told(host: &str, settings: RegistryAccess) -> Access {
+fn access_with(host: &str, settings: RegistryAccess) -> Access {
     let mut access = access(RegistryCredentials::Anonymous);
     access.registries.insert(host.to_owned(), settings);
     access
@@ -311,12 +311,12 @@ async fn tls_needs_the_right_authority() {
         authorities: Some(authority.certificate().as_bytes().to_vec()),
         ..RegistryAccess::default()
     };
-    let client = Registries::new(told(&host, trusting(&authority)));
+    let client = Registries::new(access_with(&host, trusting(&authority)));
     let pushed = push(&client, &reference, b"hello").await;
     assert_eq!(client.resolve(&reference).await.unwrap().digest, pushed.digest);
     let system = RegistryAccess { plain_http: Some(false), ..RegistryAccess::default() };
     for settings in [trusting(&other), system] {
-        let error = Registries::new(told(&host, settings)).resolve(&reference).await.unwrap_err();
+        let error = Registries::new(access_with(&host, settings)).resolve(&reference).await.unwrap_err();
         assert!(matches!(error.reason, Reason::Tls { .. }), "{error:?}");
     }
     // Plain http, as is usual on loopback, is not what this one speaks.
@@ -336,9 +336,9 @@ async fn a_client_certificate_is_shown_where_it_is_asked_for() {
     let identity = ClientIdentity { certificate: certificate.certificate.into_bytes(), key: certificate.key.into() };
     let authorities = Some(authority.certificate().as_bytes().to_vec());
     let with = RegistryAccess { authorities: authorities.clone(), identity: Some(identity), plain_http: None };
-    push(&Registries::new(told(&host, with)), &reference, b"hello").await;
+    push(&Registries::new(access_with(&host, with)), &reference, b"hello").await;
     let without = RegistryAccess { authorities, ..RegistryAccess::default() };
-    let error = Registries::new(told(&host, without)).resolve(&reference).await.unwrap_err();
+    let error = Registries::new(access_with(&host, without)).resolve(&reference).await.unwrap_err();
     assert!(matches!(error.reason, Reason::Tls { .. }), "{error:?}");
 }
 

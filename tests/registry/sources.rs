@@ -27,7 +27,7 @@ tests![
     a_cluster_is_compared_with_the_given_distribution,
     ignored_files_are_not_in_the_artifact,
     the_flags_for_tls_reach_a_registry_with_certificates_of_its_own,
-    a_registry_is_spoken_to_without_tls_where_the_flag_says_so,
+    a_registry_is_called_without_tls_if_the_flag_says_so,
     a_registry_that_drips_or_stays_silent_is_given_up_after_the_time_of_the_command,
 ];
 
@@ -418,7 +418,7 @@ async fn the_flags_for_tls_reach_a_registry_with_certificates_of_its_own() {
         .stderr_has("--registry-key");
 }
 
-async fn a_registry_is_spoken_to_without_tls_where_the_flag_says_so() {
+async fn a_registry_is_called_without_tls_if_the_flag_says_so() {
     let proxy = ConnectProxy::start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let versions = ["distribution", "versions", "--distribution", "oci://registry.invalid/flux:latest"];

@@ -1063,7 +1063,7 @@ fn resource_set_rows() -> Vec<Row> {
 
 fn workload_rows() -> Vec<Row> {
     let one = |status: Value| [deployment("web", json!({})), pod(json!({}), status)];
-    let told = |status: Value, event: Value| [deployment("web", json!({})), pod(json!({}), status), event];
+    let reported = |status: Value, event: Value| [deployment("web", json!({})), pod(json!({}), status), event];
     let running = || json!({"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}], "containerStatuses": [{"name": "web", "restartCount": 0, "state": {"running": {}}}]});
     let failing = |text: &str| {
         deployment(
@@ -1209,7 +1209,7 @@ fn workload_rows() -> Vec<Row> {
         ),
         row(
             unhealthy(),
-            told(
+            reported(
                 running(),
                 event("Pod", "web-1", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503"),
             ),
@@ -1219,7 +1219,7 @@ fn workload_rows() -> Vec<Row> {
         ),
         row(
             unhealthy(),
-            told(
+            reported(
                 waiting("ContainerCreating", ""),
                 event(
                     "Pod",
@@ -1234,7 +1234,7 @@ fn workload_rows() -> Vec<Row> {
         ),
         row(
             unhealthy(),
-            told(
+            reported(
                 waiting("ContainerCreating", ""),
                 event(
                     "Pod",

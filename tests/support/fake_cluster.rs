@@ -62,7 +62,7 @@ impl FakeCluster {
     /// Starts a server whose objects are `objects`, by path of their list: `/apis/GROUP/VERSION/PLURAL`.
     ///
     /// # Panics
-    /// No port can be had.
+    /// No port is free.
     pub fn start(name: &str, behaviour: FakeBehaviour, objects: &[(&str, Vec<Value>)]) -> Self {
         FakeCluster::counted(name, behaviour, objects, &Arc::default())
     }
@@ -70,7 +70,7 @@ impl FakeCluster {
     /// The same with a gauge that may be that of other servers as well.
     ///
     /// # Panics
-    /// No port can be had.
+    /// No port is free.
     pub fn counted(
         name: &str,
         behaviour: FakeBehaviour,

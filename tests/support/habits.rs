@@ -152,7 +152,7 @@ impl Row {
 }
 
 /// The environment of the rows.
-pub struct Place {
+pub struct FailurePosition {
     pub binary: String,
     /// The home, and the working directory of the line.
     pub folder: std::path::PathBuf,
@@ -161,7 +161,7 @@ pub struct Place {
     pub variables: Vec<(String, String)>,
 }
 
-impl Place {
+impl FailurePosition {
     /// Installs the program and two plugins for it where the lines find them.
     fn prepare(&self) {
         let programs = self.folder.join("programs");
@@ -284,7 +284,7 @@ impl Place {
 }
 
 /// Tries all rows and reports every failed one.
-pub fn all_hold(place: &Place, rows: &[Row]) {
+pub fn all_hold(place: &FailurePosition, rows: &[Row]) {
     place.prepare();
     let (next, broken) = (AtomicUsize::new(0), Mutex::new(vec![]));
     std::thread::scope(|scope| {
@@ -293,8 +293,8 @@ pub fn all_hold(place: &Place, rows: &[Row]) {
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let wrong = place.try_row(row);
                     if !wrong.is_empty() {
-                        let told = format!("habit {}: `{}` {}", row.habit, row.line, wrong.join(", "));
-                        broken.lock().expect("no panic").push(told);
+                        let reported = format!("habit {}: `{}` {}", row.habit, row.line, wrong.join(", "));
+                        broken.lock().expect("no panic").push(reported);
                     }
                 }
             });
@@ -800,8 +800,10 @@ pub fn on_a_cluster() -> Vec<Row> {
     for write in WRITES {
         for place in ["", "=client", "=server"] {
             // The output describes the planned change, in words or as manifests.
-            let told = "(?i)dry run|would|nothing was sent|to create|unchanged|^kind: ";
-            rows.push(row(34, format!("F {write} -n flux-system --dry-run{place} 2>&1")).matches(told).hides("error:"));
+            let reported = "(?i)dry run|would|nothing was sent|to create|unchanged|^kind: ";
+            rows.push(
+                row(34, format!("F {write} -n flux-system --dry-run{place} 2>&1")).matches(reported).hides("error:"),
+            );
         }
         rows.push(row(34, format!("F {write} -n flux-system --dry-run=nope")).code(2).says("client"));
     }

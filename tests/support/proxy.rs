@@ -153,12 +153,12 @@ impl FaultRule {
 
 /// The running proxy; it stops when dropped.
 pub struct FaultProxy {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     kubeconfig: Kubeconfig,
     accepting: AbortHandle,
 }
 
-struct Shared {
+struct SharedState {
     rules: Mutex<Vec<FaultRule>>,
     seen: Mutex<Vec<Seen>>,
     connections: Mutex<Vec<AbortHandle>>,
@@ -181,7 +181,7 @@ impl FaultProxy {
         let acceptor = tls_acceptor(&authority.server(names)?)?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             rules: Mutex::default(),
             seen: Mutex::default(),
             connections: Mutex::default(),
@@ -249,7 +249,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<SharedState>) {
     // Aborting this task drops the set and ends its tasks.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
@@ -260,7 +260,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<SharedState>) {
     // A client that does not trust the certificate disconnects here.
     let Ok(stream) = acceptor.accept(stream).await else { return };
     // HTTP/1.1 has one request at a time per connection, so one upstream connection is enough.
@@ -273,7 +273,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) {
 type Sender = Arc<tokio::sync::Mutex<Option<SendRequest<Incoming>>>>;
 type Body = BoxBody<Bytes, Error>;
 
-async fn handle(request: Request<Incoming>, shared: Arc<Shared>, sender: Sender) -> Result<Response<Body>, Error> {
+async fn handle(request: Request<Incoming>, shared: Arc<SharedState>, sender: Sender) -> Result<Response<Body>, Error> {
     let method = request.method().to_string();
     let uri = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
     let index = {

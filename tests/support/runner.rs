@@ -115,7 +115,7 @@ struct Environment {
 }
 
 impl Environment {
-    /// Removes the instances that earlier tests left; what they installed belongs to nobody then.
+    /// Removes the instances that earlier tests left; what they installed has no owner then.
     async fn remove_instances(&self) -> super::Fallible<()> {
         let instances = ApiResource::from_gvk(&GroupVersionKind::gvk("fluxcd.controlplane.io", "v1", "FluxInstance"));
         let client = self.control_plane.client();
@@ -282,7 +282,7 @@ pub fn run(
         .enable_all()
         .build()
         .expect("a tokio runtime starts");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedState {
         controllers,
         everyone: OnceCell::new(),
         installers: Semaphore::new(INSTALLERS),
@@ -302,7 +302,7 @@ pub fn run(
         eprintln!("ignored: {reason}");
     }
     runtime.block_on(async { drop(shared) });
-    // Tasks of a control plane that was dropped may still be closing connections; nobody waits long for those.
+    // Tasks of a control plane that was dropped may still be closing connections; nothing waits long for those.
     runtime.shutdown_timeout(Duration::from_secs(2));
     conclusion.exit_code()
 }
@@ -327,7 +327,7 @@ fn run_without_ignored_hangup() -> Option<ExitCode> {
 type Started = OnceCell<Result<Arc<Environment>, String>>;
 
 /// The environments of this binary: those of tests that install an instance, and the one of all others.
-struct Shared {
+struct SharedState {
     controllers: &'static [Controller],
     everyone: Started,
     /// How many more tests may install an instance now.
@@ -337,13 +337,13 @@ struct Shared {
     spare: Arc<SpareControlPlanes>,
 }
 
-impl Shared {
+impl SharedState {
     async fn environment(&self) -> Result<Arc<Environment>, String> {
         let start = || async { self.start().await.map(Arc::new).map_err(|error| error.to_string()) };
         self.everyone.get_or_init(start).await.clone()
     }
 
-    /// An environment without an instance that nobody else uses; give it back to `idle`.
+    /// An unused environment without an instance; give it back to `idle`.
     async fn own_environment(&self) -> super::Fallible<Arc<Environment>> {
         let idle = self.idle.lock().expect("no test panics while it takes one").pop();
         match idle {
@@ -365,7 +365,7 @@ impl Shared {
     }
 }
 
-fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc<Shared>) -> Trial {
+fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc<SharedState>) -> Trial {
     let name = test.short_name();
     Trial::ignorable_test(name, move || match reason.or_else(test.unavailable_because) {
         Some(reason) if env::var("CI").is_ok_and(|value| value == "true") => {
@@ -376,7 +376,7 @@ fn trial(test: ClusterTest, reason: Option<String>, runtime: Handle, shared: Arc
     })
 }
 
-async fn run_one(test: ClusterTest, name: &str, shared: &Shared) -> Result<Completion, Failed> {
+async fn run_one(test: ClusterTest, name: &str, shared: &SharedState) -> Result<Completion, Failed> {
     // Waiting for a turn is not part of the test, so it comes before its deadline.
     let _turn = match test.installs {
         true => Some(shared.installers.acquire().await.map_err(|error| error.to_string())?),

@@ -98,7 +98,7 @@ impl ServerProcess {
     pub fn freeze(&self) {
         signal("STOP", self.pid);
         let deadline = Instant::now() + Duration::from_secs(5);
-        while !stands_still(self.pid) && Instant::now() < deadline {
+        while !is_stopped(self.pid) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -192,7 +192,7 @@ fn out_of_the_terminal(command: Command) -> Command {
 }
 
 /// Whether every thread of a process is stopped (`T` in proc_pid_stat(5)).
-fn stands_still(pid: u32) -> bool {
+fn is_stopped(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     threads.flatten().all(|thread| {
         // The name before the state may contain blanks and parentheses.

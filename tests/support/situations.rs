@@ -1,5 +1,5 @@
-//! Situations that an installation can be in, and what every command has to say of each: the same table is told as a dump
-//! (`tests/offline/cli/health.rs`) and by a real API server (`tests/control_plane/inspect/situations.rs`).
+//! Situations of an installation, and the output that every command must have for each: from a dump (`tests/offline/cli/health.rs`)
+//! and from a real API server (`tests/control_plane/inspect/situations.rs`).
 
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ fn condition(status: &str, reason: &str, message: &str) -> Value {
         "lastTransitionTime": "2026-01-01T00:00:00Z"}])
 }
 
-fn instance_says(status: &str, reason: &str, message: &str) -> Value {
+fn instance_with_ready(status: &str, reason: &str, message: &str) -> Value {
     with(instance(), "/status/conditions", condition(status, reason, message))
 }
 
@@ -295,14 +295,14 @@ pub fn situations() -> Vec<Situation> {
         ),
         row(
             "an instance in progress",
-            but(instance_says("Unknown", "Progressing", "Reconciliation in progress")),
+            but(instance_with_ready("Unknown", "Progressing", "Reconciliation in progress")),
             "inProgress",
             (0, 0),
             "",
         ),
         row(
             "a version range that nothing fits",
-            but(instance_says("False", "BuildFailed", "build failed: no match found for semver: 9.x")),
+            but(instance_with_ready("False", "BuildFailed", "build failed: no match found for semver: 9.x")),
             "failing",
             (1, 1),
             "why",
@@ -517,7 +517,7 @@ pub fn situations() -> Vec<Situation> {
         row("a release that was never reconciled", but(never(hr("", ""))), "notStarted", (0, 0), ""),
         row("an object that a finalizer holds", but(stuck(ks("app", "", "Applied"))), "failing", (1, 1), "why"),
         row(
-            "an object of a shard that nobody serves",
+            "an object of a shard without a controller",
             and([only_shard0, shard(ks("app", "", "Applied"))]),
             "failing",
             (1, 1),

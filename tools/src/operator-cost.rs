@@ -28,7 +28,7 @@ use flux_operator::api::crd;
 use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{Cluster, ListOptions, WriteOptions};
 use flux_operator::k8s::{ObjectId, ResourceType};
-use flux_operator::reconcile::{self, progress::Silent};
+use flux_operator::reconcile::{self, progress::IgnoredProgress};
 use futures::stream::{self, StreamExt};
 use kube::Client;
 use operator_process::{NAMESPACE, USER, connected, memory, start};
@@ -136,7 +136,7 @@ impl Bench {
         let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
         let harness = plane.admin("harness")?;
         let cluster = connected(harness.path()).await?;
-        reconcile::prepare(&cluster, NAMESPACE, &Silent).await?;
+        reconcile::prepare(&cluster, NAMESPACE, &IgnoredProgress).await?;
         cluster.apply(&crd::flux_report(), WriteOptions::forced("author")).await?;
         let admin = plane.admin(USER)?;
         let process = start(binary, &plane, admin.path(), "operator-a")?;

@@ -27,7 +27,7 @@ use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::watch::{FollowedChange, Follower};
 use flux_operator::cluster::{ListOptions, WriteOptions};
 use flux_operator::format::yaml;
-use flux_operator::reconcile::{self, progress::Silent};
+use flux_operator::reconcile::{self, progress::IgnoredProgress};
 use serde_json::{Value, json};
 use site::{NAMESPACE, Site, USER, connected, id, instance, instance_id, play_deployment};
 use test_support::proxy::Seen;
@@ -139,7 +139,7 @@ async fn distant(site: &Site) -> Fallible<Distant> {
 /// Prepares a cluster with only namespace, definition and instance.
 async fn prepared(site: &Site) -> Fallible<()> {
     site.wipe().await;
-    reconcile::prepare(&site.direct, NAMESPACE, &Silent).await?;
+    reconcile::prepare(&site.direct, NAMESPACE, &IgnoredProgress).await?;
     site.direct.apply(&instance(&spec(false)), WriteOptions::forced("author")).await?;
     Ok(())
 }
@@ -148,7 +148,8 @@ async fn prepared(site: &Site) -> Fallible<()> {
 async fn run(site: &Site) -> Fallible<Vec<Seen>> {
     let cluster = site.through_proxy(LIMIT).await;
     let before = site.proxy.requests().len();
-    let outcome = reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &Silent).await?;
+    let outcome =
+        reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &IgnoredProgress).await?;
     if !outcome.is_ready() {
         return Err(outcome.message.into());
     }
@@ -202,7 +203,7 @@ async fn near(site: &Site) -> Fallible<()> {
         mark = site.plane.audit().mark().await?;
         let cluster = connected(kubeconfig.path(), LIMIT).await;
         let begun = Instant::now();
-        reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &Silent).await?;
+        reconcile::run(&cluster, &instance_id(), &site.distribution, &site.options(), &IgnoredProgress).await?;
         times.push(begun.elapsed());
     }
     println!("steady state on loopback, with the connections' handshakes: {:.1?} (goal: under 100 ms)", median(&times));

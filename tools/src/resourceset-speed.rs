@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use flux_operator::api::crd;
 use flux_operator::cluster::{Cluster, ListOptions, WriteOptions};
 use flux_operator::k8s::{ObjectId, ResourceType};
-use flux_operator::reconcile::{self, progress::Silent};
+use flux_operator::reconcile::{self, progress::IgnoredProgress};
 use operator_process::{NAMESPACE, USER, connected, memory, start};
 use serde_json::{Value, json};
 use test_support::audit::Requests;
@@ -108,7 +108,7 @@ impl Bench {
         let plane = ControlPlane::start_with(Options::default(), |part| eprintln!("starting {part}")).await?;
         let harness = plane.admin("harness")?;
         let cluster = connected(harness.path()).await?;
-        reconcile::prepare(&cluster, NAMESPACE, &Silent).await?;
+        reconcile::prepare(&cluster, NAMESPACE, &IgnoredProgress).await?;
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": APPS}});
         for object in [crd::flux_report(), crd::resource_set(), crd::input_provider(), namespace] {
             cluster.apply(&object, WriteOptions::forced("author")).await?;

@@ -35,10 +35,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     write_files(&args.output, &files)
         .map_err(|error| CliError::failed(format!("cannot write to {}", args.output.display())).caused_by(&error))?;
     shell.status(&format!("unpacked {} into {}", counted(files.len(), "file"), args.output.display()));
-    let told = match &args.reference {
+    let reported = match &args.reference {
         Source::Artifact(reference) => reference.at(digest).url(),
         _ => digest.to_string(),
     };
-    shell.print(&format!("{told}\n"));
+    shell.print(&format!("{reported}\n"));
     Ok(Exit::Done)
 }

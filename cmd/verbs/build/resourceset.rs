@@ -9,7 +9,8 @@ use flux_operator::format::json;
 use flux_operator::k8s::ObjectId;
 use flux_operator_resourceset::offline::{self, DocumentStream, ManifestFiles, RenderJob, namespace};
 use flux_operator_resourceset::{
-    BuildErrorKind, Built, BuiltObject, ExportedInputs, InputName, Limits, Options, ResourceSetError, Warning, render,
+    BuildErrorKind, BuiltObject, BuiltSet, ExportedInputs, InputName, Limits, Options, ResourceSetError, Warning,
+    render,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ fn built_text(
         _ => {
             let mut objects = Vec::new();
             render(&mut |object| objects.push(object))?;
-            rendered(args, &Built { set, inputs, objects, warnings: Vec::new() }, shell)
+            rendered(args, &BuiltSet { set, inputs, objects, warnings: Vec::new() }, shell)
         }
     }
 }
@@ -179,18 +180,18 @@ fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
         | BuildErrorKind::DuplicateObject
         | BuildErrorKind::NoObjects => Exit::Failed,
     };
-    let told = CliError::new(exit, attempted(filename)).caused_by(error);
-    let Some(place) = &error.place else { return told };
+    let reported = CliError::new(exit, attempted(filename)).caused_by(error);
+    let Some(place) = &error.place else { return reported };
     let line = match (error.kind, place.line) {
         (BuildErrorKind::Template, Some(line)) => format!(", line {line} of its text"),
         (_, Some(line)) => format!(", line {line} of what it rendered"),
         (_, None) => String::new(),
     };
     let input = place.input.as_ref().map(|input| format!(", {input}")).unwrap_or_default();
-    let told = told.cause(format!("at {}{line}{input}", place.origin));
+    let reported = reported.cause(format!("at {}{line}{input}", place.origin));
     match error.kind {
-        BuildErrorKind::Object => told.hint("put values into quotes: << inputs.value | quote >>"),
-        _ => told,
+        BuildErrorKind::Object => reported.hint("put values into quotes: << inputs.value | quote >>"),
+        _ => reported,
     }
 }
 
@@ -202,7 +203,7 @@ fn listed(warnings: &[Warning]) -> Vec<String> {
 }
 
 /// Prints all objects at once.
-fn rendered(args: &Args, built: &Built, shell: &Shell) -> Result<String, CliError> {
+fn rendered(args: &Args, built: &BuiltSet, shell: &Shell) -> Result<String, CliError> {
     let as_json = |value: &Value| json::to_string(value).map_err(|error| unwritable(&error));
     match args.output {
         Output::Json if args.set.explain => as_json(&explanation(built)),
@@ -232,7 +233,7 @@ fn input_cell(input: &InputName) -> String {
 }
 
 /// `--explain -o json`.
-fn explanation(built: &Built) -> Value {
+fn explanation(built: &BuiltSet) -> Value {
     let objects: Vec<Value> = built
         .objects
         .iter()

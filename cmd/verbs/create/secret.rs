@@ -163,7 +163,7 @@ pub enum SecretDryRun {
 }
 
 /// The checked parts of the Secret that need no credentials.
-struct Described {
+struct SecretOutline {
     namespace: Option<String>,
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
@@ -173,7 +173,7 @@ struct Described {
 type Pairs = Vec<(String, String)>;
 
 impl SecretArgs {
-    fn describe(&self, shell: &Shell) -> Result<Described, CliError> {
+    fn describe(&self, shell: &Shell) -> Result<SecretOutline, CliError> {
         secrets::check_name(&self.name).map_err(secret_error)?;
         let namespace = shell.global().namespace().filter(|n| !n.is_empty()).map(str::to_owned);
         if let Some(namespace) = &namespace {
@@ -183,7 +183,7 @@ impl SecretArgs {
             let pairs: Result<Vec<_>, _> = texts.iter().map(|text| parse(text)).collect();
             pairs.map(|pairs| pairs.into_iter().flatten().collect()).map_err(secret_error)
         };
-        Ok(Described {
+        Ok(SecretOutline {
             namespace,
             labels: collect(&self.label, secrets::parse_pairs)?,
             annotations: collect(&self.annotation, secrets::parse_text_pairs)?,
@@ -306,9 +306,9 @@ fn secret_error(error: SecretError) -> CliError {
         SecretError::Missing(value) => CliError::usage(in_flags(&error.to_string())).hint(flags_of(value)),
         SecretError::Invalid { .. } => CliError::usage(in_flags(&error.to_string())),
         SecretError::Check { hint, .. } => {
-            let told = CliError::failed(error.to_string());
-            let told = hint.iter().fold(told, |told, hint| told.hint(hint.clone()));
-            told.hint("if it is right nevertheless, write it with --skip-checks")
+            let reported = CliError::failed(error.to_string());
+            let reported = hint.iter().fold(reported, |reported, hint| reported.hint(hint.clone()));
+            reported.hint("if it is right nevertheless, write it with --skip-checks")
         }
     }
 }

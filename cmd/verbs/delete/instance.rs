@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use flux_operator::inspect::views::impact::has_finalizer;
 use flux_operator::reconcile::operator::OperatorCoverage;
 use flux_operator::reconcile::{UninstallOptions, uninstall_plan};
-use flux_operator::request::Absent;
+use flux_operator::request::AbsencePolicy;
 use flux_operator::request::SuspendNote;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Args;
 use crate::args::DryRun;
-use crate::flows::follow::{Followed, uid_of, until_gone};
+use crate::flows::follow::{FollowedObject, uid_of, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::command_without_operator;
@@ -151,7 +151,8 @@ async fn delete(
     if !args.follow.waits() {
         return Ok(Exit::Done);
     }
-    let followed = Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
+    let followed =
+        FollowedObject { target: target.clone(), request: None, absent: AbsencePolicy::Ends, uid: uid_of(object) };
     until_gone(session, &followed, args.follow.mode()).await?;
     session.shell.print(&format!("{}: deleted\n", target.reference()));
     Ok(Exit::Done)
@@ -220,7 +221,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_effect_counts_what_goes() {
+    fn the_effect_counts_deleted_objects() {
         let object = json!({
             "metadata": {"name": "flux"},
             "status": {"inventory": {"entries": [

@@ -7,13 +7,13 @@ use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::views::impact::{has_finalizer, impact};
 use flux_operator::k8s::diff::merge;
 use flux_operator::reconcile::{RunOptions, finalize_resource_set};
-use flux_operator::request::{Absent, SuspendNote, suspend_patch};
+use flux_operator::request::{AbsencePolicy, SuspendNote, suspend_patch};
 use serde_json::{Value, json};
 
 use super::Args;
 use crate::args::DryRun;
 use crate::args::objects::must_suspend;
-use crate::flows::follow::{Followed, all_or_error, uid_of, until_gone};
+use crate::flows::follow::{FollowedObject, all_or_error, uid_of, until_gone};
 use crate::flows::impact::impact_text;
 use crate::flows::inventory::inventory_counts;
 use crate::flows::operator::command_without_operator;
@@ -108,8 +108,12 @@ pub fn run(args: &Args, wanted: ObjectSelection, shell: &Shell) -> Result<Exit, 
             check_consent(shell, &args.confirm, context.as_deref(), &what)?;
         } else if args.follow.waits() {
             for (target, object) in targets.iter().zip(&objects) {
-                let followed =
-                    Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: uid_of(object) };
+                let followed = FollowedObject {
+                    target: target.clone(),
+                    request: None,
+                    absent: AbsencePolicy::Ends,
+                    uid: uid_of(object),
+                };
                 until_gone(&session, &followed, args.follow.mode()).await?;
                 shell.print(&format!("{}: deleted\n", target.reference()));
             }

@@ -86,7 +86,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         shell.run(async { Ok((args.images.source.registry.open(shell).await?, wanted(args, shell).await?)) })?;
     let attempted = format!("check the mirror {destination}");
     let rows: Vec<CheckView> = shell.run(in_time(shell, &destination, &attempted, READ_LIMIT, async {
-        let checks = images.iter().map(|image| look(&registries, image));
+        let checks = images.iter().map(|image| check_image(&registries, image));
         futures::stream::iter(checks).buffered(AT_ONCE).try_collect().await
     }))?;
     args.list.print(&rows, shell)?;
@@ -114,9 +114,9 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
             // Nothing is applied here; the apply decides whether such a minor is allowed.
             let options = BuildOptions { allow_unknown_minor: true, ..BuildOptions::default() };
             let built = build(&manifest.instance, &distribution, &options).map_err(|error| {
-                let told =
+                let reported =
                     CliError::failed(format!("cannot build the FluxInstance of {}", file.display())).caused_by(&error);
-                hints::of_build(&error).into_iter().fold(told, CliError::hint)
+                hints::of_build(&error).into_iter().fold(reported, CliError::hint)
             })?;
             let destination = named.clone().unwrap_or_else(|| spec.registry.trim_end_matches('/').to_owned());
             (destination, built.version, built.images.iter().map(ListedImage::from).collect())
@@ -152,7 +152,7 @@ async fn wanted(args: &Args, shell: &Shell) -> Result<(String, Vec<ListedImage>)
 }
 
 /// Checks an image with all its parts.
-async fn look(registries: &Registries, image: &ListedImage) -> Result<CheckView, CliError> {
+async fn check_image(registries: &Registries, image: &ListedImage) -> Result<CheckView, CliError> {
     let repository: Repository = image.repository.parse().map_err(unnameable)?;
     let name = image.digest.as_ref().unwrap_or(&image.tag).clone();
     let separator = if image.digest.is_some() { '@' } else { ':' };

@@ -34,10 +34,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.status(&format!("wrote {} versions into {}", versions.len(), args.output.display()));
     // A folder or an archive has no digest.
     let Some(digest) = distribution.digest() else { return Ok(Exit::Done) };
-    let told = match (args.source.distribution.as_deref().map(str::parse), digest.parse()) {
+    let reported = match (args.source.distribution.as_deref().map(str::parse), digest.parse()) {
         (Some(Ok(Source::Artifact(reference))), Ok(digest)) => reference.at(digest).url(),
         _ => digest.to_owned(),
     };
-    shell.print(&format!("{told}\n"));
+    shell.print(&format!("{reported}\n"));
     Ok(Exit::Done)
 }

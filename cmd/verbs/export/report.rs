@@ -60,6 +60,6 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         }
         shell.print(&args.format.output.text(&viewed.with_warnings(shell), "the report")?);
         let not_installed = source.is_not_installed(shell).await;
-        Ok(if not_installed { source.tell_not_installed(shell) } else { Exit::Done })
+        Ok(if not_installed { source.report_not_installed(shell) } else { Exit::Done })
     })
 }

@@ -80,7 +80,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The usual arguments require a build of the instance, which a table without that column need not wait for.
         let OutputArgs { output, filter, .. } = &args.output;
         let shows_args = matches!(output, Format::Wide) || args.output.wants_all() || !filter.is_empty();
-        let usual = Usual::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
+        let usual = DefaultArguments::of(args.source.open_named(shell).await?.unwrap_or_else(Distribution::embedded));
         let ailing = RefCell::new(vec![]);
         let exit = show_list(shell, &source, options, async || {
             let viewed = source
@@ -124,18 +124,18 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
 }
 
 /// The default arguments of controllers, by version and namespace.
-struct Usual {
+struct DefaultArguments {
     distribution: Distribution,
-    known: RefCell<HashMap<Plain, ArgsByName>>,
+    known: RefCell<HashMap<PlainInstance, ArgsByName>>,
 }
 
 /// Version, namespace and components of an instance without other settings.
-type Plain = (String, String, Vec<String>);
+type PlainInstance = (String, String, Vec<String>);
 type ArgsByName = HashMap<String, Vec<String>>;
 
-impl Usual {
+impl DefaultArguments {
     fn of(distribution: Distribution) -> Self {
-        Usual { distribution, known: RefCell::default() }
+        DefaultArguments { distribution, known: RefCell::default() }
     }
 
     /// Returns `None` if the Deployment does not state its Flux version, or the distribution does not have that
@@ -154,7 +154,7 @@ impl Usual {
     }
 }
 
-fn plain_args(distribution: &Distribution, (version, namespace, components): &Plain) -> ArgsByName {
+fn plain_args(distribution: &Distribution, (version, namespace, components): &PlainInstance) -> ArgsByName {
     let mut instance = FluxInstance::new(INSTANCE_NAME, FluxInstanceSpec::default());
     instance.metadata.namespace = Some(namespace.to_owned());
     instance.spec.distribution.version = version.to_owned();
@@ -181,12 +181,12 @@ mod tests {
 
     #[test]
     fn a_controller_of_a_plain_instance_has_no_unusual_arguments() {
-        let usual = Usual::of(Distribution::embedded());
+        let usual = DefaultArguments::of(Distribution::embedded());
         let deployment = |version: &str| json!({"metadata": {"name": "source-controller", "namespace": "fs", "labels": {"app.kubernetes.io/version": version}}});
         let new = deployment("v2.9.4");
         let args = usual.args(&new, &[&new]).unwrap();
         assert!(args.iter().any(|a| a == "--storage-path=/data"), "{args:?}");
-        assert!(!args.iter().any(|a| a.starts_with("--events-addr=http")), "nobody takes events: {args:?}");
+        assert!(!args.iter().any(|a| a.starts_with("--events-addr=http")), "no controller receives events: {args:?}");
         let old = deployment("v2.2.3");
         assert!(usual.args(&old, &[&old]).is_some());
         let unknown = deployment("v0.0.1");

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::args::list::{ListRequest, place, selector, show_list, without_managed_fields};
 use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::listing::{Item, Listing, Row, item};
-use crate::session::read_source::{INSTALL_HINT, Lacking, Source, api_missing, instance_type};
+use crate::session::read_source::{INSTALL_HINT, MissingNames, Source, api_missing, instance_type};
 use crate::session::target::instance_kind;
 use crate::terminal::{CliError, Exit, Shell};
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
@@ -48,7 +48,7 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
             nothing: format!("no FluxInstance found{}", place(namespace.as_deref())),
         };
         let is_elsewhere = Flag::new(false);
-        let lacking = RefCell::new(Lacking::of(names.len()));
+        let missing_names = RefCell::new(MissingNames::of(names.len()));
         let exit = show_list(shell, &source, options, async || {
             let read = async {
                 let mut objects = Vec::new();
@@ -68,12 +68,12 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
                     objects = found;
                     is_elsewhere.set(objects.is_empty() && namespace.is_some());
                 } else {
-                    let mut now = Lacking::of(names.len());
+                    let mut now = MissingNames::of(names.len());
                     for name in names {
                         let found = named(shell, &source, instance_kind(), namespace.as_deref(), name).await;
                         objects.extend(now.found(found)?.into_iter().flatten());
                     }
-                    lacking.replace(now);
+                    missing_names.replace(now);
                 }
                 Ok::<_, CliError>(objects)
             };
@@ -96,7 +96,7 @@ pub fn run(args: &Args, names: &[&str], shell: &Shell) -> Result<Exit, CliError>
         if is_elsewhere.get() {
             hint_elsewhere(shell, &source).await?;
         }
-        lacking.into_inner().told(shell, exit)
+        missing_names.into_inner().report(shell, exit)
     })
 }
 

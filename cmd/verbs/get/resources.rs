@@ -11,7 +11,7 @@ use flux_operator::inspect::diagnose::why::{RowJudge, RowVerdict, missing_defini
 use flux_operator::inspect::read::flux_object::FluxObject;
 use flux_operator::inspect::read::from_cluster;
 use flux_operator::inspect::read::pages;
-use flux_operator::inspect::read::pages::{Listed, Scope};
+use flux_operator::inspect::read::pages::{ListOutcome, Scope};
 use flux_operator::inspect::read::snapshot::Snapshot;
 use flux_operator::inspect::views::components::labels;
 use flux_operator::k8s::fields;
@@ -25,7 +25,7 @@ use crate::flows::rights::{JUDGES_LISTS, Rights};
 use crate::output::columns_of_kind::{of_kind, row_of_kind};
 use crate::output::listing::{Cell, Column, Item, Listing, Row, item};
 use crate::session::connect::cli_error;
-use crate::session::read_source::{Lacking, Source, api_missing, install_hint, within};
+use crate::session::read_source::{MissingNames, Source, api_missing, install_hint, within};
 use crate::terminal::output_format::ListPrinter;
 use crate::terminal::{CliError, Exit, Shell};
 
@@ -88,17 +88,17 @@ pub fn run(args: &Args, wanted: &RequestedObjects, shell: &Shell) -> Result<Exit
             let streamed = stream(shell, &source, &session.cluster, &listed, &scope, &options, view);
             return within(shell, streamed).await?;
         }
-        let lacking = RefCell::new(Lacking::of(wanted.names.len()));
+        let missing_names = RefCell::new(MissingNames::of(wanted.names.len()));
         let exit = show_list(shell, &source, options, async || {
             let items = if wanted.names.is_empty() {
                 all(shell, &source, &listed, namespace.as_deref(), selector.as_ref(), args, view).await?
             } else {
-                let (mut found, mut now) = (vec![], Lacking::of(wanted.names.len()));
+                let (mut found, mut now) = (vec![], MissingNames::of(wanted.names.len()));
                 for (kind, name) in &wanted.names {
                     let objects = now.found(named(shell, &source, kind, namespace.as_deref(), name).await)?;
                     found.extend(objects.into_iter().flatten().map(|object| (*kind, object)));
                 }
-                lacking.replace(now);
+                missing_names.replace(now);
                 let verdicts = verdicts(shell, &source, &kinds, namespace.as_deref(), args, &found).await;
                 let judged = found.into_iter().zip(verdicts);
                 judged.map(|((kind, object), verdict)| row(kind, object, view, verdict)).collect()
@@ -106,7 +106,7 @@ pub fn run(args: &Args, wanted: &RequestedObjects, shell: &Shell) -> Result<Exit
             Ok(Listing { kind: "List", columns: view.columns(), items })
         })
         .await?;
-        lacking.into_inner().told(shell, exit)
+        missing_names.into_inner().report(shell, exit)
     })
 }
 
@@ -244,8 +244,14 @@ async fn all(
         let judge = |judge: &mut RowJudge<'_>, (kind, object): &(&'static FluxKind, Value)| judge.object(kind, object);
         let of_rows = RowScope { kinds, namespace, now: source.now() };
         let verdicts = of_rows.verdicts(&session.cluster, beside.as_mut(), &objects, judge).await;
-        tell_gaps(shell, source, listed.map_err(|error| cli_error(&error))?, objects.is_empty(), beside.as_ref())
-            .await?;
+        report_unlisted_kinds(
+            shell,
+            source,
+            listed.map_err(|error| cli_error(&error))?,
+            objects.is_empty(),
+            beside.as_ref(),
+        )
+        .await?;
         let judged = objects.into_iter().zip(verdicts);
         return Ok(judged.map(|((kind, object), verdict)| row(kind, object, view, verdict)).collect());
     }
@@ -363,7 +369,7 @@ async fn stream(
         PrintEnd::Cluster(error) => cli_error(&error),
         PrintEnd::Printing(error) => error,
     })?;
-    tell_gaps(shell, source, listed, printer.rows() == 0, beside.as_ref()).await?;
+    report_unlisted_kinds(shell, source, listed, printer.rows() == 0, beside.as_ref()).await?;
     let exit = match printer.rows() {
         0 => nothing_found(shell, source, options, found).await?,
         _ => Exit::Done,
@@ -373,10 +379,10 @@ async fn stream(
 }
 
 /// Reports the kinds that could not be listed: as an error if the result is empty because of them, else as a warning.
-async fn tell_gaps(
+async fn report_unlisted_kinds(
     shell: &Shell,
     source: &Source<'_>,
-    listed: Vec<(&'static FluxKind, Listed)>,
+    listed: Vec<(&'static FluxKind, ListOutcome)>,
     nothing: bool,
     beside: Option<&Snapshot>,
 ) -> Result<(), CliError> {
@@ -385,9 +391,9 @@ async fn tell_gaps(
     let (mut denied, mut first, mut missing) = (vec![], None, vec![]);
     for (kind, outcome) in listed {
         match outcome {
-            Listed::All(_) => {}
-            Listed::NotInstalled => missing.push(kind),
-            Listed::Denied(error) => {
+            ListOutcome::All(_) => {}
+            ListOutcome::NotInstalled => missing.push(kind),
+            ListOutcome::Denied(error) => {
                 denied.push(kind);
                 first = first.or(Some(error));
             }
@@ -441,14 +447,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Only {
+    struct TestLine {
         #[command(flatten)]
         args: Args,
     }
 
     fn read(words: &[&str]) -> Result<(Vec<&'static str>, Vec<String>), String> {
         let args =
-            Only::try_parse_from(std::iter::once("x").chain(words.iter().copied())).map_err(|e| e.to_string())?;
+            TestLine::try_parse_from(std::iter::once("x").chain(words.iter().copied())).map_err(|e| e.to_string())?;
         let wanted = RequestedObjects::of(&args.args).map_err(|e| format!("{e:?}"))?;
         let names = wanted.names.iter().map(|(k, n)| format!("{}/{n}", k.kind)).collect();
         Ok((listed_kinds(&wanted).iter().map(|k| k.kind).collect(), names))

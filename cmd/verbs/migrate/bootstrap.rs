@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use flux_operator::api::KustomizePatch;
 use flux_operator::api::well_known::DEFAULT_NAMESPACE;
 use flux_operator::bootstrap::git::{GENERATED, Overlay, read_overlay};
-use flux_operator::bootstrap::{Accepted, BootstrapError, Proposal, propose};
+use flux_operator::bootstrap::{BootstrapError, HarmlessChange, Proposal, propose};
 use flux_operator::cluster::Cluster;
 use flux_operator::distribution::Distribution;
 use flux_operator::format::yaml::{self, YamlError};
 use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, RunOptions};
 use tokio::time::timeout_at;
 
@@ -78,11 +78,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             None => Overlay::default(),
         };
         let (session, proposal) = {
-            let look = shell.while_waiting("answer", look(shell, &overlay.patches));
+            let look = shell.while_waiting("answer", read_proposal(shell, &overlay.patches));
             shell.interruptible(look).await?
         };
         shell.print(&args.format.output.text(&proposal.manifest.written, "the FluxInstance")?);
-        tell(shell, &proposal, &overlay);
+        print_plan(shell, &proposal, &overlay);
         let is_whole = proposal.unexpressed.is_empty() && overlay.unexpressed.is_empty();
         if !args.apply {
             git_steps(shell, &proposal, &overlay);
@@ -99,11 +99,11 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     })?
 }
 
-async fn look<'a>(shell: &'a Shell, patches: &[KustomizePatch]) -> Result<(Session<'a>, Proposal), CliError> {
+async fn read_proposal<'a>(shell: &'a Shell, patches: &[KustomizePatch]) -> Result<(Session<'a>, Proposal), CliError> {
     let session = Session::open(shell).await?;
     let namespace = session.namespace_or(DEFAULT_NAMESPACE);
     let distribution = Distribution::embedded();
-    let work = propose(&session.cluster, &namespace, patches.to_vec(), &distribution, &Silent);
+    let work = propose(&session.cluster, &namespace, patches.to_vec(), &distribution, &IgnoredProgress);
     let proposed = timeout_at(session.deadline.instant(), work).await;
     let proposed = proposed.map_err(|_| session.out_of_time("read the installation"))?;
     let proposal = proposed.map_err(|error| bootstrap_error(&session, &error, &namespace))?;
@@ -152,7 +152,7 @@ fn read_manifest(path: &Path) -> Result<String, YamlError> {
 }
 
 /// Prints the plan on stderr.
-fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
+fn print_plan(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     let plan = &proposal.plan;
     shell.status(&format!(
         "Flux {}: {} objects, {} change, {} are unchanged, nothing is pruned",
@@ -189,14 +189,14 @@ fn tell(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     }
 }
 
-fn words(sort: Accepted) -> &'static str {
+fn words(sort: HarmlessChange) -> &'static str {
     match sort {
-        Accepted::Labels => "labels, annotations and owners",
-        Accepted::Prose => "wording of definitions",
-        Accepted::Digests => "images are pinned to the digest of their tag",
-        Accepted::Flags => "flags in another order or at their default",
-        Accepted::OperatorKinds => "alerts and receivers may name the operator's kinds",
-        Accepted::Tokens => "rights to tokens that only object-level workload identity needs",
+        HarmlessChange::Labels => "labels, annotations and owners",
+        HarmlessChange::Prose => "wording of definitions",
+        HarmlessChange::Digests => "images are pinned to the digest of their tag",
+        HarmlessChange::Flags => "flags in another order or at their default",
+        HarmlessChange::OperatorKinds => "alerts and receivers may name the operator's kinds",
+        HarmlessChange::Tokens => "rights to tokens that only object-level workload identity needs",
     }
 }
 

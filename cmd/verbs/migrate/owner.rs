@@ -121,7 +121,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         // The user's answer must not count against the time-out.
         let session = session.with_new_deadline();
         carry_out(&session, &migration, &from).await?;
-        tell_the_rest(&session, &migration, &from, &to);
+        print_remaining_steps(&session, &migration, &from, &to);
         Ok(Exit::Done)
     })
 }
@@ -269,7 +269,7 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
     })
 }
 
-fn tell_the_rest(session: &Session<'_>, migration: &OwnerMigration, from: &Target, to: &Target) {
+fn print_remaining_steps(session: &Session<'_>, migration: &OwnerMigration, from: &Target, to: &Target) {
     let shell = session.shell;
     shell.status(&format!("✔ moved {} to {}", objects(migration.moves.len()), session.place(&to.reference())));
     shell.status("What remains:");

@@ -16,7 +16,7 @@ use crate::flows::run_in_process;
 use crate::flows::run_in_process::instance_of;
 use crate::flows::saved_plan::PlanFile;
 use crate::flows::version_change::{FINDS_PROBLEMS, is_version_change, lines, warn_of_problems};
-use crate::output::next_step::{Whereto, word};
+use crate::output::next_step::{Destination, word};
 use crate::output::table::terminal_width;
 use crate::session::Session;
 use crate::session::manifest_file::read_instance_for;
@@ -40,7 +40,8 @@ pub fn rights(args: &Args, name: &str, rights: &mut Rights) {
 }
 
 pub fn planned(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError> {
-    let Planned { saved, cluster, endpoint, first_screen, whereto } = shell.block_on(plan(args, name, shell))??;
+    let InstancePlan { saved, cluster, endpoint, first_screen, destination } =
+        shell.block_on(plan(args, name, shell))??;
     for warning in &saved.plan.warnings {
         shell.warn(warning);
     }
@@ -61,12 +62,12 @@ pub fn planned(args: &Args, name: &str, shell: &Shell) -> Result<Exit, CliError>
         _ => None,
     };
     if let Some(next) = next.filter(|_| changes) {
-        shell.suggest(&format!("{next}{}", whereto.flags()));
+        shell.suggest(&format!("{next}{}", destination.flags()));
     }
     Ok(if changes { Exit::Differences } else { Exit::Done })
 }
 
-struct Planned {
+struct InstancePlan {
     saved: SavedPlan,
     /// The UID of the cluster, if the plan is saved.
     cluster: Option<String>,
@@ -74,11 +75,11 @@ struct Planned {
     endpoint: String,
     /// Of a plan that changes the version: what `upgrade` shows.
     first_screen: Option<Vec<String>>,
-    whereto: Whereto,
+    destination: Destination,
 }
 
 /// Plans the instance of the cluster, or the one of a file.
-async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<Planned, CliError> {
+async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<InstancePlan, CliError> {
     let session = shell.interruptible(Session::open(shell)).await?;
     let endpoint = session.cluster.endpoint.to_string();
     let cluster = match &args.out {
@@ -97,7 +98,7 @@ async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<Planned, CliErro
         let plan = warned(plan?, missing.unwrap_or_default());
         let first_screen = first_screen(args, &session, &target, None, &plan).await?;
         let saved = SavedPlan { instance: None, plan };
-        return Ok(Planned { saved, cluster, endpoint, first_screen, whereto: session.whereto() });
+        return Ok(InstancePlan { saved, cluster, endpoint, first_screen, destination: session.destination() });
     };
     let read = read_instance_for(file, session.cluster.namespace.as_deref(), shell);
     let manifest = shell.interruptible(read).await?;
@@ -107,7 +108,7 @@ async fn plan(args: &Args, name: &str, shell: &Shell) -> Result<Planned, CliErro
     let plan = warned(plan?, missing);
     let first_screen = first_screen(args, &session, &target, Some(&manifest.instance.spec), &plan).await?;
     let saved = SavedPlan { instance: Some(manifest.written), plan };
-    Ok(Planned { saved, cluster, endpoint, first_screen, whereto: session.whereto() })
+    Ok(InstancePlan { saved, cluster, endpoint, first_screen, destination: session.destination() })
 }
 
 /// Returns what `upgrade` shows first, and warns as it does, if a person reads a plan that changes the version. `spec` is

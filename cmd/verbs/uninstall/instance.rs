@@ -4,12 +4,12 @@ use flux_operator::api::FluxInstance;
 use flux_operator::cluster::DeleteOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::{UninstallOptions, UninstallPlan, uninstall_plan};
-use flux_operator::request::Absent;
+use flux_operator::request::AbsencePolicy;
 use futures::stream::{StreamExt, TryStreamExt, iter};
 
 use super::Args;
 use crate::args::DryRun;
-use crate::flows::follow::{Followed, resume_command, until_gone};
+use crate::flows::follow::{FollowedObject, resume_command, until_gone};
 use crate::flows::here::{self, UninstallHere};
 use crate::flows::operator::refused_without_operator;
 use crate::flows::request::request_deletion;
@@ -44,7 +44,8 @@ pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     shell.block_on(async {
-        let UninstallPreview { session, target, instance, plan, here } = shell.interruptible(look(args, shell)).await?;
+        let UninstallPreview { session, target, instance, plan, here } =
+            shell.interruptible(preview(args, shell)).await?;
         shell.print(&listing(&session, &target, &plan));
         let place = session.place(&target.reference());
         let question = format!("uninstall Flux of {place}");
@@ -86,7 +87,7 @@ struct UninstallPreview<'a> {
     here: bool,
 }
 
-async fn look<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>, CliError> {
+async fn preview<'a>(args: &Args, shell: &'a Shell) -> Result<UninstallPreview<'a>, CliError> {
     let name = args.instance.name("uninstall")?;
     let session = Session::open(shell).await?;
     let target = session.instance(name);
@@ -128,8 +129,12 @@ async fn through_operator(
     if !args.follow.waits() {
         return Ok(Exit::Done);
     }
-    let followed =
-        Followed { target: target.clone(), request: None, absent: Absent::Ends, uid: instance.metadata.uid.clone() };
+    let followed = FollowedObject {
+        target: target.clone(),
+        request: None,
+        absent: AbsencePolicy::Ends,
+        uid: instance.metadata.uid.clone(),
+    };
     until_gone(session, &followed, args.follow.mode()).await?;
     session.shell.print(&format!("{}: uninstalled\n", target.reference()));
     Ok(Exit::Done)

@@ -144,7 +144,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             started: Instant::now(),
         };
         let (found, ended) = match &source {
-            Source::Dump(snapshot, _) => (wait.look_at(snapshot), "when the dump was written".to_owned()),
+            Source::Dump(snapshot, _) => (wait.rollout_in(snapshot), "when the dump was written".to_owned()),
             Source::Cluster(session) => wait_in(session, &mut wait, args.progress.progress).await?,
         };
         if !found.is_done() {
@@ -186,7 +186,7 @@ async fn wait_in(
     progress.clear();
     match ended {
         Ok(found) => Ok((found?, "not everything takes it".to_owned())),
-        Err(_) => Ok((wait.look(), format!("timed out after {}", session.deadline.length()))),
+        Err(_) => Ok((wait.rollout(), format!("timed out after {}", session.deadline.length()))),
     }
 }
 
@@ -207,17 +207,17 @@ type HealthChecks = BTreeMap<ObjectId, Vec<JudgedObject>>;
 type RevisionSignals = BoxStream<'static, (&'static str, Result<FollowedChange, ClusterError>)>;
 
 impl RevisionWait {
-    fn look(&self) -> RevisionRollout {
+    fn rollout(&self) -> RevisionRollout {
         rollout(&self.objects, &self.revision, &self.scope, &self.fetched)
     }
 
     /// Determines the progress in a dump, which does not change any more.
-    fn look_at(&mut self, snapshot: &Snapshot) -> RevisionRollout {
+    fn rollout_in(&mut self, snapshot: &Snapshot) -> RevisionRollout {
         for kind in KINDS.into_iter().filter_map(kinds::find) {
             let objects = snapshot.list(&kind.resource_type(), None).into_iter();
             self.objects.extend(objects.map(|object| (ObjectId::of(object), object.clone())));
         }
-        self.look()
+        self.rollout()
     }
 
     /// Follows all objects until each has the revision or cannot get it.
@@ -246,13 +246,13 @@ impl RevisionWait {
             {
                 return Err(error);
             }
-            let found = self.look();
+            let found = self.rollout();
             self.note(&found, progress);
             if found.is_over() {
                 return Ok(found);
             }
         }
-        Ok(self.look())
+        Ok(self.rollout())
     }
 
     fn take(&mut self, kind: &str, change: FollowedChange) {
@@ -378,19 +378,19 @@ async fn late(
         let judged = health_checks.remove(&member.object).unwrap_or_default();
         error = unhealthy(&judged).fold(error, CliError::cause);
     }
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for member in who.iter().take(EXPLAINED) {
         let Some(object) = wait.objects.get(&member.object) else { continue };
         let view = source.view(shell, |snapshot| why(snapshot, object, source.now()));
         // The time is up: an explanation may take a moment more, but not longer.
         let Ok(Ok(answer)) = timeout(EXPLAIN_LIMIT, view).await else { continue };
         let Some(cause) = answer.value.cause else { continue };
-        if told.insert(cause.summary.clone()) {
+        if reported.insert(cause.summary.clone()) {
             error = error.hint(format!(
                 "{} ({}): {}",
                 cause.summary,
                 cause.object,
-                cause.next.first().map(|step| source.whereto().command(step)).unwrap_or_default()
+                cause.next.first().map(|step| source.destination().command(step)).unwrap_or_default()
             ));
         }
     }

@@ -36,8 +36,8 @@ pub fn run(args: &Args, only: Option<&'static FluxKind>, shell: &Shell) -> Resul
         {
             return Err(error);
         }
-        let whereto = source.whereto();
-        let found = viewed.with_warnings(shell).in_words(|step| whereto.command(step));
+        let destination = source.destination();
+        let found = viewed.with_warnings(shell).in_words(|step| destination.command(step));
         let text = match structured(&found, &args.view.output)? {
             Some(text) => text,
             None if matches!(args.view.output, Format::Name) => {

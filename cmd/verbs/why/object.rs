@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::Args;
 use crate::output::as_started::as_started;
-use crate::output::next_step::Whereto;
+use crate::output::next_step::Destination;
 use crate::session::health::{VerdictUse, exit_of};
-use crate::session::read_source::{Lacking, Source, Viewed, warn_of_refusals, within};
+use crate::session::read_source::{MissingNames, PartialView, Source, warn_of_refusals, within};
 use crate::terminal::lines::Lines;
 use crate::terminal::output_format::{Format, name_line, structured};
 use crate::terminal::{CliError, Exit, Shell};
@@ -23,19 +23,19 @@ pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit,
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;
         let now = source.now();
-        let mut lacking = Lacking::of(objects.len());
+        let mut missing_names = MissingNames::of(objects.len());
         let answers = within(shell, async {
-            let mut answers: Vec<Viewed<_>> = vec![];
+            let mut answers: Vec<PartialView<_>> = vec![];
             for (kind, name) in objects {
-                let Some(object) = lacking.found(source.named_object(shell, kind, name).await)? else { continue };
+                let Some(object) = missing_names.found(source.named_object(shell, kind, name).await)? else { continue };
                 answers.push(source.view(shell, |snapshot| why(snapshot, &object, now)).await?);
             }
             Ok::<_, CliError>(answers)
         })
         .await??;
         let is_one = objects.len() == 1;
-        let exit = answer(shell, &args.view.output, answers, is_one, now, &source.whereto())?;
-        lacking.told(shell, exit)
+        let exit = answer(shell, &args.view.output, answers, is_one, now, &source.destination())?;
+        missing_names.report(shell, exit)
     })
 }
 
@@ -43,13 +43,13 @@ pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit,
 pub fn answer(
     shell: &Shell,
     output: &Format,
-    answers: Vec<Viewed<Why>>,
+    answers: Vec<PartialView<Why>>,
     is_one: bool,
     now: Timestamp,
-    whereto: &Whereto,
+    destination: &Destination,
 ) -> Result<Exit, CliError> {
     warn_of_refusals(shell, answers.iter().flat_map(|viewed| &viewed.refusals));
-    let found = answers.into_iter().map(|viewed| viewed.value.in_words(|step| whereto.command(step)));
+    let found = answers.into_iter().map(|viewed| viewed.value.in_words(|step| destination.command(step)));
     let found: Vec<Why> = found.collect();
     let whole = match found.as_slice() {
         [one] if is_one => structured(one, output)?,

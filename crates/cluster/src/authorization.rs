@@ -189,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn a_token_file_that_cannot_be_used_is_named_unless_a_token_stands_in() {
+    fn a_token_file_that_cannot_be_used_is_named_unless_there_is_a_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        for (content, told) in [
+        for (content, reported) in [
             (None, "No such file"),
             (Some("\n"), "it is empty"),
             (Some("a\nb\n"), "holds a line end"),
@@ -202,7 +202,7 @@ mod tests {
                 std::fs::write(&path, content).unwrap();
             }
             let error = TokenFile::open(path.clone(), None).err().unwrap().to_string();
-            assert!(error.contains(&path.display().to_string()) && error.contains(told), "{error}");
+            assert!(error.contains(&path.display().to_string()) && error.contains(reported), "{error}");
             assert_eq!(TokenFile::open(path.clone(), Some(&secret("t"))).unwrap().header(), "Bearer t");
         }
     }

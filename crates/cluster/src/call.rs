@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::Cluster;
-use super::retry::Repeat;
+use super::retry::RepeatPermission;
 use crate::k8s::ResourceType;
 
 /// Characters escaped in a query value.
@@ -37,16 +37,16 @@ pub(super) struct ApiCall<'a> {
     pub path: String,
     pub accept: Option<&'static str>,
     pub body: Option<(&'static str, &'a Value)>,
-    pub repeat: Repeat,
+    pub repeat: RepeatPermission,
 }
 
 impl<'a> ApiCall<'a> {
     pub(super) fn get(path: String) -> Self {
-        ApiCall { method: Method::GET, path, accept: None, body: None, repeat: Repeat::default() }
+        ApiCall { method: Method::GET, path, accept: None, body: None, repeat: RepeatPermission::default() }
     }
 
     pub(super) fn with_body(method: Method, path: String, content_type: &'static str, body: &'a Value) -> Self {
-        ApiCall { method, path, accept: None, body: Some((content_type, body)), repeat: Repeat::default() }
+        ApiCall { method, path, accept: None, body: Some((content_type, body)), repeat: RepeatPermission::default() }
     }
 
     pub(super) fn request(&self) -> kube::Result<http::Request<Vec<u8>>> {

@@ -618,7 +618,7 @@ mod tests {
     }
 
     /// Makes a call to a local server and returns the text that the server received.
-    async fn heard(options: ConnectOptions, listener: tokio::net::TcpListener) -> String {
+    async fn received(options: ConnectOptions, listener: tokio::net::TcpListener) -> String {
         use tokio::io::AsyncReadExt;
         let cluster = connect(options).await.unwrap();
         let call = tokio::spawn(async move { cluster.client.apiserver_version().await.map(drop) });
@@ -640,7 +640,7 @@ mod tests {
         let text = PLAIN.replace("http://127.0.0.1:1", &server);
         let (_folder, mut options) = options(&text.replace("users: []", "users: [{name: u, user: {token: canary}}]"));
         options.purpose = Some("get instance".into());
-        let request = heard(options, listener).await;
+        let request = received(options, listener).await;
         let agent = format!("user-agent: flux-operator/{} ({}/", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
         assert!(request.contains(&agent) && request.contains(") get instance\r\n"), "{request}");
         assert!(!request.contains("canary"), "{request}");
@@ -653,7 +653,7 @@ mod tests {
 
     /// Makes a call to a local TLS server and returns the `authorization` line of each request. The first `refusals`
     /// answers are 401.
-    async fn heard_over_tls(cluster: &str, user: &str, refusals: usize) -> Result<Vec<String>, ClusterError> {
+    async fn received_over_tls(cluster: &str, user: &str, refusals: usize) -> Result<Vec<String>, ClusterError> {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let server = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let key = rustls_pki_types::PrivatePkcs8KeyDer::from(server.signing_key.serialize_der());
@@ -673,8 +673,8 @@ mod tests {
         );
         let (folder, options) = options(&text);
         std::fs::write(folder.path().join("token"), "of-file\n").unwrap();
-        let heard = Arc::new(std::sync::Mutex::new(vec![]));
-        let said = heard.clone();
+        let lines = Arc::new(std::sync::Mutex::new(vec![]));
+        let record = lines.clone();
         let serving = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let Ok(mut connection) = acceptor.accept(connection).await else { continue };
@@ -687,8 +687,8 @@ mod tests {
                         continue;
                     }
                     let line = text.lines().find(|line| line.to_lowercase().starts_with("authorization:"));
-                    said.lock().unwrap().push(line.unwrap_or_default().to_owned());
-                    let (status, body) = if said.lock().unwrap().len() > refusals {
+                    record.lock().unwrap().push(line.unwrap_or_default().to_owned());
+                    let (status, body) = if record.lock().unwrap().len() > refusals {
                         ("200 OK", VERSION)
                     } else {
                         ("401 Unauthorized", REFUSAL)
@@ -705,9 +705,9 @@ mod tests {
         assert!(!cluster.endpoint.to_string().contains('@'), "{}", cluster.endpoint);
         let answer = cluster.client.apiserver_version().await;
         serving.abort();
-        let heard = std::mem::take(&mut *heard.lock().unwrap());
+        let lines = std::mem::take(&mut *lines.lock().unwrap());
         match answer {
-            Ok(_) => Ok(heard),
+            Ok(_) => Ok(lines),
             Err(error) => Err(cluster.explain(&error, "read the version", None)),
         }
     }
@@ -728,34 +728,34 @@ mod tests {
             ("us:p%40w@ADDRESS", "token: t".to_owned(), basic("us:p@w")),
             ("us@ADDRESS/prefix", String::new(), basic("us:")),
         ] {
-            let heard = heard_over_tls(server, &user, 0).await.unwrap();
-            assert_eq!(heard, [format!("authorization: {sent}")], "{server} {user}");
+            let lines = received_over_tls(server, &user, 0).await.unwrap();
+            assert_eq!(lines, [format!("authorization: {sent}")], "{server} {user}");
         }
-        assert_eq!(heard_over_tls("ADDRESS", "", 0).await.unwrap(), [""]);
+        assert_eq!(received_over_tls("ADDRESS", "", 0).await.unwrap(), [""]);
     }
 
     #[tokio::test]
     async fn a_refused_token_file_is_read_again_once_and_a_refused_token_is_not_sent_again() {
-        let heard = heard_over_tls("ADDRESS", "tokenFile: token", 1).await.unwrap();
-        assert_eq!(heard, ["authorization: Bearer of-file", "authorization: Bearer renewed"]);
+        let lines = received_over_tls("ADDRESS", "tokenFile: token", 1).await.unwrap();
+        assert_eq!(lines, ["authorization: Bearer of-file", "authorization: Bearer renewed"]);
         for user in ["tokenFile: token", "token: t"] {
-            let error = heard_over_tls("ADDRESS", user, 9).await.unwrap_err();
+            let error = received_over_tls("ADDRESS", user, 9).await.unwrap_err();
             assert!(matches!(error.reason, Reason::Unauthorized { .. }), "{:?}", error.reason);
         }
     }
 
     #[tokio::test]
     async fn credentials_that_cannot_be_sent_end_it_before_a_connection() {
-        for (server, user, told) in [
+        for (server, user, reported) in [
             ("ADDRESS", "token: \"can\\nary\"", "the token cannot be sent"),
             ("ADDRESS", "tokenFile: none", "none: No such file"),
             ("us:canary@", "", "server https:// is not a URL"),
             ("us:canary@a b", "", "server https://a b is not a URL"),
             ("us:can/ary@host", "", "server host is not an http or https URL"),
         ] {
-            let error = heard_over_tls(server, user, 0).await.unwrap_err();
+            let error = received_over_tls(server, user, 0).await.unwrap_err();
             let text = format!("{} {}", error.endpoint, error.reason);
-            assert!(text.contains(told) && !text.contains("nary"), "{text}");
+            assert!(text.contains(reported) && !text.contains("nary"), "{text}");
         }
     }
 

@@ -459,7 +459,7 @@ mod tests {
     async fn an_answer_of_another_type_or_with_half_a_certificate_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let beta = TYPE.replace("/v1", "/v1beta1");
-        for (answer, told) in [
+        for (answer, reported) in [
             (
                 format!("{{{beta}, \"status\": {{\"token\": \"t\"}}}}"),
                 "answered with apiVersion client.authentication.k8s.io/v1beta1",
@@ -471,7 +471,7 @@ mod tests {
             ),
         ] {
             let error = run(&plugin(&folder, &format!("echo '{answer}'")), HIDDEN).await.err().unwrap().to_string();
-            assert!(error.ends_with(told), "{error}");
+            assert!(error.ends_with(reported), "{error}");
         }
     }
 

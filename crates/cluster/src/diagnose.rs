@@ -4,9 +4,9 @@ use kube::core::Status;
 use rustls::{AlertDescription, CertificateError};
 
 use super::error::{ClusterError, DeniedAccess, Endpoint, FieldConflict, Reason, ServerAnswer};
-use super::lease_guard::LeaseIsOver;
+use super::lease_guard::LeaseEnded;
 use super::retry::MAX_ATTEMPTS;
-use super::transport::{TimedOut, chain};
+use super::transport::{CallTimeout, chain};
 use crate::k8s::ObjectId;
 
 /// Explains an error of kube. `attempted` reads after "cannot": `get secret/apps/git-auth`.
@@ -35,10 +35,10 @@ fn reason_of(error: &kube::Error, object: Option<&ObjectId>, endpoint: &Endpoint
     let find_tls = chain.iter().find_map(|e| e.downcast_ref::<rustls::Error>());
     // Failures of this crate's own layers travel through kube as causes, so they are looked for before kube's error is
     // judged.
-    if chain.iter().any(|e| e.is::<LeaseIsOver>()) {
-        return Reason::Other(LeaseIsOver.to_string());
+    if chain.iter().any(|e| e.is::<LeaseEnded>()) {
+        return Reason::Other(LeaseEnded.to_string());
     }
-    if let Some(timed_out) = chain.iter().find_map(|e| e.downcast_ref::<TimedOut>()) {
+    if let Some(timed_out) = chain.iter().find_map(|e| e.downcast_ref::<CallTimeout>()) {
         return Reason::TimedOut { endpoint: endpoint.clone(), after: timed_out.after };
     }
     if let Some(reason) = chain.iter().find_map(|e| e.downcast_ref::<Reason>()) {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_namespace_is_told_from_a_missing_object() {
+    fn a_missing_namespace_is_distinguished_from_a_missing_object() {
         let missing = |kind: &str, name: &str| {
             explained(
                 json!({"code": 404, "reason": "NotFound", "message": "", "details": {"kind": kind, "name": name}}),

@@ -682,7 +682,7 @@ mod tests {
         }
         assert_eq!(read(format!("\u{feff}{text}").as_bytes()).unwrap().as_deref(), Some("ähre"));
         assert_eq!(read(b"").unwrap(), None);
-        for (wrong, told) in [
+        for (wrong, reported) in [
             ("current-context: \u{ff}", "it is not text in UTF-8"),
             ("current-context: 12", "current-context is a number, not text"),
             ("just words", "it is not a kubeconfig in YAML"),
@@ -690,7 +690,7 @@ mod tests {
         ] {
             let bytes: Vec<u8> = wrong.chars().map(|c| c as u8).collect();
             let error = read(&bytes).unwrap_err().to_string();
-            assert!(error.ends_with(told), "{error}");
+            assert!(error.ends_with(reported), "{error}");
         }
     }
 
@@ -704,7 +704,7 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_type_is_named_by_its_field_and_not_shown() {
-        for (text, told) in [
+        for (text, reported) in [
             ("clusters: [{name: 123}]", "clusters[0].name is a number, not text"),
             ("users: [{name: a}, {name: u, user: {token: 987}}]", "users[1].user.token is a number, not text"),
             (
@@ -719,7 +719,7 @@ mod tests {
             ),
         ] {
             let error = read_text(text).unwrap_err();
-            assert!(error.ends_with(told) && !error.contains("987"), "{error}");
+            assert!(error.ends_with(reported) && !error.contains("987"), "{error}");
         }
         assert!(
             read_text("clusters: null\nusers: [{name: u, user: null}]\ncontexts: [{name: null, context: {}}]\n")
@@ -754,7 +754,7 @@ mod tests {
 
     #[test]
     fn names_that_occur_twice_and_files_of_another_kind_are_refused_by_name() {
-        for (text, told) in [
+        for (text, reported) in [
             ("users: [{name: a}, {name: b}, {name: a, user: {token: t}}]", "two of its users are named a"),
             ("clusters: [{name: k}, {name: k}]", "two of its clusters are named k"),
             ("contexts: [{name: c}, {name: c}]", "two of its contexts are named c"),
@@ -762,7 +762,7 @@ mod tests {
             ("apiVersion: v2\nkind: Config", "its apiVersion is v2, not v1"),
         ] {
             let error = read_text(text).unwrap_err();
-            assert!(error.ends_with(told), "{error}");
+            assert!(error.ends_with(reported), "{error}");
         }
         for text in [
             "kind: Config",
@@ -801,7 +801,7 @@ mod tests {
         };
         let none = Overrides::default();
         let exec = |more: &str| format!("exec: {{command: x, {more}}}");
-        for (cluster, user, told) in [
+        for (cluster, user, reported) in [
             (
                 "insecure-skip-tls-verify: true, certificate-authority-data: QQ==",
                 "",
@@ -826,7 +826,7 @@ mod tests {
             ("", "auth-provider: {name: openstack}", "openstack is not known"),
         ] {
             let error = chosen(cluster, user, &none).err().unwrap_or_default();
-            assert!(error.contains(told), "{cluster} {user}: {error}");
+            assert!(error.contains(reported), "{cluster} {user}: {error}");
         }
         for (cluster, user) in [
             ("insecure-skip-tls-verify: true, certificate-authority-data: ''", "token: t, username: ''"),

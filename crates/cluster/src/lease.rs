@@ -155,8 +155,8 @@ impl Cluster {
         let begun = Instant::now();
         let mut seen: Option<(Value, Instant)> = None;
         // The holder's clock may be hours off. A holder that renews is alive, even if the renewal has an old time.
-        let mut renewing = Holder::Nobody;
-        let mut told = Holder::Nobody;
+        let mut renewing = Holder::Vacant;
+        let mut reported = Holder::Vacant;
         loop {
             let lease = self.read_lease(namespace).await?;
             // Validity counts from before the request: the answer may be late, but the server stores the renewal in
@@ -190,9 +190,9 @@ impl Cluster {
                     if alive && begun.elapsed() >= wait {
                         return Err(LeaseError::Held { holder, renewed });
                     }
-                    if told != holder {
+                    if reported != holder {
                         waiting(&holder.to_string());
-                        told = holder;
+                        reported = holder;
                     }
                     let pause = options.retry_period.unwrap_or(Duration::from_secs(1));
                     tokio::time::sleep((duration / 4).min(pause)).await;

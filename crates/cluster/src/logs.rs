@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use tokio::time::timeout;
 
 use super::call::{ApiCall, encode, object_path};
-use super::retry::Streamed;
-use super::transport::TimedOut;
+use super::retry::StreamedAnswer;
+use super::transport::CallTimeout;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::POD;
 
@@ -63,7 +63,7 @@ impl Cluster {
                 path.push_str(&format!("&sinceTime={}", encode(&since.to_string())));
             }
             let mut request = ApiCall::get(path).request()?;
-            request.extensions_mut().insert(Streamed);
+            request.extensions_mut().insert(StreamedAnswer);
             self.client.request_stream(request).await
         };
         match opened.await {
@@ -90,7 +90,7 @@ impl LogStream {
         let read = match self.limit {
             Some(limit) => match timeout(limit, read).await {
                 Ok(read) => read.map_err(kube::Error::ReadEvents),
-                Err(_) => Err(kube::Error::Service(Box::new(TimedOut { after: limit }))),
+                Err(_) => Err(kube::Error::Service(Box::new(CallTimeout { after: limit }))),
             },
             None => read.await.map_err(kube::Error::ReadEvents),
         };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::call::{ApiCall, object_path};
-use super::retry::{Repeat, after};
+use super::retry::{RepeatPermission, after};
 use super::{Cluster, ClusterError, Reason};
 use crate::api::kinds::known_resource;
 use crate::format::backoff::Backoff;
@@ -127,7 +127,7 @@ impl DeleteOptions {
 }
 
 /// How a kind is served although a request for it was answered with 404.
-enum Serving {
+enum ServedState {
     /// At the requested version.
     Same,
     /// At another version.
@@ -153,11 +153,11 @@ impl Cluster {
     }
 
     /// Determines from discovery what a 404 without an object's name means.
-    async fn serving(&self, resource: &ResourceType) -> Result<Serving, ClusterError> {
+    async fn serving(&self, resource: &ResourceType) -> Result<ServedState, ClusterError> {
         let served = self.served_versions(&resource.group, &resource.kind).await?;
         match served.iter().any(|other| other.version == resource.version) {
-            true => Ok(Serving::Same),
-            false => Ok(served.into_iter().next().map_or(Serving::Not, Serving::Other)),
+            true => Ok(ServedState::Same),
+            false => Ok(served.into_iter().next().map_or(ServedState::Not, ServedState::Other)),
         }
     }
 
@@ -177,12 +177,12 @@ impl Cluster {
                 answer => return answer.map(Some),
             };
             match self.serving(&resource).await? {
-                Serving::Not => break,
-                Serving::Other(other) => resource = other,
-                Serving::Same if attempt < ATTEMPTS && Instant::now() < deadline => {
+                ServedState::Not => break,
+                ServedState::Other(other) => resource = other,
+                ServedState::Same if attempt < ATTEMPTS && Instant::now() < deadline => {
                     tokio::time::sleep(backoff.next_pause()).await
                 }
-                Serving::Same => {
+                ServedState::Same => {
                     let (name, version) = (resource.resource_name(), &resource.version);
                     let message = format!("not found, although {name} are served at {version}");
                     return Err(error.without_meaning(message));
@@ -268,7 +268,7 @@ impl Cluster {
         let resource = self.resource(&id).await?;
         let force = if options.force { "&force=true" } else { "" };
         // A forced apply has no conflict with other managers, so a conflict means two writers at the same instant.
-        let repeat = Repeat { after_conflict: options.force, ..Repeat::default() };
+        let repeat = RepeatPermission { after_conflict: options.force, ..RepeatPermission::default() };
         let call = path_of(&resource, &id).map(|path| {
             let path = format!("{path}?{}{force}", options.query());
             ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/apply-patch+yaml", object) }
@@ -281,7 +281,7 @@ impl Cluster {
     pub async fn json_patch(&self, id: &ObjectId, patch: &Value, manager: &str) -> Result<Value, ClusterError> {
         let resource = self.resource(id).await?;
         // The resource version makes a second attempt harmless.
-        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
+        let repeat = RepeatPermission { after_unclear_answer: true, ..RepeatPermission::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}?fieldManager={manager}");
             ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/json-patch+json", patch) }
@@ -301,7 +301,7 @@ impl Cluster {
         let resource = self.resource(id).await?;
         let below = subresource.map_or_else(String::new, |name| format!("/{name}"));
         let after_conflict = patch.pointer("/metadata/resourceVersion").is_none();
-        let repeat = Repeat { after_conflict, ..Repeat::default() };
+        let repeat = RepeatPermission { after_conflict, ..RepeatPermission::default() };
         let call = path_of(&resource, id).map(|path| {
             let path = format!("{path}{below}?{}", options.into().query());
             ApiCall { repeat, ..ApiCall::with_body(Method::PATCH, path, "application/merge-patch+json", patch) }
@@ -315,7 +315,7 @@ impl Cluster {
         let resource = self.resource(&id).await?;
         let path = format!("{}?fieldManager={manager}", resource.path(Some(&id.namespace), None));
         // The name is fixed, so the server refuses a second attempt.
-        let repeat = Repeat { after_unclear_answer: true, ..Repeat::default() };
+        let repeat = RepeatPermission { after_unclear_answer: true, ..RepeatPermission::default() };
         let call = ApiCall { repeat, ..ApiCall::with_body(Method::POST, path, "application/json", object) };
         match self.send(Ok(call), "create", &id).await {
             Err(error) if matches!(error.reason, Reason::AlreadyExists { .. }) => Ok(None),
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_gateway_that_answers_everything_with_404_says_nothing_of_objects() {
+    async fn a_gateway_that_answers_everything_with_404_does_not_mean_that_objects_are_missing() {
         let service = tower::service_fn(|_: http::Request<Body>| async {
             http::Response::builder().status(404).body(Body::from(b"404 page not found".to_vec()))
         });
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_404_that_names_another_object_says_nothing_of_the_one_that_was_meant() {
+    async fn a_404_that_names_another_object_does_not_mean_that_the_requested_one_is_missing() {
         // The answer of an admission webhook that lacks an object itself.
         let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
             "message": "secrets \"other\" not found", "details": {"kind": "secrets", "name": "other"}});

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::{ApiCall, encode, object_path};
-use super::retry::Repeat;
+use super::retry::RepeatPermission;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::{POD, ResourceType};
 
@@ -61,7 +61,7 @@ impl Cluster {
             let path = object_path(&POD, Some(namespace), pod)?;
             let container = encode(container);
             let path = format!("{path}/log?container={container}&tailLines={lines}&previous={previous}");
-            let repeat = Repeat { never: true, ..Repeat::default() };
+            let repeat = RepeatPermission { never: true, ..RepeatPermission::default() };
             self.answer_text(ApiCall { repeat, ..ApiCall::get(path) }).await
         };
         let text =

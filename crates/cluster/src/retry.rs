@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
 use super::authorization::Authorization;
-use super::lease_guard::{LeaseGuard, LeaseIsOver};
-use super::transport::{TimedOut, is_connect_failure, is_lost_request, is_tls_failure};
+use super::lease_guard::{LeaseEnded, LeaseGuard};
+use super::transport::{CallTimeout, is_connect_failure, is_lost_request, is_tls_failure};
 use crate::format::backoff::Backoff;
 
 /// Maximum number of attempts of a call.
@@ -31,11 +31,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Request extension: the answer is streamed.
 #[derive(Clone)]
-pub(super) struct Streamed;
+pub(super) struct StreamedAnswer;
 
 /// Request extension: whether the request may be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Repeat {
+pub(super) struct RepeatPermission {
     /// A second attempt is harmless although the method is not idempotent, because the server refuses it.
     pub after_unclear_answer: bool,
     /// A conflict means two concurrent writers, and the next attempt may succeed.
@@ -106,7 +106,7 @@ pub(super) fn bounded(inner: Client, policy: CallPolicy) -> Client {
 async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> Result<Response<Body>, BoxError> {
     let deadline = after(policy.limit);
     let streaming = is_streaming(&request);
-    let repeat = request.extensions().get::<Repeat>().copied().unwrap_or_default();
+    let repeat = request.extensions().get::<RepeatPermission>().copied().unwrap_or_default();
     if let Some(observer) = policy.writes.as_ref().filter(|_| may_change(request.method(), request.uri())) {
         observer();
     }
@@ -122,7 +122,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         let Some(this_body) = copy.or_else(|| body.take()) else { return Err("the request body is spent".into()) };
         // Checked before every attempt, because the lease may end during a pause.
         if parts.method != Method::GET && policy.lease.as_ref().is_some_and(|lease| !lease.holds()) {
-            return Err(Box::new(LeaseIsOver));
+            return Err(Box::new(LeaseEnded));
         }
         let mut request = Request::from_parts(parts.clone(), this_body);
         if let Some(user) = &policy.impersonate {
@@ -135,7 +135,7 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         }
         let answer = match timeout_at(deadline, send(client, request, streaming)).await {
             Ok(answer) => answer,
-            Err(_) => return Err(Box::new(TimedOut { after: policy.limit })),
+            Err(_) => return Err(Box::new(CallTimeout { after: policy.limit })),
         };
         if let Some(observer) = &policy.requests {
             let status = answer.as_ref().map(Response::status);
@@ -210,7 +210,7 @@ async fn send(client: &Client, request: Request<Body>, streaming: bool) -> Resul
 }
 
 fn is_streaming<B>(request: &Request<B>) -> bool {
-    if request.extensions().get::<Streamed>().is_some() {
+    if request.extensions().get::<StreamedAnswer>().is_some() {
         return true;
     }
     let query = request.uri().query().unwrap_or_default();
@@ -226,7 +226,7 @@ struct AttemptFailure {
 
 impl AttemptFailure {
     /// Returns `None` if the answer is final.
-    fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: Repeat) -> Option<Self> {
+    fn of(answer: &Result<Response<Body>, kube::Error>, idempotent: bool, repeat: RepeatPermission) -> Option<Self> {
         let idempotent = idempotent || repeat.after_unclear_answer;
         match answer {
             _ if repeat.never => None,
@@ -345,18 +345,19 @@ mod tests {
     fn conflicts_and_unclear_answers_are_retried_only_if_the_sender_allows_it() {
         let answered = |code: u16| Ok(Response::builder().status(code).body(Body::empty()).unwrap());
         let repeats = |code, repeat| AttemptFailure::of(&answered(code), false, repeat).is_some();
-        let none = Repeat::default();
+        let none = RepeatPermission::default();
         assert!(!repeats(409, none) && !repeats(500, none) && repeats(503, none));
-        assert!(repeats(409, Repeat { after_conflict: true, ..none }));
-        assert!(repeats(500, Repeat { after_unclear_answer: true, ..none }));
-        assert!(!repeats(503, Repeat { never: true, after_unclear_answer: true, ..none }));
-        assert!(!repeats(422, Repeat { after_conflict: true, after_unclear_answer: true, never: false }));
+        assert!(repeats(409, RepeatPermission { after_conflict: true, ..none }));
+        assert!(repeats(500, RepeatPermission { after_unclear_answer: true, ..none }));
+        assert!(!repeats(503, RepeatPermission { never: true, after_unclear_answer: true, ..none }));
+        assert!(!repeats(422, RepeatPermission { after_conflict: true, after_unclear_answer: true, never: false }));
     }
 
     #[test]
     fn a_request_that_failed_before_it_was_sent_is_not_retried() {
-        let failed =
-            |error: BoxError| AttemptFailure::of(&Err(kube::Error::Service(error)), true, Repeat::default()).is_some();
+        let failed = |error: BoxError| {
+            AttemptFailure::of(&Err(kube::Error::Service(error)), true, RepeatPermission::default()).is_some()
+        };
         let cut = || std::io::Error::from(std::io::ErrorKind::ConnectionReset);
         assert!(failed(Box::new(cut())));
         assert!(!failed("failed to parse header value".into()));
@@ -367,12 +368,12 @@ mod tests {
     }
 
     #[test]
-    fn watches_and_what_is_marked_are_told_from_other_calls() {
+    fn watches_and_marked_calls_are_distinguished_from_other_calls() {
         let request = |uri: &str| Request::builder().uri(uri).body(()).unwrap();
         assert!(is_streaming(&request("/api/v1/pods?&watch=true&timeoutSeconds=290")));
         assert!(!is_streaming(&request("/api/v1/pods?labelSelector=watch%3Dtrue&limit=500")));
         let mut list = request("/api/v1/pods?limit=500");
-        list.extensions_mut().insert(Streamed);
+        list.extensions_mut().insert(StreamedAnswer);
         assert!(is_streaming(&list));
     }
 }

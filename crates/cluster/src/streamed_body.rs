@@ -7,8 +7,8 @@ use futures::io::{AsyncBufRead, AsyncReadExt};
 use tokio::time::timeout;
 
 use super::list::ListOptions;
-use super::retry::Streamed;
-use super::transport::TimedOut;
+use super::retry::StreamedAnswer;
+use super::transport::CallTimeout;
 use super::{Cluster, ClusterError};
 use crate::api::kinds::ResourceType;
 
@@ -38,7 +38,7 @@ impl Cluster {
         let attempted = format!("list {}", resource.resource_name());
         let opened = async {
             let mut request = options.page_request(resource, namespace, token)?;
-            request.extensions_mut().insert(Streamed);
+            request.extensions_mut().insert(StreamedAnswer);
             self.client.request_stream(request).await
         };
         match opened.await {
@@ -59,7 +59,7 @@ impl Pieces {
         let mut piece = (&mut self.body).take(PIECE);
         let read = match timeout(self.limit, piece.read_to_end(text)).await {
             Ok(read) => read.map_err(kube::Error::ReadEvents),
-            Err(_) => Err(kube::Error::Service(Box::new(TimedOut { after: self.limit }))),
+            Err(_) => Err(kube::Error::Service(Box::new(CallTimeout { after: self.limit }))),
         };
         read.map_err(|error| self.cluster.explain(&error, self.attempted.as_str(), None))
     }

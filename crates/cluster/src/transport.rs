@@ -8,7 +8,7 @@ use http::HeaderValue;
 /// No answer within the limit of one call.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {after:?}")]
-pub(super) struct TimedOut {
+pub(super) struct CallTimeout {
     pub after: Duration,
 }
 

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_gateway_that_answers_everything_with_404_says_nothing_of_objects() {
+    async fn a_gateway_that_answers_everything_with_404_does_not_mean_that_objects_are_missing() {
         let (cluster, _) = cluster(|_, _| (404, "404 page not found".to_owned()));
         let error = follower(&cluster).next().await.unwrap_err();
         assert!(matches!(error.reason, Reason::Server { code: 404, .. }), "{}", error.reason);

@@ -80,7 +80,7 @@ use serde_json::Value;
 pub use lines::NotationError;
 pub use names::{FluxVersion, ImageDigest, ImageReference};
 use notation::Notation;
-use packaged::Packaged;
+use packaged::PackagedTree;
 pub use schema::{CrdSummary, ServedVersion};
 pub use tree::Tree;
 use tree::{FilesTree, FolderTree};
@@ -148,7 +148,7 @@ pub struct Distribution {
 enum DistributionSource {
     Embedded,
     /// The files, and the digest or path of their origin.
-    Packaged(Arc<Packaged>, String),
+    Packaged(Arc<PackagedTree>, String),
 }
 
 impl Distribution {
@@ -196,7 +196,7 @@ impl Distribution {
     /// # Errors
     /// It holds no version.
     pub fn from_tree(origin: String, tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
-        let packaged = Packaged::open(tree)?;
+        let packaged = PackagedTree::open(tree)?;
         Ok(Self { source: DistributionSource::Packaged(Arc::new(packaged), origin), digest: None })
     }
 

@@ -97,12 +97,12 @@ fn values(text: &str, context: &Context<'_>) -> Option<String> {
         matches!(first, b'\'' | b'"' | b'[' | b'{' | b'-' | b'0'..=b'9') || ["true", "false", "null"].contains(&side)
     };
     let sides = sides.into_iter().filter(|side| !is_literal(side));
-    let told: Vec<String> =
+    let reported: Vec<String> =
         sides.filter_map(|side| Some(format!("{side} is {}", shown(&value(side, context)?)))).collect();
-    if told.is_empty() && text.starts_with("has(") {
+    if reported.is_empty() && text.starts_with("has(") {
         return Some("the field is missing".to_owned());
     }
-    (!told.is_empty()).then(|| told.join(", "))
+    (!reported.is_empty()).then(|| reported.join(", "))
 }
 
 fn value(text: &str, context: &Context<'_>) -> Option<CelValue> {

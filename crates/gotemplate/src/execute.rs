@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::slice;
 
 use crate::error::ExecutionError;
-use crate::functions::{Call, Context, Function, Parameter, Special};
+use crate::functions::{Call, Context, Function, Parameter, SpecialFunction};
 use crate::limits::FunctionError;
 use crate::print;
 use crate::template::{MissingKey, Template};
@@ -56,10 +56,10 @@ impl Operand {
     }
 }
 
-type Evaluated<T> = Result<T, Box<ExecutionError>>;
+type ExecutionResult<T> = Result<T, Box<ExecutionError>>;
 
 #[derive(Clone, Copy)]
-enum At<'t> {
+enum ExecutionPoint<'t> {
     Nothing,
     Node(&'t Node),
     Pipe(&'t Pipe),
@@ -127,7 +127,7 @@ pub(crate) struct Executor<'t, 'c> {
     template: &'t Template,
     context: &'c Context<'c>,
     executing: &'t str,
-    at: At<'t>,
+    at: ExecutionPoint<'t>,
     variables: Vec<Variable<'t>>,
     first_variable: usize,
     depth: usize,
@@ -141,7 +141,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             template,
             context,
             executing: template.name(),
-            at: At::Nothing,
+            at: ExecutionPoint::Nothing,
             variables: Vec::new(),
             first_variable: 0,
             depth: 0,
@@ -155,7 +155,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         Ok(self.output)
     }
 
-    fn execute(&mut self) -> Evaluated<()> {
+    fn execute(&mut self) -> ExecutionResult<()> {
         let Some((_, list)) = self.template.tree(self.template.name()) else {
             return self.error(format!("{} is an incomplete or empty template", quoted(self.executing.as_bytes())));
         };
@@ -198,20 +198,20 @@ impl<'t, 'c> Executor<'t, 'c> {
     // Messages.
 
     fn at_term(&mut self, term: &'t Term) {
-        self.at = At::Term(term);
+        self.at = ExecutionPoint::Term(term);
     }
 
-    fn error<T>(&self, reason: impl Into<String>) -> Evaluated<T> {
+    fn error<T>(&self, reason: impl Into<String>) -> ExecutionResult<T> {
         Err(self.located(reason.into(), false))
     }
 
     fn located(&self, reason: String, is_limit: bool) -> Box<ExecutionError> {
         let place: Option<(usize, &dyn Display)> = match self.at {
-            At::Nothing => None,
-            At::Node(node) => Some((node.position(), node)),
-            At::Pipe(pipe) => Some((pipe.position, pipe)),
-            At::Command(command) => Some((command.position, command)),
-            At::Term(term) => Some((term.position, term)),
+            ExecutionPoint::Nothing => None,
+            ExecutionPoint::Node(node) => Some((node.position(), node)),
+            ExecutionPoint::Pipe(pipe) => Some((pipe.position, pipe)),
+            ExecutionPoint::Command(command) => Some((command.position, command)),
+            ExecutionPoint::Term(term) => Some((term.position, term)),
         };
         let before = place.map(|(position, _)| self.template.text().get(..position).unwrap_or_default());
         Box::new(ExecutionError {
@@ -225,23 +225,23 @@ impl<'t, 'c> Executor<'t, 'c> {
         })
     }
 
-    fn fail<T>(&self, failure: FunctionError) -> Evaluated<T> {
+    fn fail<T>(&self, failure: FunctionError) -> ExecutionResult<T> {
         Err(self.located(failure.reason, failure.is_limit))
     }
 
-    fn spend(&self, steps: u64) -> Evaluated<()> {
+    fn spend(&self, steps: u64) -> ExecutionResult<()> {
         self.context.budget.step(steps).or_else(|failure| self.fail(failure))
     }
 
     // Nodes.
 
-    fn write(&mut self, bytes: &[u8]) -> Evaluated<()> {
+    fn write(&mut self, bytes: &[u8]) -> ExecutionResult<()> {
         self.spend(1)?;
         self.output.extend_from_slice(bytes);
         self.check_output()
     }
 
-    fn check_output(&self) -> Evaluated<()> {
+    fn check_output(&self) -> ExecutionResult<()> {
         let most = self.context.budget.limits.output_bytes;
         if self.output.len() > most {
             return self.fail(FunctionError::limit(format!("exceeded the limit of {most} bytes of output")));
@@ -249,8 +249,8 @@ impl<'t, 'c> Executor<'t, 'c> {
         Ok(())
     }
 
-    fn node(&mut self, node: &'t Node, dot: Operand) -> Evaluated<()> {
-        self.at = At::Node(node);
+    fn node(&mut self, node: &'t Node, dot: Operand) -> ExecutionResult<()> {
+        self.at = ExecutionPoint::Node(node);
         self.spend(1)?;
         match node {
             // `execute` writes text itself, which needs no copy of the dot. This case only completes the match.
@@ -260,7 +260,7 @@ impl<'t, 'c> Executor<'t, 'c> {
                 // An action that declares or assigns variables prints nothing.
                 if pipe.variables.is_empty() {
                     // The pipeline moved `at`, but Go reports a failure to print at the action.
-                    self.at = At::Node(node);
+                    self.at = ExecutionPoint::Node(node);
                     self.print(value)?;
                 }
                 Ok(())
@@ -292,7 +292,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn print(&mut self, value: Operand) -> Evaluated<()> {
+    fn print(&mut self, value: Operand) -> ExecutionResult<()> {
         match value {
             Operand::Invalid => self.output.extend_from_slice(b"<no value>"),
             Operand::Concrete(Value::String(text)) => self.output.extend_from_slice(&text),
@@ -311,7 +311,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         self.frames.push(Frame::List { nodes: list.nodes.iter(), dot });
     }
 
-    fn branch(&mut self, branch: &'t Branch, dot: Operand) -> Evaluated<()> {
+    fn branch(&mut self, branch: &'t Branch, dot: Operand) -> ExecutionResult<()> {
         // Before the pipeline, so that the variable of `if $x := …` ends with its branch.
         let visible = self.variables.len();
         let value = self.pipeline(&dot, &branch.pipe)?;
@@ -329,7 +329,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         Ok(())
     }
 
-    fn template_call(&mut self, name: &str, pipe: Option<&'t Pipe>, dot: &Operand) -> Evaluated<()> {
+    fn template_call(&mut self, name: &str, pipe: Option<&'t Pipe>, dot: &Operand) -> ExecutionResult<()> {
         let Some((name, list)) = self.template.tree(name) else {
             return self.error(format!("template {} not defined", quoted(name.as_bytes())));
         };
@@ -351,7 +351,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         Ok(())
     }
 
-    fn range(&mut self, branch: &'t Branch, dot: Operand) -> Evaluated<()> {
+    fn range(&mut self, branch: &'t Branch, dot: Operand) -> ExecutionResult<()> {
         let outside = self.variables.len();
         let value = self.pipeline(&dot, &branch.pipe)?.into_value();
         let two = branch.pipe.variables.len() > 1;
@@ -396,7 +396,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn next_round(&mut self) -> Evaluated<()> {
+    fn next_round(&mut self) -> ExecutionResult<()> {
         let Some(Frame::Range(range)) = self.frames.last_mut() else { return Ok(()) };
         self.variables.truncate(range.inside);
         let branch = range.branch;
@@ -411,7 +411,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn round(&mut self, branch: &'t Branch, index: Operand, item: Operand) -> Evaluated<()> {
+    fn round(&mut self, branch: &'t Branch, index: Operand, item: Operand) -> ExecutionResult<()> {
         // The body may be empty, so a round costs a step by itself.
         self.spend(1)?;
         let pipe = &branch.pipe;
@@ -435,7 +435,7 @@ impl<'t, 'c> Executor<'t, 'c> {
 
     // Variables.
 
-    fn assign(&mut self, name: &str, value: Operand) -> Evaluated<()> {
+    fn assign(&mut self, name: &str, value: Operand) -> ExecutionResult<()> {
         let visible = self.variables.get_mut(self.first_variable..).unwrap_or_default();
         // From the end, because an inner variable hides an outer one of the same name.
         match visible.iter_mut().rev().find(|variable| variable.name == name) {
@@ -454,7 +454,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn variable(&self, name: &str) -> Evaluated<Operand> {
+    fn variable(&self, name: &str) -> ExecutionResult<Operand> {
         let visible = self.variables.get(self.first_variable..).unwrap_or_default();
         match visible.iter().rev().find(|variable| variable.name == name) {
             Some(variable) => Ok(variable.value.clone()),
@@ -465,8 +465,8 @@ impl<'t, 'c> Executor<'t, 'c> {
 
     // Pipelines.
 
-    fn pipeline(&mut self, dot: &Operand, pipe: &'t Pipe) -> Evaluated<Operand> {
-        self.at = At::Pipe(pipe);
+    fn pipeline(&mut self, dot: &Operand, pipe: &'t Pipe) -> ExecutionResult<Operand> {
+        self.at = ExecutionPoint::Pipe(pipe);
         let mut value = None;
         for command in &pipe.commands {
             value = Some(self.command(dot, command, value)?.unwrapped());
@@ -484,7 +484,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates a command; `piped` is the result of the one before it.
-    fn command(&mut self, dot: &Operand, command: &'t Command, piped: Option<Operand>) -> Evaluated<Operand> {
+    fn command(&mut self, dot: &Operand, command: &'t Command, piped: Option<Operand>) -> ExecutionResult<Operand> {
         let Some((first, arguments)) = command.terms.split_first() else { return Ok(Operand::Invalid) };
         let given = CallArguments { dot, arguments, piped };
         match &first.kind {
@@ -495,7 +495,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             TermKind::Chain { head, fields } => self.chain(first, head, fields, given),
             TermKind::Function { name, function } => {
                 self.at_term(first);
-                self.call(None, function, name, At::Command(command), given)
+                self.call(None, function, name, ExecutionPoint::Command(command), given)
             }
             TermKind::Pipe(pipe) => {
                 self.refuse_arguments(first, &given)?;
@@ -514,7 +514,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn refuse_arguments(&self, first: &Term, given: &CallArguments<'_, 't>) -> Evaluated<()> {
+    fn refuse_arguments(&self, first: &Term, given: &CallArguments<'_, 't>) -> ExecutionResult<()> {
         if given.is_nothing() {
             return Ok(());
         }
@@ -522,7 +522,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates a constant with its default type.
-    fn constant(&mut self, term: &'t Term) -> Evaluated<Operand> {
+    fn constant(&mut self, term: &'t Term) -> ExecutionResult<Operand> {
         self.at_term(term);
         let value = match &term.kind {
             TermKind::Bool(value) => Value::Bool(*value),
@@ -551,7 +551,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         head: &'t Term,
         fields: &'t [String],
         given: CallArguments<'_, 't>,
-    ) -> Evaluated<Operand> {
+    ) -> ExecutionResult<Operand> {
         self.at_term(term);
         let receiver = self.operand(given.dot, head)?;
         self.fields(receiver, term, fields, given)
@@ -562,7 +562,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         term: &'t Term,
         path: &'t [String],
         given: CallArguments<'_, 't>,
-    ) -> Evaluated<Operand> {
+    ) -> ExecutionResult<Operand> {
         self.at_term(term);
         let (name, fields) = path.split_first().map_or(("$", &[][..]), |(name, fields)| (name.as_str(), fields));
         let value = self.variable(name)?;
@@ -580,7 +580,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         term: &'t Term,
         fields: &'t [String],
         given: CallArguments<'_, 't>,
-    ) -> Evaluated<Operand> {
+    ) -> ExecutionResult<Operand> {
         let Some((last, before)) = fields.split_last() else { return Ok(receiver) };
         for field in before {
             receiver = self.field(receiver, term, field, CallArguments::nothing(given.dot))?;
@@ -594,7 +594,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         term: &'t Term,
         field: &'t str,
         given: CallArguments<'_, 't>,
-    ) -> Evaluated<Operand> {
+    ) -> ExecutionResult<Operand> {
         let type_name = receiver.type_name();
         let value = match receiver {
             Operand::Invalid => {
@@ -610,7 +610,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             Operand::Interface(value) | Operand::Concrete(value) => value,
         };
         if let Some(method) = time::method(&value, field) {
-            return self.call(Some(value), method, field, At::Term(term), given);
+            return self.call(Some(value), method, field, ExecutionPoint::Term(term), given);
         }
         if let Value::Map(map) = &value {
             if !given.is_nothing() {
@@ -636,13 +636,13 @@ impl<'t, 'c> Executor<'t, 'c> {
         receiver: Option<Value>,
         function: &'static Function,
         name: &'t str,
-        node: At<'t>,
+        node: ExecutionPoint<'t>,
         given: CallArguments<'_, 't>,
-    ) -> Evaluated<Operand> {
+    ) -> ExecutionResult<Operand> {
         self.spend(1)?;
         self.check_count(function, name, &given)?;
-        if let Special::And | Special::Or = function.special {
-            return self.decide(function.special == Special::Or, given);
+        if let SpecialFunction::And | SpecialFunction::Or = function.special {
+            return self.decide(function.special == SpecialFunction::Or, given);
         }
         let CallArguments { dot, arguments, piped } = given;
         let parameter =
@@ -669,7 +669,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         if let Some(operand) = piped {
             call.arguments.push(self.checked(operand, parameter(arguments.len()))?);
         }
-        if function.special == Special::Call {
+        if function.special == SpecialFunction::Call {
             // Values are never functions, so only the message differs.
             let reason = match (arguments.first(), call.arguments.first()) {
                 (_, None | Some(Value::Nil)) => "call of nil".into(),
@@ -687,7 +687,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             return self.error(format!("error calling call: {reason}"));
         }
         match (function.run)(&mut call) {
-            Ok(value) if function.special == Special::Interface => Ok(Operand::Interface(value)),
+            Ok(value) if function.special == SpecialFunction::Interface => Ok(Operand::Interface(value)),
             // Go's functions that can return nil declare the result as `interface {}`.
             Ok(Value::Nil) => Ok(Operand::Interface(Value::Nil)),
             Ok(value) => Ok(Operand::Concrete(value)),
@@ -698,7 +698,7 @@ impl<'t, 'c> Executor<'t, 'c> {
         }
     }
 
-    fn check_count(&self, function: &Function, name: &str, given: &CallArguments<'_, 't>) -> Evaluated<()> {
+    fn check_count(&self, function: &Function, name: &str, given: &CallArguments<'_, 't>) -> ExecutionResult<()> {
         let count = given.arguments.len() + usize::from(given.piped.is_some());
         let fixed = function.parameters.len();
         if function.rest.is_some() {
@@ -714,7 +714,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates `and` or `or`: arguments after the one that decides are not evaluated.
-    fn decide(&mut self, stops_at: bool, given: CallArguments<'_, 't>) -> Evaluated<Operand> {
+    fn decide(&mut self, stops_at: bool, given: CallArguments<'_, 't>) -> ExecutionResult<Operand> {
         let mut value = Operand::Invalid;
         for argument in given.arguments {
             value = self.reflected(given.dot, argument)?;
@@ -731,7 +731,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates an operand that is not a constant, with any type.
-    fn operand(&mut self, dot: &Operand, term: &'t Term) -> Evaluated<Operand> {
+    fn operand(&mut self, dot: &Operand, term: &'t Term) -> ExecutionResult<Operand> {
         self.at_term(term);
         match &term.kind {
             TermKind::Dot => Ok(dot.clone()),
@@ -739,7 +739,7 @@ impl<'t, 'c> Executor<'t, 'c> {
             TermKind::Variable(path) => self.variable_path(term, path, CallArguments::nothing(dot)),
             TermKind::Pipe(pipe) => self.pipeline(dot, pipe),
             TermKind::Function { name, function } => {
-                self.call(None, function, name, At::Term(term), CallArguments::nothing(dot))
+                self.call(None, function, name, ExecutionPoint::Term(term), CallArguments::nothing(dot))
             }
             TermKind::Chain { head, fields } => self.chain(term, head, fields, CallArguments::nothing(dot)),
             _ => self.constant(term),
@@ -747,7 +747,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates an argument with its static type, for a function that accepts any value.
-    fn reflected(&mut self, dot: &Operand, term: &'t Term) -> Evaluated<Operand> {
+    fn reflected(&mut self, dot: &Operand, term: &'t Term) -> ExecutionResult<Operand> {
         match &term.kind {
             TermKind::Nil => {
                 self.at_term(term);
@@ -758,7 +758,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates an argument and checks its type.
-    fn argument(&mut self, dot: &Operand, term: &'t Term, parameter: Parameter) -> Evaluated<Value> {
+    fn argument(&mut self, dot: &Operand, term: &'t Term, parameter: Parameter) -> ExecutionResult<Value> {
         self.at_term(term);
         match &term.kind {
             TermKind::Nil => match parameter.zero() {
@@ -774,7 +774,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Evaluates a constant as the type of a parameter, because a constant has no type until it is used.
-    fn typed_constant(&mut self, term: &'t Term, parameter: Parameter) -> Evaluated<Value> {
+    fn typed_constant(&mut self, term: &'t Term, parameter: Parameter) -> ExecutionResult<Value> {
         let expected = match (parameter, &term.kind) {
             (Parameter::Any | Parameter::Reflect, _) => return self.constant(term).map(Operand::into_value),
             (Parameter::Bool, TermKind::Bool(value)) => return Ok(Value::Bool(*value)),
@@ -798,7 +798,7 @@ impl<'t, 'c> Executor<'t, 'c> {
     }
 
     /// Checks that a value can be assigned to a parameter.
-    fn checked(&self, operand: Operand, parameter: Parameter) -> Evaluated<Value> {
+    fn checked(&self, operand: Operand, parameter: Parameter) -> ExecutionResult<Value> {
         match operand {
             Operand::Invalid => match parameter.zero() {
                 Some(zero) => Ok(zero),

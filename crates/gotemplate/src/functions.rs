@@ -95,7 +95,7 @@ impl Parameter {
 
 /// Functions that the executor treats differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
+pub(crate) enum SpecialFunction {
     /// An ordinary function.
     No,
     /// Stops at the first argument that is false.
@@ -118,7 +118,7 @@ pub(crate) struct Function {
     pub(crate) parameters: &'static [Parameter],
     /// Type of any further arguments.
     pub(crate) rest: Option<Parameter>,
-    pub(crate) special: Special,
+    pub(crate) special: SpecialFunction,
     pub(crate) run: Implementation,
 }
 
@@ -200,7 +200,7 @@ pub(crate) static DATA: Function = Function {
     name: "inputs",
     parameters: &[],
     rest: None,
-    special: Special::No,
+    special: SpecialFunction::No,
     run: |call| Ok(call.context.data.clone()),
 };
 
@@ -210,18 +210,18 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
 }
 
 const fn fixed(name: &'static str, parameters: &'static [Parameter], run: Implementation) -> Function {
-    Function { name, parameters, rest: None, special: Special::No, run }
+    Function { name, parameters, rest: None, special: SpecialFunction::No, run }
 }
 
 const fn open(name: &'static str, parameters: &'static [Parameter], rest: Parameter, run: Implementation) -> Function {
-    Function { name, parameters, rest: Some(rest), special: Special::No, run }
+    Function { name, parameters, rest: Some(rest), special: SpecialFunction::No, run }
 }
 
 const fn special(
     name: &'static str,
     parameters: &'static [Parameter],
     rest: Parameter,
-    special: Special,
+    special: SpecialFunction,
     run: Implementation,
 ) -> Function {
     Function { name, parameters, rest: Some(rest), special, run }
@@ -232,9 +232,9 @@ use Parameter::{Any, Bool, Dict, Float, Int, Reflect, String, Time};
 /// Every function except the one that returns the data.
 static TABLE: &[Function] = &[
     // text/template
-    special("and", &[Reflect], Reflect, Special::And, builtin::by_executor),
-    special("call", &[Reflect], Reflect, Special::Call, builtin::by_executor),
-    special("or", &[Reflect], Reflect, Special::Or, builtin::by_executor),
+    special("and", &[Reflect], Reflect, SpecialFunction::And, builtin::by_executor),
+    special("call", &[Reflect], Reflect, SpecialFunction::Call, builtin::by_executor),
+    special("or", &[Reflect], Reflect, SpecialFunction::Or, builtin::by_executor),
     open("eq", &[Reflect], Reflect, builtin::eq),
     fixed("ge", &[Reflect, Reflect], builtin::ge),
     fixed("gt", &[Reflect, Reflect], builtin::gt),
@@ -257,7 +257,7 @@ static TABLE: &[Function] = &[
     // defaults and conditions
     open("all", &[], Any, logic::all),
     open("any", &[], Any, logic::any),
-    special("coalesce", &[], Any, Special::Interface, logic::coalesce),
+    special("coalesce", &[], Any, SpecialFunction::Interface, logic::coalesce),
     open("default", &[Any], Any, logic::default),
     fixed("empty", &[Any], logic::empty),
     fixed("fail", &[String], logic::fail),
@@ -320,7 +320,7 @@ static TABLE: &[Function] = &[
     fixed("append", &[Any, Any], lists::append),
     fixed("chunk", &[Int, Any], lists::chunk),
     fixed("compact", &[Any], lists::compact),
-    special("concat", &[], Any, Special::Interface, lists::concat),
+    special("concat", &[], Any, SpecialFunction::Interface, lists::concat),
     fixed("first", &[Any], lists::first),
     fixed("has", &[Any, Any], lists::has),
     fixed("initial", &[Any], lists::initial),

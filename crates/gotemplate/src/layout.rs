@@ -237,14 +237,14 @@ enum ElementProblem {
     OutOfRange(&'static str),
 }
 
-type Read<T> = Result<T, ElementProblem>;
+type LayoutResult<T> = Result<T, ElementProblem>;
 
 struct DateReader<'v> {
     rest: &'v [u8],
 }
 
 impl<'v> DateReader<'v> {
-    fn take(&mut self, count: usize) -> Read<&'v [u8]> {
+    fn take(&mut self, count: usize) -> LayoutResult<&'v [u8]> {
         let (part, rest) = self.rest.split_at_checked(count).ok_or(ElementProblem::Bad)?;
         self.rest = rest;
         Ok(part)
@@ -255,7 +255,7 @@ impl<'v> DateReader<'v> {
     }
 
     /// Reads one digit or two.
-    fn number(&mut self, fixed: bool) -> Read<u32> {
+    fn number(&mut self, fixed: bool) -> LayoutResult<u32> {
         let first = self.digit_at(0).ok_or(ElementProblem::Bad)?;
         match self.digit_at(1) {
             Some(second) => {
@@ -270,7 +270,7 @@ impl<'v> DateReader<'v> {
         }
     }
 
-    fn year_day(&mut self, fixed: bool) -> Read<u32> {
+    fn year_day(&mut self, fixed: bool) -> LayoutResult<u32> {
         let count = (0..3).take_while(|index| self.digit_at(*index).is_some()).count();
         if count == 0 || fixed && count != 3 {
             return Err(ElementProblem::Bad);
@@ -278,7 +278,7 @@ impl<'v> DateReader<'v> {
         Ok(digits(self.take(count)?))
     }
 
-    fn name(&mut self, names: &[&str], length: Option<usize>) -> Read<u32> {
+    fn name(&mut self, names: &[&str], length: Option<usize>) -> LayoutResult<u32> {
         for (index, name) in names.iter().enumerate() {
             let name = name.get(..length.unwrap_or(name.len())).unwrap_or(name);
             let matches = self.rest.get(..name.len()).is_some_and(|text| text.eq_ignore_ascii_case(name.as_bytes()));
@@ -291,7 +291,7 @@ impl<'v> DateReader<'v> {
     }
 
     /// Reads a separator and digits; those beyond nanoseconds are dropped.
-    fn nanoseconds(&mut self, length: usize) -> Read<u32> {
+    fn nanoseconds(&mut self, length: usize) -> LayoutResult<u32> {
         let text = self.take(length)?;
         let (separator, text) = text.split_first().ok_or(ElementProblem::Bad)?;
         if !matches!(separator, b'.' | b',') || !text.iter().all(u8::is_ascii_digit) {
@@ -301,7 +301,7 @@ impl<'v> DateReader<'v> {
         Ok(digits(kept) * 10u32.pow(u32::try_from(9 - kept.len()).unwrap_or(0)))
     }
 
-    fn offset(&mut self, form: OffsetForm) -> Read<i32> {
+    fn offset(&mut self, form: OffsetForm) -> LayoutResult<i32> {
         let colon = |text: &[u8], at: usize| text.get(at) == Some(&b':');
         let length = match form {
             OffsetForm::Hours => 3,
@@ -382,7 +382,7 @@ fn digits(text: &[u8]) -> u32 {
     text.iter().fold(0, |number, byte| number * 10 + u32::from(byte - b'0'))
 }
 
-fn checked(value: u32, is_possible: bool, name: &'static str) -> Read<u32> {
+fn checked(value: u32, is_possible: bool, name: &'static str) -> LayoutResult<u32> {
     if is_possible { Ok(value) } else { Err(ElementProblem::OutOfRange(name)) }
 }
 
@@ -404,7 +404,7 @@ struct DateParts {
 }
 
 impl DateParts {
-    fn read(&mut self, element: Element, reader: &mut DateReader<'_>, layout_after: &[u8]) -> Read<()> {
+    fn read(&mut self, element: Element, reader: &mut DateReader<'_>, layout_after: &[u8]) -> LayoutResult<()> {
         match element {
             Element::Year => {
                 let text = reader.take(2)?;

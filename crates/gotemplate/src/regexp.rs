@@ -16,10 +16,10 @@ use crate::text::{chars, decode_char, find, is_digit, is_letter, lossy};
 /// Cache of compiled patterns: a template is executed for many inputs with the same few patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    compiled: Mutex<HashMap<Vec<u8>, Compiled>>,
+    compiled: Mutex<HashMap<Vec<u8>, CompileResult>>,
 }
 
-type Compiled = Result<Arc<Pattern>, String>;
+type CompileResult = Result<Arc<Pattern>, String>;
 
 /// Limit of the cache. A template can create more patterns from its input.
 const MOST_PATTERNS: usize = 64;
@@ -35,7 +35,7 @@ impl Patterns {
     ///
     /// # Errors
     /// Go's message.
-    pub(crate) fn get(&self, pattern: &[u8]) -> Compiled {
+    pub(crate) fn get(&self, pattern: &[u8]) -> CompileResult {
         let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(result) = compiled.get(pattern) {
             return result.clone();

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::duration::format_duration;
-use crate::functions::{Call, Function, Parameter, Special};
+use crate::functions::{Call, Function, Parameter, SpecialFunction};
 use crate::layout;
 use crate::limits::FunctionError;
 use crate::value::Value;
@@ -204,7 +204,7 @@ const fn method_of(
     parameters: &'static [Parameter],
     run: crate::functions::Implementation,
 ) -> Function {
-    Function { name, parameters, rest: None, special: Special::No, run }
+    Function { name, parameters, rest: None, special: SpecialFunction::No, run }
 }
 
 fn receiver(call: &Call<'_>) -> Time {

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_http_is_spoken_on_loopback_only_unless_told_otherwise() {
+    fn plain_http_is_used_on_loopback_only_unless_a_flag_allows_it() {
         let mut access = Access::new(RegistryCredentials::Anonymous);
         for (authority, plain) in [
             ("localhost:5000", true),
@@ -139,9 +139,9 @@ mod tests {
         ] {
             assert_eq!(access.is_plain(authority), plain, "{authority}");
         }
-        let told = |plain_http| RegistryAccess { plain_http, ..RegistryAccess::default() };
-        access.registries.insert("lab:5000".into(), told(Some(true)));
-        access.registries.insert("localhost:5000".into(), told(Some(false)));
+        let reported = |plain_http| RegistryAccess { plain_http, ..RegistryAccess::default() };
+        access.registries.insert("lab:5000".into(), reported(Some(true)));
+        access.registries.insert("localhost:5000".into(), reported(Some(false)));
         assert!(access.is_plain("lab:5000") && !access.is_plain("localhost:5000"));
         // Configured CAs imply TLS.
         access.everywhere.authorities = Some(Vec::new());

@@ -199,7 +199,7 @@ type BlobHolder = Arc<AsyncMutex<Option<Repository>>>;
 
 /// The result of one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyResult {
     pub digest: Digest,
     /// Bytes sent, without blobs that existed or were mounted.
     pub bytes: u64,
@@ -242,13 +242,13 @@ impl Copier {
         to: &ImageLocation,
         tag: Option<&str>,
         counter: Option<&ByteCounter>,
-    ) -> Result<Copied, OciError> {
+    ) -> Result<CopyResult, OciError> {
         let manifest = from.manifest(name).await?;
         let sent = Arc::new(std::sync::atomic::AtomicU64::new(0));
-        let (sum, told) = (sent.clone(), counter.cloned());
+        let (sum, reported) = (sent.clone(), counter.cloned());
         let counter: ByteCounter = Arc::new(move |bytes| {
             sum.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
-            told.iter().for_each(|count| count(bytes));
+            reported.iter().for_each(|count| count(bytes));
         });
         let was_complete = self.copy_manifest(from, &manifest, to, &counter, 0).await?;
         // A tag is the promise that the image is complete, so it comes last.
@@ -256,7 +256,7 @@ impl Copier {
             to.put_manifest(&manifest, Some(tag)).await?;
         }
         let bytes = sent.load(std::sync::atomic::Ordering::Relaxed);
-        Ok(Copied { digest: manifest.digest, bytes, was_complete })
+        Ok(CopyResult { digest: manifest.digest, bytes, was_complete })
     }
 
     /// Returns an upper limit of the bytes that a copy would send: the blobs of all missing manifests.

@@ -4,7 +4,7 @@ use http::{Method, StatusCode, Uri};
 
 use super::access::Access;
 use super::error::{OciError, Reason};
-use super::http::{Http, MAX_READS, Outgoing};
+use super::http::{Http, MAX_READS, RepeatableRequest};
 use super::transport::shown;
 
 /// Downloads an `https://` or `http://` URL of at most `limit` bytes.
@@ -27,7 +27,7 @@ pub async fn download(access: Access, address: &str, limit: u64) -> Result<Vec<u
     let mut attempt = 1;
     let mut pauses = http.access.pauses();
     loop {
-        let mut request = Outgoing::new(Method::GET, url.clone());
+        let mut request = RepeatableRequest::new(Method::GET, url.clone());
         let answer = http.send(&server, &mut request, None, None).await.map_err(failed)?;
         match answer.status() {
             StatusCode::OK => {}

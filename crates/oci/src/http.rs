@@ -38,7 +38,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const FILE_CHUNK_BYTES: usize = 128 << 10;
 
 /// A request that can be sent several times.
-pub(super) struct Outgoing {
+pub(super) struct RepeatableRequest {
     pub method: Method,
     pub url: Uri,
     pub headers: HeaderMap,
@@ -47,10 +47,10 @@ pub(super) struct Outgoing {
     pub is_idempotent: bool,
 }
 
-impl Outgoing {
+impl RepeatableRequest {
     pub(super) fn new(method: Method, url: Uri) -> Self {
         let is_idempotent = matches!(method, Method::GET | Method::HEAD);
-        Outgoing { method, url, headers: HeaderMap::new(), payload: Payload::Empty, is_idempotent }
+        RepeatableRequest { method, url, headers: HeaderMap::new(), payload: Payload::Empty, is_idempotent }
     }
 
     pub(super) fn header(mut self, name: http::HeaderName, value: HeaderValue) -> Self {
@@ -59,11 +59,11 @@ impl Outgoing {
     }
 
     pub(super) fn payload(self, payload: Payload) -> Self {
-        Outgoing { payload, ..self }
+        RepeatableRequest { payload, ..self }
     }
 
     pub(super) fn idempotent(self) -> Self {
-        Outgoing { is_idempotent: true, ..self }
+        RepeatableRequest { is_idempotent: true, ..self }
     }
 }
 
@@ -203,7 +203,7 @@ impl Http {
     pub(super) async fn send(
         &self,
         registry: &str,
-        request: &mut Outgoing,
+        request: &mut RepeatableRequest,
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,
     ) -> Result<HttpAnswer, Reason> {
@@ -243,7 +243,7 @@ impl Http {
     async fn follow(
         &self,
         registry: &str,
-        request: &mut Outgoing,
+        request: &mut RepeatableRequest,
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,
     ) -> Result<HttpAnswer, Reason> {
@@ -283,7 +283,7 @@ impl Http {
     async fn exchange(
         &self,
         registry: &str,
-        request: &mut Outgoing,
+        request: &mut RepeatableRequest,
         url: &Uri,
         authorization: Option<&HeaderValue>,
         counter: Option<&ByteCounter>,

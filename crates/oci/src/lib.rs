@@ -43,7 +43,7 @@ pub mod transport;
 pub use crate::http::ByteCounter;
 pub use access::{Access, ClientIdentity, RegistryAccess};
 pub use artifact::{annotation, artifact_files, artifact_manifest, copy_artifact, push_artifact, put_artifact};
-pub use copy::{Copied, Copier, ImageLocation, missing_parts};
+pub use copy::{Copier, CopyResult, ImageLocation, missing_parts};
 pub use digest::Digest;
 pub use download::download;
 pub use error::{OciError, Reason};

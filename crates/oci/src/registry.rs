@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::digest::Hasher;
 use super::error::{Reason, registry_message};
-use super::http::{ByteCounter, Http, HttpAnswer, MAX_READS, Outgoing, Payload, broken_off};
+use super::http::{ByteCounter, Http, HttpAnswer, MAX_READS, Payload, RepeatableRequest, broken_off};
 use super::link;
 use super::manifest::MAX_MANIFEST_BYTES;
 use super::token::{Authorizer, Scopes, form};
@@ -129,9 +129,9 @@ impl Registries {
         Manifest::parse(media_type.as_deref(), bytes).map_err(unusable)
     }
 
-    fn manifest_request(&self, method: Method, reference: &Reference) -> Result<Outgoing, Reason> {
+    fn manifest_request(&self, method: Method, reference: &Reference) -> Result<RepeatableRequest, Reason> {
         let url = self.url(&reference.repository, &format!("manifests/{}", reference.name()))?;
-        Ok(Outgoing::new(method, url).header(ACCEPT, HeaderValue::from_static(MediaType::ACCEPT)))
+        Ok(RepeatableRequest::new(method, url).header(ACCEPT, HeaderValue::from_static(MediaType::ACCEPT)))
     }
 
     /// Starts reading a blob. Its bytes are verified on the way, and a lost connection is resumed.
@@ -212,12 +212,12 @@ impl Registries {
     /// The registry cannot be reached or denies access.
     pub async fn has_blob(&self, repository: &Repository, digest: &Digest) -> Result<bool, OciError> {
         let failed = |reason| OciError::new(format!("look for {repository}@{digest}"), reason);
-        self.look_for_blob(repository, &Scopes::pull(repository), digest).await.map_err(failed)
+        self.finds_blob(repository, &Scopes::pull(repository), digest).await.map_err(failed)
     }
 
-    async fn look_for_blob(&self, repository: &Repository, scopes: &Scopes, digest: &Digest) -> Result<bool, Reason> {
+    async fn finds_blob(&self, repository: &Repository, scopes: &Scopes, digest: &Digest) -> Result<bool, Reason> {
         let url = self.url(repository, &format!("blobs/{digest}"))?;
-        let answer = self.call(repository, scopes, Outgoing::new(Method::HEAD, url), None).await?;
+        let answer = self.call(repository, scopes, RepeatableRequest::new(Method::HEAD, url), None).await?;
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(false);
         }
@@ -244,7 +244,7 @@ impl Registries {
         let is_source_lost = Arc::new(AtomicBool::new(false));
         loop {
             // Check again after a failed upload: the registry may have stored the blob.
-            if self.look_for_blob(repository, &Scopes::push(repository), &descriptor.digest).await.map_err(failed)? {
+            if self.finds_blob(repository, &Scopes::push(repository), &descriptor.digest).await.map_err(failed)? {
                 return Ok(uploads > 0);
             }
             uploads += 1;
@@ -281,7 +281,8 @@ impl Registries {
             let url = self.url(repository, &format!("blobs/uploads/?{query}"))?;
             let scopes = Scopes::push(repository).and_pull(from);
             // Safe to repeat: the registry discards an upload that is never completed.
-            let answer = self.call(repository, &scopes, Outgoing::new(Method::POST, url).idempotent(), None).await?;
+            let answer =
+                self.call(repository, &scopes, RepeatableRequest::new(Method::POST, url).idempotent(), None).await?;
             match answer.status() {
                 StatusCode::CREATED => return Ok(false),
                 // The registry opened an upload instead of mounting the blob.
@@ -294,7 +295,7 @@ impl Registries {
             Some(answer) => answer,
             None => {
                 let url = self.url(repository, "blobs/uploads/")?;
-                let request = Outgoing::new(Method::POST, url).idempotent();
+                let request = RepeatableRequest::new(Method::POST, url).idempotent();
                 self.call(repository, &Scopes::push(repository), request, None).await?
             }
         };
@@ -326,7 +327,7 @@ impl Registries {
             }
         };
         let kind = HeaderValue::from_static("application/octet-stream");
-        let request = Outgoing::new(Method::PUT, url).header(CONTENT_TYPE, kind).payload(payload);
+        let request = RepeatableRequest::new(Method::PUT, url).header(CONTENT_TYPE, kind).payload(payload);
         let answer = self.call(repository, &Scopes::push(repository), request, counter).await?;
         self.expect(repository, "the upload", answer, &[StatusCode::CREATED, StatusCode::NO_CONTENT]).await?;
         Ok(true)
@@ -371,7 +372,7 @@ impl Registries {
         let url = self.url(repository, &format!("manifests/{name}"))?;
         let kind = HeaderValue::from_str(&manifest.media_type)
             .map_err(|_| Reason::Config(format!("{} is not a media type", manifest.media_type)))?;
-        let request = Outgoing::new(Method::PUT, url)
+        let request = RepeatableRequest::new(Method::PUT, url)
             .header(CONTENT_TYPE, kind)
             .payload(Payload::Bytes(manifest.bytes.clone()))
             .idempotent();
@@ -425,7 +426,7 @@ impl Registries {
     async fn list_referrers(&self, repository: &Repository, subject: &Digest) -> Result<Vec<Descriptor>, Reason> {
         let mut url = self.url(repository, &format!("referrers/{subject}"))?;
         let request = |url: &Uri| {
-            Outgoing::new(Method::GET, url.clone()).header(ACCEPT, HeaderValue::from_static(MediaType::INDEX))
+            RepeatableRequest::new(Method::GET, url.clone()).header(ACCEPT, HeaderValue::from_static(MediaType::INDEX))
         };
         let what = "the list of referrers";
         let (mut entries, mut pages) = (Vec::new(), ListPages::default());
@@ -473,7 +474,7 @@ impl Registries {
         let (mut tags, mut pages) = (BTreeSet::new(), ListPages::default());
         let mut url = self.url(repository, &format!("tags/list?n={TAGS_PER_PAGE}"))?;
         for _ in 0..MAX_PAGES {
-            let request = || Ok(Outgoing::new(Method::GET, url.clone()));
+            let request = || Ok(RepeatableRequest::new(Method::GET, url.clone()));
             let answer = self.fetch(repository, &repository.to_string(), request, MAX_PAGE_BYTES).await?;
             let next = self.next_page(repository, &answer, &mut pages)?;
             let page: TagPage =
@@ -519,7 +520,7 @@ impl Registries {
         &self,
         repository: &Repository,
         scopes: &Scopes,
-        mut request: Outgoing,
+        mut request: RepeatableRequest,
         counter: Option<&ByteCounter>,
     ) -> Result<HttpAnswer, Reason> {
         let Inner { http, authorizer } = &*self.0;
@@ -548,7 +549,7 @@ impl Registries {
         &self,
         repository: &Repository,
         what: &str,
-        request: impl Fn() -> Result<Outgoing, Reason>,
+        request: impl Fn() -> Result<RepeatableRequest, Reason>,
         limit: u64,
     ) -> Result<WholeAnswer, Reason> {
         let mut pauses = self.0.http.access.pauses();
@@ -729,7 +730,7 @@ impl BlobStream {
         let registries = self.registries.clone();
         let repository = &self.repository;
         let url = registries.url(repository, &format!("blobs/{}", self.descriptor.digest))?;
-        let mut request = Outgoing::new(Method::GET, url);
+        let mut request = RepeatableRequest::new(Method::GET, url);
         if self.received > 0 {
             let range = HeaderValue::from_str(&format!("bytes={}-", self.received));
             request = request.header(RANGE, range.map_err(|_| Reason::Config("a range".to_owned()))?);

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bundle_is_found_behind_an_entry_whose_type_says_nothing() {
+    async fn a_bundle_is_found_behind_an_entry_of_an_unknown_type() {
         let (key, sign) = own_key();
         let digest = Digest::of(b"signed");
         let good = bundle(&sign, STATEMENT, SIGN_PREDICATE, &digest);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn signatures_that_cannot_be_read_do_not_hide_a_good_one_and_are_told_without_one() {
+    async fn signatures_that_cannot_be_read_do_not_hide_a_good_one_and_are_reported_without_one() {
         let ((key, sign), (_, sign_otherwise)) = (own_key(), own_key());
         let digest = Digest::of(b"signed");
         for is_signed in [true, false] {

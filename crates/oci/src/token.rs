@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge};
 use super::error::Reason;
-use super::http::{Http, Outgoing, Payload};
+use super::http::{Http, Payload, RepeatableRequest};
 use super::transport::{is_same_server, shown};
 use super::{Login, Repository};
 
@@ -252,16 +252,16 @@ impl TokenRequest<'_> {
         Ok(RegistryToken { header: bearer(&token)?, until: asked + lifetime.mul_f64(0.9) })
     }
 
-    fn get(&self, realm: &Uri) -> Result<Outgoing, Reason> {
+    fn get(&self, realm: &Uri) -> Result<RepeatableRequest, Reason> {
         let service = self.service.map(|service| ("service", service));
         let fields = service.into_iter().chain(self.scopes.0.iter().map(|scope| ("scope", scope.as_str())));
         let separator = if realm.query().is_some() { '&' } else { '?' };
         let text = format!("{realm}{separator}{}", form(fields));
         let url = text.parse().map_err(|_| Reason::Config("the token server's address is too long".to_owned()))?;
-        Ok(Outgoing::new(Method::GET, url))
+        Ok(RepeatableRequest::new(Method::GET, url))
     }
 
-    fn refresh(&self, realm: Uri, identity: &str) -> Result<Outgoing, Reason> {
+    fn refresh(&self, realm: Uri, identity: &str) -> Result<RepeatableRequest, Reason> {
         let scopes = self.scopes.0.join(" ");
         let service = self.service.unwrap_or_default();
         let body = Zeroizing::new(form([
@@ -273,7 +273,7 @@ impl TokenRequest<'_> {
         ]));
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         let body = Payload::Bytes(Bytes::copy_from_slice(body.as_bytes()));
-        Ok(Outgoing::new(Method::POST, realm).header(CONTENT_TYPE, kind).payload(body).idempotent())
+        Ok(RepeatableRequest::new(Method::POST, realm).header(CONTENT_TYPE, kind).payload(body).idempotent())
     }
 }
 

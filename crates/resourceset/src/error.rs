@@ -62,7 +62,7 @@ impl fmt::Display for InputName {
 
 /// Position of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FailurePosition {
     /// The template.
     pub origin: Origin,
     /// The input set; `None` without inputs, and for a template that cannot be parsed.
@@ -100,7 +100,7 @@ pub struct ResourceSetError {
     /// Category of the failure.
     pub kind: BuildErrorKind,
     /// Position of the failure, if it has one.
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<FailurePosition>>,
     text: String,
 }
 
@@ -109,7 +109,7 @@ impl ResourceSetError {
         ResourceSetError { kind, place: None, text: text.into() }
     }
 
-    pub(crate) fn at(kind: BuildErrorKind, text: impl Into<String>, place: Place) -> ResourceSetError {
+    pub(crate) fn at(kind: BuildErrorKind, text: impl Into<String>, place: FailurePosition) -> ResourceSetError {
         ResourceSetError { kind, place: Some(Box::new(place)), text: text.into() }
     }
 }

@@ -20,12 +20,12 @@ mod selector;
 mod usage;
 mod warning;
 
-pub use error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetError};
+pub use error::{BuildErrorKind, FailurePosition, InputName, Origin, Part, ResourceSetError};
 pub use inputs::{InputSet, InputSource, MAX_PERMUTATIONS, SourceId, adler32, combine, normalised_name, select};
 pub use manifest::{
     ExportedInputs, InputProvider, InputStrategy, ProviderReference, ResourceSet, StepTemplates, Templates,
 };
-pub use render::{Built, BuiltObject, build, render};
+pub use render::{BuiltObject, BuiltSet, build, render};
 pub use selector::LabelSelector;
 pub use warning::{Warning, WarningKind};
 

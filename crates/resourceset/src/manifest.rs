@@ -168,7 +168,7 @@ impl ResourceSet {
         for field in unknown {
             warnings.push(Warning::new(WarningKind::UnknownField, format!("{field} does not exist and has no effect")));
         }
-        set.look_at_rules(&spec, &strategy, warnings);
+        set.warn_about_rules(&spec, &strategy, warnings);
         Ok(set)
     }
 
@@ -178,7 +178,7 @@ impl ResourceSet {
     }
 
     /// Warns about rules of the definition that the API server enforces and a build does not.
-    fn look_at_rules(&self, spec: &Fields<'_>, strategy: &Fields<'_>, warnings: &mut Vec<Warning>) {
+    fn warn_about_rules(&self, spec: &Fields<'_>, strategy: &Fields<'_>, warnings: &mut Vec<Warning>) {
         let mut warn = |text: String| {
             warnings.push(Warning::new(WarningKind::RefusedByCluster, format!("the API server refuses this: {text}")));
         };

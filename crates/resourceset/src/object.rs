@@ -13,7 +13,7 @@ const RECONCILE: &str = "fluxcd.controlplane.io/reconcile";
 
 /// Why a text is not an object.
 #[derive(Debug)]
-pub(crate) struct Unreadable {
+pub(crate) struct UnreadableObject {
     pub reason: String,
     /// Line of the whole text, from 1.
     pub line: Option<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct SplitText<'t> {
     /// The documents in order.
     pub documents: Vec<SplitDocument<'t>>,
     /// Why the text after those documents cannot be split.
-    pub unreadable: Option<Unreadable>,
+    pub unreadable: Option<UnreadableObject>,
 }
 
 /// Splits a text into documents as the Kubernetes libraries do.
@@ -62,7 +62,8 @@ pub(crate) fn split_documents(text: &str) -> SplitText<'_> {
                 }
                 // Only a single object may be followed by YAML.
                 Some(Err(error)) if documents.len() > 1 => {
-                    let unreadable = Some(Unreadable { reason: format!("json: {error}"), line: Some(error.line()) });
+                    let unreadable =
+                        Some(UnreadableObject { reason: format!("json: {error}"), line: Some(error.line()) });
                     return SplitText { documents, unreadable };
                 }
                 Some(Err(_)) => break,
@@ -85,7 +86,7 @@ fn split_at_lines<'t>(
     text: &'t str,
     lines_before: usize,
     documents: &mut Vec<SplitDocument<'t>>,
-) -> Result<(), Unreadable> {
+) -> Result<(), UnreadableObject> {
     let (mut start, mut first_line, mut at) = (0, lines_before, 0);
     let mut push = |from: usize, to: usize, lines_before: usize| {
         if let Some(text) = text.get(from..to).filter(|document| !document.is_empty()) {
@@ -98,7 +99,7 @@ fn split_at_lines<'t>(
             // The Kubernetes libraries split lines before they parse, so they refuse `--- a: b` and `----`.
             if !rest.is_empty() && !rest.starts_with('#') {
                 let reason = format!("invalid Yaml document separator: {rest}");
-                return Err(Unreadable { reason, line: Some(lines_before + number + 1) });
+                return Err(UnreadableObject { reason, line: Some(lines_before + number + 1) });
             }
             // A line that separates nothing belongs to the document after it, whose parser refuses `---#`.
             if at > start {
@@ -113,7 +114,7 @@ fn split_at_lines<'t>(
 }
 
 /// Reads the object of a document; `None` when the document is empty, null or only a comment.
-pub(crate) fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<String, Value>>, Unreadable> {
+pub(crate) fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<String, Value>>, UnreadableObject> {
     let SplitDocument { lines_before, text, is_json } = *document;
     let fields = match is_json {
         true => parse_json_as_go(text),
@@ -132,10 +133,10 @@ pub(crate) fn read_object(document: &SplitDocument<'_>) -> Result<Option<Map<Str
             Value::Object(fields)
         ),
     };
-    Err(Unreadable { reason, line: Some(lines_before + 1) })
+    Err(UnreadableObject { reason, line: Some(lines_before + 1) })
 }
 
-fn read_yaml(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, Unreadable> {
+fn read_yaml(lines_before: usize, text: &str) -> Result<Option<Map<String, Value>>, UnreadableObject> {
     // The Kubernetes libraries end every line with a line break, which a block scalar at the end then has, too.
     let ended;
     let text = match text.ends_with('\n') {
@@ -151,7 +152,7 @@ fn read_yaml(lines_before: usize, text: &str) -> Result<Option<Map<String, Value
         // The position is at the end of the error.
         let text = error.to_string();
         let message = text.split(" at line ").next().unwrap_or_default();
-        Unreadable {
+        UnreadableObject {
             reason: format!("error converting YAML to JSON: yaml: {place}{message}"),
             line: line.map(|line| line + lines_before),
         }
@@ -166,7 +167,7 @@ fn read_yaml(lines_before: usize, text: &str) -> Result<Option<Map<String, Value
                 Value::Number(_) => "number",
                 _ => "string",
             };
-            Err(Unreadable {
+            Err(UnreadableObject {
                 reason: format!(
                     "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
                      map[string]interface {{}}"

@@ -9,7 +9,7 @@ use crate::error::{BuildErrorKind, ResourceSetError};
 use crate::inputs::{InputSet, InputSource, adler32, combine, select};
 use crate::manifest::{ExportedInputs, InputProvider, ResourceSet, input_sets};
 use crate::object::{self, SplitText};
-use crate::render::{Built, BuiltObject};
+use crate::render::{BuiltObject, BuiltSet};
 use crate::warning::{Warning, WarningKind};
 
 /// The texts of the files, and the default namespace.
@@ -40,7 +40,7 @@ pub struct RenderJob {
 ///
 /// # Errors
 /// Any [`BuildErrorKind`], checked in the order of the reference.
-pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
+pub fn build(files: &ManifestFiles<'_>, options: &Options<'_>) -> Result<BuiltSet, ResourceSetError> {
     let mut warnings = Vec::new();
     let RenderJob { set, inputs } = read(files, &mut warnings)?;
     let mut built = crate::render::build(set, inputs, options)?;

@@ -6,10 +6,10 @@ use std::hash::{BuildHasher, RandomState};
 use flux_operator_gotemplate::{Data, Options, ParseError, Syntax, Template, yaml};
 use serde_json::{Map, Value};
 
-use crate::error::{BuildErrorKind, InputName, Origin, Part, Place, ResourceSetError};
+use crate::error::{BuildErrorKind, FailurePosition, InputName, Origin, Part, ResourceSetError};
 use crate::inputs::InputSet;
 use crate::manifest::{ResourceSet, Templates};
-use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, SplitText, Unreadable};
+use crate::object::{self, OWNER_NAME, OWNER_NAMESPACE, ObjectKey, SplitText, UnreadableObject};
 use crate::retyped::{RetypedField, retyped_fields};
 use crate::usage::unused_keys;
 use crate::warning::{Warning, WarningKind};
@@ -29,7 +29,7 @@ pub struct BuiltObject {
 
 /// The result of building a ResourceSet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Built {
+pub struct BuiltSet {
     /// The ResourceSet.
     pub set: ResourceSet,
     /// The input sets, in order.
@@ -40,7 +40,7 @@ pub struct Built {
     pub warnings: Vec<Warning>,
 }
 
-impl Built {
+impl BuiltSet {
     /// Returns the name of an object's step.
     pub fn step(&self, object: &BuiltObject) -> Option<&str> {
         self.set.step_name(object.origin)
@@ -57,10 +57,10 @@ impl Built {
 ///
 /// # Errors
 /// Those of [`render`].
-pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<Built, ResourceSetError> {
+pub fn build(set: ResourceSet, inputs: Vec<InputSet>, options: &Options<'_>) -> Result<BuiltSet, ResourceSetError> {
     let (mut objects, mut warnings) = (Vec::new(), Vec::new());
     render(&set, &inputs, options, &mut warnings, &mut |object| objects.push(object))?;
-    Ok(Built { set, inputs, objects, warnings })
+    Ok(BuiltSet { set, inputs, objects, warnings })
 }
 
 /// Renders a ResourceSet, which must have a namespace, with input sets from [`combine`](crate::combine).
@@ -150,9 +150,9 @@ impl<'b> Builder<'b> {
             // A parse error waits for its turn, because the reference parses each template when it renders it.
             let template = Template::parse(TEMPLATE_NAME, &text, &Syntax::resource_set());
             if template.as_ref().is_ok_and(|template| !template.is_repeatable()) {
-                let told = "the result differs from run to run (randInt or ago)";
+                let reported = "the result differs from run to run (randInt or ago)";
                 let origin = Origin { step, part, input: None };
-                warnings.push(Warning::at(WarningKind::NotRepeatable, told, origin, None));
+                warnings.push(Warning::at(WarningKind::NotRepeatable, reported, origin, None));
             }
             templates.insert((step, part), ParsedTemplate { text, unwritable, template });
         };
@@ -242,11 +242,11 @@ impl<'b> Builder<'b> {
 
     fn execute(&self, origin: Origin, wrapper: &str, what: &str) -> Result<String, ResourceSetError> {
         let failed = |text: String, input: Option<InputName>, line: Option<usize>| {
-            ResourceSetError::at(BuildErrorKind::Template, text, Place { origin, input, line })
+            ResourceSetError::at(BuildErrorKind::Template, text, FailurePosition { origin, input, line })
         };
         let Some(parsed) = self.templates.get(&(origin.step, origin.part)) else { return Ok(String::new()) };
         if let Some(reason) = &parsed.unwritable {
-            let place = Place { origin, input: None, line: None };
+            let place = FailurePosition { origin, input: None, line: None };
             return Err(ResourceSetError::at(
                 BuildErrorKind::Object,
                 format!("{wrapper}failed to write {what}: {reason}"),
@@ -285,8 +285,8 @@ impl<'b> Builder<'b> {
         }
     }
 
-    fn unreadable(&self, origin: Origin, prefix: &str, error: Unreadable) -> ResourceSetError {
-        let place = Place { origin, input: self.input_name(origin), line: error.line };
+    fn unreadable(&self, origin: Origin, prefix: &str, error: UnreadableObject) -> ResourceSetError {
+        let place = FailurePosition { origin, input: self.input_name(origin), line: error.line };
         ResourceSetError::at(BuildErrorKind::Object, format!("{prefix}{}", error.reason), place)
     }
 
@@ -329,7 +329,7 @@ impl<'b> Builder<'b> {
             if let Some(items) = object::items(&fields) {
                 for item in items {
                     let Value::Object(item) = item else {
-                        let error = Unreadable {
+                        let error = UnreadableObject {
                             reason: "items member is not an object".into(),
                             line: Some(document.lines_before + 1),
                         };
@@ -339,14 +339,14 @@ impl<'b> Builder<'b> {
                 }
                 continue;
             }
-            let lacking = match (object::api_version(&fields), object::name(&fields)) {
+            let missing_names = match (object::api_version(&fields), object::name(&fields)) {
                 ("", _) => Some("apiVersion"),
                 (_, "") => Some("metadata.name"),
                 _ => None,
             };
-            if let Some(lacking) = lacking {
+            if let Some(missing_names) = missing_names {
                 let kind = object::kind(&fields);
-                let text = format!("document {index} ({kind}) has no {lacking} and is left out");
+                let text = format!("document {index} ({kind}) has no {missing_names} and is left out");
                 self.warn(WarningKind::DroppedDocument, text, origin);
             } else if object::is_kustomize_file(&fields) {
                 let text = format!("document {index} is the file of kustomize and is left out");
@@ -460,7 +460,7 @@ impl<'b> Builder<'b> {
                         name(step),
                         name(*other)
                     );
-                    let place = Place { origin, input: self.input_name(origin), line: None };
+                    let place = FailurePosition { origin, input: self.input_name(origin), line: None };
                     return Err(ResourceSetError::at(BuildErrorKind::DuplicateObject, text, place));
                 }
                 Some(_) => {}

@@ -151,14 +151,14 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
     found
 }
 
-type Places<'v> = Vec<(String, &'v Value)>;
+type LocatedValues<'v> = Vec<(String, &'v Value)>;
 
 /// Adds the places where only the word stands. `false` if anything else differs than texts with the word.
 fn compare_members<'v>(
     path: &str,
     object: &'v Map<String, Value>,
     other: &Map<String, Value>,
-    places: &mut Places<'v>,
+    places: &mut LocatedValues<'v>,
 ) -> bool {
     object.len() == other.len()
         && object.iter().all(|(key, value)| {
@@ -167,7 +167,7 @@ fn compare_members<'v>(
         })
 }
 
-fn compare<'v>(path: String, value: &'v Value, other: &Value, places: &mut Places<'v>) -> bool {
+fn compare<'v>(path: String, value: &'v Value, other: &Value, places: &mut LocatedValues<'v>) -> bool {
     match (value, other) {
         (Value::Object(members), Value::Object(others)) => compare_members(&path, members, others, places),
         (Value::Array(items), Value::Array(others)) => {

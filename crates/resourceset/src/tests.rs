@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::offline::{DocumentStream, ManifestFiles, build};
-use crate::{BuildErrorKind, Built, ExportedInputs, Options, ResourceSetError, WarningKind, adler32, normalised_name};
+use crate::{
+    BuildErrorKind, BuiltSet, ExportedInputs, Options, ResourceSetError, WarningKind, adler32, normalised_name,
+};
 
 fn manifest(spec: &str) -> String {
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
@@ -12,7 +14,7 @@ fn manifest(spec: &str) -> String {
     )
 }
 
-fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<Built, ResourceSetError> {
+fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result<BuiltSet, ResourceSetError> {
     let manifest = manifest(spec);
     build(
         &ManifestFiles { manifest: &manifest, inputs, providers, exported: None, namespace: "default" },
@@ -20,15 +22,15 @@ fn built_of(spec: &str, inputs: Option<&str>, providers: Option<&str>) -> Result
     )
 }
 
-fn kinds(built: &Built) -> Vec<WarningKind> {
+fn kinds(built: &BuiltSet) -> Vec<WarningKind> {
     built.warnings.iter().map(|warning| warning.kind).collect()
 }
 
-fn objects(built: &Built) -> Vec<&Value> {
+fn objects(built: &BuiltSet) -> Vec<&Value> {
     built.objects.iter().map(|built| &built.object).collect()
 }
 
-fn printed(built: &Built) -> Result<String, impl std::error::Error + use<>> {
+fn printed(built: &BuiltSet) -> Result<String, impl std::error::Error + use<>> {
     let mut stream = DocumentStream::new(&built.set);
     built.objects.iter().for_each(|object| stream.push(object));
     stream.finish()
@@ -200,7 +202,7 @@ fn wrong_manifests_are_refused_with_the_field() {
 }
 
 #[test]
-fn a_value_that_breaks_the_text_is_told_with_its_line() {
+fn a_value_that_breaks_the_text_is_reported_with_its_line() {
     let spec = "
 inputs: [{v: 'a: b'}]
 resources:
@@ -353,7 +355,7 @@ fn exported_inputs_of_selected_providers_are_used_and_one_that_has_not_exported_
         };
         build(&files, &Options::default())
     };
-    let names = |built: &Built| -> Vec<String> {
+    let names = |built: &BuiltSet| -> Vec<String> {
         objects(built).iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     };
     let all = [
@@ -389,9 +391,9 @@ resourcesTemplate: |
   spec: {version: << inputs.version >>}";
     let built = built_of(spec, None, None).expect("built");
     assert_eq!(kinds(&built), [WarningKind::RetypedInput]);
-    let told = built.warnings[0].to_string();
+    let reported = built.warnings[0].to_string();
     assert!(
-        told.contains("App/apps/a: spec.version is 1.1, which YAML reads from the text \"1.10\": quote it"),
-        "{told}"
+        reported.contains("App/apps/a: spec.version is 1.1, which YAML reads from the text \"1.10\": quote it"),
+        "{reported}"
     );
 }

@@ -13,7 +13,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 
-use super::mend::Mended;
+use super::mend::MendedText;
 use super::strict;
 use super::{Location, MAX_DEPTH, MAX_INPUT_BYTES, MAX_NODES, YamlError, checked};
 
@@ -52,15 +52,15 @@ pub fn parse_first_as_go(text: &str) -> Result<Option<GoDocument>, YamlError> {
     // A line break in YAML 1.1, which reads it as a line feed everywhere.
     let lines = text.replace('\u{85}', "\n");
     let text = lines.as_str();
-    let parse_mended = |mended: Mended| {
+    let parse_mended = |mended: MendedText| {
         parse_accepted(&mended.text).map_err(|error| error.map_location(|location| mended.written(location)))
     };
     // The library would read `[a:, b]` as a mapping.
-    if let Some(mended) = Mended::with_quoted_colons(text) {
-        return parse_mended(mended).or_else(|error| Mended::of(text).map_or(Err(error), parse_mended));
+    if let Some(mended) = MendedText::with_quoted_colons(text) {
+        return parse_mended(mended).or_else(|error| MendedText::of(text).map_or(Err(error), parse_mended));
     }
     // Most texts need no other repair, so it is tried only after a failure.
-    parse_accepted(text).or_else(|error| Mended::of(text).map_or(Err(error), parse_mended))
+    parse_accepted(text).or_else(|error| MendedText::of(text).map_or(Err(error), parse_mended))
 }
 
 /// Reads a JSON object as Go does; `None` if the text is something else.
@@ -139,7 +139,7 @@ struct OpenNode {
 }
 
 #[derive(Clone)]
-struct Anchored {
+struct AnchoredNode {
     value: Value,
     /// The value before JSON, if it is a scalar other than text: a key is made of that.
     scalar: Option<Scalar>,
@@ -153,7 +153,7 @@ struct EventReader<'t> {
     started: bool,
     root: Option<Value>,
     open: Vec<OpenNode>,
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, AnchoredNode>,
     notes: Vec<KeyNote>,
     nodes: usize,
     copied_bytes: usize,
@@ -200,7 +200,7 @@ impl EventReader<'_> {
                         self.notes.push(KeyNote { location, key: key.clone(), cause: KeyCause::Boolean(text) });
                     }
                     if let Some(value) = anchored {
-                        self.anchors.insert(anchor, Anchored { value, scalar, nodes: 1, bytes: key.len() });
+                        self.anchors.insert(anchor, AnchoredNode { value, scalar, nodes: 1, bytes: key.len() });
                     }
                     self.take_key(PendingKey::Field { key, location });
                     return Ok(());
@@ -293,7 +293,7 @@ impl EventReader<'_> {
     fn finish(&mut self, value: Value, anchor: usize, nodes_before: usize) -> Result<(), YamlError> {
         if anchor > 0 {
             let nodes = self.nodes.saturating_sub(nodes_before).max(1);
-            let anchored = Anchored { nodes, bytes: text_bytes(&value), value: value.clone(), scalar: None };
+            let anchored = AnchoredNode { nodes, bytes: text_bytes(&value), value: value.clone(), scalar: None };
             self.anchors.insert(anchor, anchored);
         }
         let Some(open) = self.open.last_mut() else {
@@ -542,7 +542,7 @@ fn float_key(value: f32) -> String {
     }
 }
 
-fn alias_key(anchored: &Anchored, location: Location) -> Result<String, YamlError> {
+fn alias_key(anchored: &AnchoredNode, location: Location) -> Result<String, YamlError> {
     match (&anchored.scalar, &anchored.value) {
         (Some(scalar), _) => key_text(scalar, location),
         (None, Value::String(text)) => Ok(text.clone()),

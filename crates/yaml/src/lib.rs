@@ -21,7 +21,7 @@ mod simple;
 mod strict;
 
 pub use go::{GoDocument, KeyCause, KeyNote, parse_first_as_go, parse_json_as_go};
-use mend::Mended;
+use mend::MendedText;
 pub use positions::{Positions, parse_positions};
 
 /// Largest text that is parsed, in bytes (16 MiB).
@@ -206,7 +206,7 @@ fn parse(text: &str, strict_booleans: bool) -> Result<Vec<Value>, YamlError> {
         Some(documents) => Ok(documents),
         None => parse_with_library(text, strict_booleans),
     };
-    read(text).or_else(|error| match Mended::of(text) {
+    read(text).or_else(|error| match MendedText::of(text) {
         Some(mended) => read(&mended.text).map_err(|error| error.map_location(|location| mended.written(location))),
         None => Err(error),
     })

@@ -14,7 +14,7 @@ use super::Location;
 const MAX_WORK: usize = 16 << 20;
 
 /// A text with blanks or quotes added.
-pub(super) struct Mended {
+pub(super) struct MendedText {
     pub text: String,
     added: Vec<Insertion>,
 }
@@ -28,11 +28,11 @@ struct Insertion {
     count: usize,
 }
 
-impl Mended {
+impl MendedText {
     /// Adds blanks wherever they help; `None` if they do not.
-    pub(super) fn of(text: &str) -> Option<Mended> {
-        let mut mended =
-            Mended::with_quoted_colons(text).unwrap_or_else(|| Mended { text: text.to_owned(), added: Vec::new() });
+    pub(super) fn of(text: &str) -> Option<MendedText> {
+        let mut mended = MendedText::with_quoted_colons(text)
+            .unwrap_or_else(|| MendedText { text: text.to_owned(), added: Vec::new() });
         let mut work = MAX_WORK;
         loop {
             work = work.checked_sub(mended.text.len())?;
@@ -58,7 +58,7 @@ impl Mended {
 
     /// Puts quotes around every plain text in `[…]` or `{…}` that ends in a colon before `,`, `]` or `}`; `None` if
     /// there is none.
-    pub(super) fn with_quoted_colons(text: &str) -> Option<Mended> {
+    pub(super) fn with_quoted_colons(text: &str) -> Option<MendedText> {
         const COLONS: [&str; 3] = [":,", ":]", ":}"];
         if !COLONS.iter().any(|colon| text.contains(colon)) {
             return None;
@@ -88,7 +88,7 @@ impl Mended {
                 _ => None,
             };
         }
-        let mut mended = Mended { text: text.to_owned(), added: Vec::new() };
+        let mut mended = MendedText { text: text.to_owned(), added: Vec::new() };
         // From the end, so that the positions before stay valid.
         for (start, end) in found.into_iter().rev() {
             mended.quote(start, end)?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::mend::Mended;
+use super::mend::MendedText;
 use super::{Location, checked};
 
 /// The positions of the nodes of one document.
@@ -58,7 +58,7 @@ pub fn parse_positions(text: &str) -> Vec<Positions> {
     if is_whole {
         return documents;
     }
-    let Some(mended) = Mended::of(text) else { return documents };
+    let Some(mended) = MendedText::of(text) else { return documents };
     let (mut documents, _) = read_positions(&mended.text);
     for node in documents.iter_mut().flat_map(|document| &mut document.nodes) {
         node.location = mended.written(node.location);

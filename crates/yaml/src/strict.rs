@@ -16,7 +16,7 @@ pub(super) fn refusal(text: &str) -> Option<YamlError> {
     }
     let mut options = Options::default();
     options.set_emit_comments(false);
-    let mut gaps = Gaps { text, end: 0, flow_depth: 0, indents: Vec::new(), last: LastToken::Other };
+    let mut gaps = TokenGaps { text, end: 0, flow_depth: 0, indents: Vec::new(), last: LastToken::Other };
     let mut has_content = false;
     for token in Scanner::with_options(StrInput::new(text), options) {
         // The parser has read the first document already, so an error belongs to a later one.
@@ -111,7 +111,7 @@ enum LastToken {
 }
 
 /// The text between tokens.
-struct Gaps<'t> {
+struct TokenGaps<'t> {
     text: &'t str,
     end: usize,
     flow_depth: usize,
@@ -120,7 +120,7 @@ struct Gaps<'t> {
     last: LastToken,
 }
 
-impl Gaps<'_> {
+impl TokenGaps<'_> {
     /// Returns an error if a tab before the token stands where a block node may begin.
     fn pass(&mut self, span: &Span, token: &TokenType<'_>) -> Option<YamlError> {
         let (start, end) = (span.start.byte_offset()?, span.end.byte_offset()?);

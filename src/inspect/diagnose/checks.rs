@@ -36,7 +36,7 @@ pub enum Verdict {
     Pass,
     Warn,
     Fail,
-    /// Cannot be told from what there is.
+    /// Cannot be determined from the objects that were read.
     Skip,
 }
 
@@ -85,7 +85,7 @@ impl Group {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
-    /// How the installation stands as a whole, by the evaluation of `why`; absent before an installation.
+    /// The health of the installation as a whole, as `why` evaluates it; absent before an installation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthVerdict>,
     /// False when a check failed; warnings are allowed.
@@ -263,7 +263,7 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
         group.add("objects", if breaks { Verdict::Fail } else { Verdict::Warn }, message, Some(advice));
     }
     let substituting = objects.iter().filter(|(_, object)| upgrade::substitutes(object)).count();
-    let said = upgrade::says_strictness(&[running, patched].concat());
+    let said = upgrade::strictness_argument(&[running, patched].concat());
     if minor_changes::substitutes_strictly(version) && substituting > 0 {
         match said {
             Some(true) => group.pass("substitution", "a variable without a value is an error already"),
@@ -520,7 +520,7 @@ fn check_operator(group: &mut Group, snapshot: &Snapshot, options: CheckOptions<
                 Some(Holder::Terminal(holder)) => {
                     group.pass("lease", format!("held by a run from a terminal ({holder})"));
                 }
-                Some(Holder::Nobody) | None => {}
+                Some(Holder::Vacant) | None => {}
             }
         }
     }

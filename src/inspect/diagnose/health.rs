@@ -1,4 +1,4 @@
-//! How Flux stands: the one vocabulary in which every view answers "is all well?".
+//! The health of Flux: the one vocabulary in which every view answers "is all well?".
 //!
 //! The evaluation behind it is that of `why` ([`super::why::overview`]); a terminal turns a verdict into an exit code.
 
@@ -9,7 +9,7 @@ use crate::api::well_known::condition::READY;
 use crate::inspect::diagnose::why::{Cause, Reason};
 use crate::k8s::fields;
 
-/// How an object stands, or an installation as a whole, in the order of how bad it is.
+/// The health of an object, or of an installation as a whole, in the order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum HealthVerdict {
@@ -23,7 +23,7 @@ pub enum HealthVerdict {
     /// The caller is not allowed to read the objects that decide it.
     Unknown,
     Failing,
-    /// Nothing of Flux is in the cluster; only an installation as a whole stands so.
+    /// Nothing of Flux is in the cluster; only an installation as a whole has this verdict.
     NotInstalled,
 }
 
@@ -53,12 +53,12 @@ impl HealthVerdict {
     }
 
     /// Whether nothing fails, as far as everything that decides it could be read.
-    pub fn is_well(self) -> bool {
+    pub fn is_healthy(self) -> bool {
         !matches!(self, HealthVerdict::Failing | HealthVerdict::Unknown | HealthVerdict::NotInstalled)
     }
 }
 
-/// How many objects stand in which way.
+/// The number of objects by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCounts {
@@ -106,7 +106,7 @@ impl HealthCounts {
     }
 }
 
-/// How the objects of one kind stand.
+/// The verdicts on the objects of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KindCounts {

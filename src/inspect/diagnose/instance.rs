@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_suspended_instance_is_told_as_that_of_its_last_run() {
+    fn the_age_of_a_suspended_instance_is_that_of_its_last_run() {
         let says = |object: &Value| InstanceRow::of(object).says(false, "2026-01-04T00:00:00Z".parse().unwrap());
         let mut suspended = instance();
         assert_eq!(says(&suspended), "Ready is True, 3d ago: Reconciliation finished in 1s");

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_ready_revision_and_message() {
+    fn a_row_has_ready_revision_and_message() {
         let row = row(
             "gitrepo",
             json!({"metadata": {"name": "a", "namespace": "apps", "labels": {"team": "x"}},
@@ -241,16 +241,16 @@ mod tests {
 
     #[test]
     fn a_row_whose_controller_is_gone_fails_and_says_so() {
-        let told = |controllers| shown(controllers, &ready_ks(json!({})));
+        let message_of = |controllers| shown(controllers, &ready_ks(json!({})));
         let is = |ready: &str, message: &str| (ready.to_owned(), message.to_owned());
-        assert_eq!(told(vec![controller("kustomize-controller", 1, json!([]))]), is("True", "Applied"));
-        assert_eq!(told(vec![]), is("True", "Applied"), "controllers are unknown");
+        assert_eq!(message_of(vec![controller("kustomize-controller", 1, json!([]))]), is("True", "Applied"));
+        assert_eq!(message_of(vec![]), is("True", "Applied"), "controllers are unknown");
         assert_eq!(
-            told(vec![controller("kustomize-controller", 0, json!([]))]),
+            message_of(vec![controller("kustomize-controller", 0, json!([]))]),
             is("False", "kustomize-controller is scaled to zero")
         );
         assert_eq!(
-            told(vec![controller("source-controller", 1, json!([]))]),
+            message_of(vec![controller("source-controller", 1, json!([]))]),
             is("False", "kustomize-controller is not installed")
         );
     }

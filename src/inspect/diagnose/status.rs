@@ -32,7 +32,7 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusView {
-    /// How the installation stands as a whole, by the evaluation of `why`.
+    /// The health of the installation as a whole, as `why` evaluates it.
     pub verdict: HealthVerdict,
     /// True when nothing fails and nothing that decides it was kept from the caller.
     pub well: bool,
@@ -49,7 +49,7 @@ pub struct StatusView {
     pub sync: Vec<ResourceRow>,
     /// Kinds that have objects, in the order of kinds.
     pub kinds: Vec<KindCounts>,
-    /// How all Flux objects stand, instances among them.
+    /// The verdicts on all Flux objects, including instances.
     pub counts: HealthCounts,
     /// Flux objects that fail.
     pub failing: usize,
@@ -71,7 +71,7 @@ pub struct StatusView {
     pub next: Option<NextStep>,
 }
 
-/// Whether anybody in the cluster looks after the instance.
+/// Whether an operator in the cluster reconciles the instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorSummary {

@@ -50,7 +50,7 @@ use crate::k8s::{ObjectId, ResourceType};
 #[serde(rename_all = "camelCase")]
 pub struct WalkStep {
     pub object: ObjectId,
-    /// Whether it is fine; absent when it could not be told.
+    /// Whether it is fine; absent when it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
     /// Its own message.
@@ -97,7 +97,7 @@ pub struct MissingController {
 pub fn missing_controller(snapshot: &Snapshot, object: &Value, now: Timestamp) -> Option<MissingController> {
     let mut walk = Walk::new(snapshot, object, now);
     if walk.is_about_an_instance() {
-        let mut cause = walk.gone_operator(Some("the instance waits for an operator"))?;
+        let mut cause = walk.missing_operator(Some("the instance waits for an operator"))?;
         if fields::is_being_deleted(object) {
             cause.next = vec![NextStep::Uninstall(ObjectId::of(object))];
         }
@@ -114,7 +114,7 @@ pub fn missing_controller(snapshot: &Snapshot, object: &Value, now: Timestamp) -
     Some(MissingController { cause, is_certain })
 }
 
-/// The newest moment a dump speaks of, which is about when it was written.
+/// The newest time in a dump, which is about when it was written.
 pub fn moment_of(snapshot: &Snapshot) -> Option<Timestamp> {
     let condition_times = |object: &Value| {
         fields::items(object, "/status/conditions").iter().filter_map(|c| fields::time(c, "/lastTransitionTime")).max()
@@ -401,7 +401,7 @@ impl<'a> Walk<'a> {
     /// An operator that is installed and does not work; or that is not there although the instance waits for one.
     fn operator(&mut self) -> Option<Cause> {
         let pending = self.pending();
-        if let Some(gone) = self.gone_operator(pending) {
+        if let Some(gone) = self.missing_operator(pending) {
             return Some(gone);
         }
         match self.operator_state() {
@@ -437,7 +437,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The operator is scaled to zero; or there is none although something is `pending`.
-    fn gone_operator(&self, pending: Option<&str>) -> Option<Cause> {
+    fn missing_operator(&self, pending: Option<&str>) -> Option<Cause> {
         let instance = self.subject;
         let here = NextStep::Reconcile { object: ObjectId::of(instance), in_process: true, force: false };
         if let Some(elsewhere) = operator::elsewhere(self.snapshot, self.namespace(), self.now) {

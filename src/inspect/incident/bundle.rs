@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::api::kinds;
 use crate::format::tarball::Files;
-use crate::inspect::incident::redact::{Masked, Redactor};
+use crate::inspect::incident::redact::{MaskedValues, Redactor};
 use crate::inspect::read::snapshot::Snapshot;
 use crate::inspect::views::inventory;
 use crate::k8s::{ObjectId, ResourceType, fields};
@@ -24,7 +24,7 @@ use crate::k8s::{ObjectId, ResourceType, fields};
 /// Content that is missing from a bundle, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Unread {
+pub struct MissingContent {
     pub what: String,
     pub why: String,
 }
@@ -42,13 +42,13 @@ pub struct ContainerLog {
 
 /// Content read for a bundle, including its secrets.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct BundleContent {
     pub objects: Vec<Value>,
     /// Kinds that were listed completely.
     pub listed: Vec<ResourceType>,
     pub logs: Vec<ContainerLog>,
     pub version: Option<Value>,
-    pub unread: Vec<Unread>,
+    pub unread: Vec<MissingContent>,
     /// Why the values of Secrets are unknown, if they are.
     pub without_secrets: Option<String>,
 }
@@ -58,8 +58,8 @@ pub struct Gathered {
 pub struct Bundle {
     /// A dump from which the read commands are answered.
     pub snapshot: Snapshot,
-    pub masked: Vec<Masked>,
-    pub unread: Vec<Unread>,
+    pub masked: Vec<MaskedValues>,
+    pub unread: Vec<MissingContent>,
     /// Why the bundle may still contain secrets, if so.
     pub incomplete: Option<String>,
     listed: BTreeSet<(String, String, String)>,
@@ -70,8 +70,8 @@ pub struct Bundle {
 /// Removes secrets from the gathered content, and omits text beyond `max_bytes`.
 ///
 /// Objects take precedence over logs, Flux's own objects first.
-pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
-    let Gathered { mut objects, listed, logs, version, mut unread, without_secrets } = gathered;
+pub fn redact(gathered: BundleContent, salt: Vec<u8>, max_bytes: usize) -> Bundle {
+    let BundleContent { mut objects, listed, logs, version, mut unread, without_secrets } = gathered;
     let mut redactor = Redactor::new(salt);
     // Values of all Secrets are learnt first, because they may occur in any object or log.
     objects.iter().for_each(|object| redactor.learn(object));
@@ -113,7 +113,7 @@ pub fn redact(gathered: Gathered, salt: Vec<u8>, max_bytes: usize) -> Bundle {
     }
     let over = format!("the limit of {max_bytes} bytes was reached");
     let objects = left_out.into_iter().map(|(kind, count)| format!("{count} {kind}"));
-    unread.extend(objects.chain(too_long).map(|what| Unread { what, why: over.clone() }));
+    unread.extend(objects.chain(too_long).map(|what| MissingContent { what, why: over.clone() }));
     for resource in &listed {
         // So a reader can tell "there are none" from "was not read".
         snapshot.insert_empty_list(&resource.group, &resource.kind);
@@ -238,7 +238,7 @@ pub fn summary(object: Value) -> Value {
 }
 
 /// Reduces an object to its identity and status, without its spec.
-pub fn standing(mut object: Value) -> Value {
+pub fn without_volatile_fields(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|key, _| ["apiVersion", "kind", "metadata", "status"].contains(&key.as_str()));
     }
@@ -272,7 +272,7 @@ mod tests {
             "status": {"inventory": {"entries": [{"id": "apps_web_apps_Deployment", "v": "v1"}, {"id": "_x__Namespace", "v": "v1"}]}}})
     }
 
-    fn gathered() -> Gathered {
+    fn gathered() -> BundleContent {
         let log = |previous: bool| ContainerLog {
             namespace: "fs".into(),
             pod: "p".into(),
@@ -280,12 +280,12 @@ mod tests {
             previous,
             lines: vec![format!("previous {previous}"), "with canary-7d1f".into()],
         };
-        Gathered {
+        BundleContent {
             objects: vec![secret(), ks()],
             listed: vec![kinds::POD],
             logs: vec![log(true), log(false)],
             version: Some(json!({"gitVersion": "v1.36.3"})),
-            unread: vec![Unread { what: "nodes".into(), why: "denied".into() }],
+            unread: vec![MissingContent { what: "nodes".into(), why: "denied".into() }],
             without_secrets: None,
         }
     }
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn a_bundle_says_that_secrets_may_be_left_in_it() {
         assert_eq!(redact(gathered(), vec![1], 1 << 20).incomplete, None);
-        let unknown = Gathered { without_secrets: Some("denied".into()), ..gathered() };
+        let unknown = BundleContent { without_secrets: Some("denied".into()), ..gathered() };
         let bundle = redact(unknown, vec![1], 1 << 20);
         let files = bundle.files("1.0.0", Timestamp::UNIX_EPOCH, vec![]);
         let about: Value = serde_json::from_slice(&files["bundle.json"].bytes).unwrap();
@@ -328,8 +328,8 @@ mod tests {
     fn data_over_the_limits_is_left_out_and_reported() {
         let bundle = redact(gathered(), vec![], 400);
         assert!(bundle.snapshot.all().any(|object| fields::kind(object) == "Kustomization"), "Flux's own come first");
-        let told: Vec<&str> = bundle.unread.iter().map(|unread| unread.what.as_str()).collect();
-        assert!(told.iter().any(|what| what.ends_with("Secret") || *what == "log of pod/fs/p"), "{told:?}");
+        let reported: Vec<&str> = bundle.unread.iter().map(|unread| unread.what.as_str()).collect();
+        assert!(reported.iter().any(|what| what.ends_with("Secret") || *what == "log of pod/fs/p"), "{reported:?}");
     }
 
     #[test]
@@ -343,8 +343,8 @@ mod tests {
     fn a_definition_is_its_versions_without_their_schemas() {
         let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "d"},
             "spec": {"group": "g", "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {}}}]}});
-        let told = summary(definition);
-        assert_eq!(told["spec"]["versions"], json!([{"name": "v1", "served": true, "storage": true}]));
+        let reported = summary(definition);
+        assert_eq!(reported["spec"]["versions"], json!([{"name": "v1", "served": true, "storage": true}]));
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"addresses": ["10.0.0.1"], "capacity": {"cpu": "1"}}});
         assert_eq!(summary(node)["status"], json!({"capacity": {"cpu": "1"}}));
     }

@@ -11,7 +11,9 @@ use crate::api::kinds::{
     SECRET,
 };
 use crate::cluster::{Cluster, ClusterError, ListOptions};
-use crate::inspect::incident::bundle::{ContainerLog, Gathered, Unread, namespaces_of, standing, summary};
+use crate::inspect::incident::bundle::{
+    BundleContent, ContainerLog, MissingContent, namespaces_of, summary, without_volatile_fields,
+};
 use crate::inspect::read::from_cluster;
 use crate::inspect::read::snapshot::{Parts, Snapshot};
 use crate::inspect::views::changes::{HELM_RELEASE_TYPE, HELM_STORAGE};
@@ -43,7 +45,11 @@ const BESIDE: [(&str, &str); 7] = [
 ];
 
 /// Reads everything. `on_step` is called with the number of finished steps and their total.
-pub async fn gather(cluster: &Cluster, limits: BundleLimits, mut on_step: impl FnMut(&str, usize, usize)) -> Gathered {
+pub async fn gather(
+    cluster: &Cluster,
+    limits: BundleLimits,
+    mut on_step: impl FnMut(&str, usize, usize),
+) -> BundleContent {
     let flux = FLUX_KINDS.iter().map(|kind| (kind.resource_type(), None));
     let beside = BESIDE.iter().filter_map(|(group, kind)| kinds::resource_type_of(group, kind));
     let others =
@@ -54,7 +60,7 @@ pub async fn gather(cluster: &Cluster, limits: BundleLimits, mut on_step: impl F
     let wanted: Vec<(ResourceType, Option<&str>)> =
         flux.chain(others).chain([(CRD, Some(PART_OF_FLUX)), (SECRET, None), (CONFIG_MAP, None)]).collect();
     let mut steps = wanted.len() + 2;
-    let mut gathered = Gathered::default();
+    let mut gathered = BundleContent::default();
     let mut done = 0;
     let mut on_list = |name: &str, steps: usize| {
         done += 1;
@@ -73,7 +79,7 @@ pub async fn gather(cluster: &Cluster, limits: BundleLimits, mut on_step: impl F
         match timeout_at(limits.until, cluster.resource(id)).await {
             Ok(Ok(resource)) if !gathered.listed.contains(&resource) => kinds.push((resource, None)),
             Ok(Err(error)) if !error.is_api_missing() => {
-                gathered.unread.push(Unread { what: kind.clone(), why: error.reason.to_string() });
+                gathered.unread.push(MissingContent { what: kind.clone(), why: error.reason.to_string() });
             }
             // A kind that is not served has no objects. After the deadline the lists report it.
             _ => {}
@@ -81,13 +87,13 @@ pub async fn gather(cluster: &Cluster, limits: BundleLimits, mut on_step: impl F
     }
     steps += kinds.len();
     let more = lists(cluster, limits, kinds, &mut gathered, |name| on_list(name, steps)).await;
-    raw.extend(more.into_iter().filter(|object| applied.contains(&ObjectId::of(object))).map(standing));
+    raw.extend(more.into_iter().filter(|object| applied.contains(&ObjectId::of(object))).map(without_volatile_fields));
     match timeout_at(limits.until, cluster.server_version()).await {
         Ok(Ok(version)) => gathered.version = Some(version),
         Ok(Err(error)) => {
-            gathered.unread.push(Unread { what: "version".into(), why: error.reason.to_string() });
+            gathered.unread.push(MissingContent { what: "version".into(), why: error.reason.to_string() });
         }
-        Err(_) => gathered.unread.push(Unread { what: "version".into(), why: OUT_OF_TIME.into() }),
+        Err(_) => gathered.unread.push(MissingContent { what: "version".into(), why: OUT_OF_TIME.into() }),
     }
     on_list("version", steps);
     let secrets = gathered.unread.iter().find(|unread| unread.what == SECRET.resource_name());
@@ -104,7 +110,7 @@ async fn lists(
     cluster: &Cluster,
     limits: BundleLimits,
     wanted: Vec<(ResourceType, Option<&str>)>,
-    gathered: &mut Gathered,
+    gathered: &mut BundleContent,
     mut on_list: impl FnMut(&str),
 ) -> Vec<Value> {
     let mut raw = vec![];
@@ -123,8 +129,8 @@ async fn lists(
             }
             // A kind that is not installed has no objects.
             Ok(Err(error)) if error.is_api_missing() => {}
-            Ok(Err(error)) => gathered.unread.push(Unread { what, why: error.reason.to_string() }),
-            Err(_) => gathered.unread.push(Unread { what, why: OUT_OF_TIME.into() }),
+            Ok(Err(error)) => gathered.unread.push(MissingContent { what, why: error.reason.to_string() }),
+            Err(_) => gathered.unread.push(MissingContent { what, why: OUT_OF_TIME.into() }),
         }
     }
     raw
@@ -154,7 +160,7 @@ fn is_wanted(object: &Value, namespaces: &BTreeSet<String>) -> bool {
 }
 
 /// Reads the logs of the controllers and of unhealthy pods where Flux works.
-async fn logs(cluster: &Cluster, limits: BundleLimits, gathered: &mut Gathered) {
+async fn logs(cluster: &Cluster, limits: BundleLimits, gathered: &mut BundleContent) {
     let snapshot = Snapshot::of_dump(gathered.objects.iter().cloned());
     let mut wanted: BTreeSet<LogSource> = sources(&snapshot, &[]).into_iter().collect();
     for pod in snapshot.list(&POD, None).into_iter().filter(|pod| !crate::k8s::kstatus::compute(pod).is_current()) {
@@ -175,8 +181,8 @@ async fn logs(cluster: &Cluster, limits: BundleLimits, gathered: &mut Gathered) 
         let what = format!("log of pod/{}/{}", log.namespace, log.pod);
         match read {
             Ok(Ok(lines)) => gathered.logs.push(ContainerLog { lines, ..log }),
-            Ok(Err(error)) => gathered.unread.push(Unread { what, why: error.reason.to_string() }),
-            Err(_) => gathered.unread.push(Unread { what, why: OUT_OF_TIME.into() }),
+            Ok(Err(error)) => gathered.unread.push(MissingContent { what, why: error.reason.to_string() }),
+            Err(_) => gathered.unread.push(MissingContent { what, why: OUT_OF_TIME.into() }),
         }
     }
     gathered.logs.sort_by(|a, b| {
@@ -186,7 +192,7 @@ async fn logs(cluster: &Cluster, limits: BundleLimits, gathered: &mut Gathered) 
 }
 
 /// Returns the content of a dump for a new bundle.
-pub fn of_dump(snapshot: &Snapshot) -> Gathered {
+pub fn of_dump(snapshot: &Snapshot) -> BundleContent {
     let logs = snapshot.logs().map(|((namespace, pod, container, previous), lines)| ContainerLog {
         namespace: namespace.clone(),
         pod: pod.clone(),
@@ -194,7 +200,7 @@ pub fn of_dump(snapshot: &Snapshot) -> Gathered {
         previous: *previous,
         lines: lines.clone(),
     });
-    Gathered {
+    BundleContent {
         // As from a cluster: most of a node or a definition explains nothing about Flux.
         objects: snapshot.all().cloned().map(summary).collect(),
         // A dump does not tell which of its kinds are complete.

@@ -79,7 +79,7 @@ impl LineSplitter {
             if after.is_some() && self.last <= after {
                 continue;
             }
-            if !text.trim().is_empty() && filter.lets(text) {
+            if !text.trim().is_empty() && filter.matches(text) {
                 entries.push(Entry { at: self.last, source: source.clone(), text: text.to_owned() });
             }
         }
@@ -335,7 +335,7 @@ pub fn of_dump(snapshot: &Snapshot, controllers: &[String], wanted: &LogSelectio
                 let (at, text) = split_moment(line);
                 last = at.or_else(|| moment_within(text)).or(last);
                 let is_late = wanted.since.is_none_or(|since| last.is_none_or(|last| last >= since));
-                if is_late && !text.trim().is_empty() && wanted.filter.lets(text) {
+                if is_late && !text.trim().is_empty() && wanted.filter.matches(text) {
                     entries.push(Entry { at: last, source: shared.clone(), text: text.to_owned() });
                 }
             }

@@ -170,7 +170,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let instances = snapshot.list(&INSTANCE, Some(namespace));
     let instance = instances.first().copied();
     let filter = events::EventFilter::default();
-    let mut told: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
+    let mut reported: Vec<EventRow> = events::rows(snapshot, None, &filter).into_iter().map(|(row, _)| row).collect();
     let causes = overview(snapshot, None, now);
     let failing_since = failing_since(snapshot, &causes);
     let from =
@@ -179,8 +179,8 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
     let all = changes::rows(snapshot, None, from.unwrap_or(Timestamp::MIN));
     let is_own = |row: &ChangeRow| matches!(row.author, Some(Author::Flux | Author::Kubernetes));
     let (own, changes): (Vec<ChangeRow>, Vec<ChangeRow>) = all.into_iter().partition(is_own);
-    let older_events = told.len().saturating_sub(MAX_EVENTS);
-    told.drain(..older_events);
+    let older_events = reported.len().saturating_sub(MAX_EVENTS);
+    reported.drain(..older_events);
     Page {
         place: place.to_owned(),
         namespace: namespace.to_owned(),
@@ -196,7 +196,7 @@ pub fn page(snapshot: &Snapshot, options: PageOptions<'_>) -> Page {
         inventory: instance.map(|i| inventory::rows(snapshot, i, desired.ok())).unwrap_or_default(),
         without_drift: desired.err().map(str::to_owned).filter(|_| instance.is_some()),
         histories: histories(snapshot),
-        events: told,
+        events: reported,
         older_events,
     }
 }

@@ -49,7 +49,7 @@ const LONGEST_PARSED: usize = 16 << 20;
 /// Values masked in an object or log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Masked {
+pub struct MaskedValues {
     /// The object, or the pod of the log.
     pub what: String,
     /// Number of masked values.
@@ -193,8 +193,8 @@ impl Redactor {
     }
 
     /// Returns the masked values so far, by object.
-    pub fn masked(&self) -> Vec<Masked> {
-        self.masked.iter().map(|(what, count)| Masked { what: what.clone(), count: *count }).collect()
+    pub fn masked(&self) -> Vec<MaskedValues> {
+        self.masked.iter().map(|(what, count)| MaskedValues { what: what.clone(), count: *count }).collect()
     }
 
     fn count(&mut self, what: &str, count: usize) {

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_is_installed_and_how_the_sync_does() {
+    fn a_report_shows_the_installation_and_the_state_of_the_sync() {
         let snapshot = Snapshot::of_dump([
             json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": FLUX_MARKER,
                 "labels": {"app.kubernetes.io/version": "v2.9.4", "app.kubernetes.io/managed-by": "flux-operator"}}}),

@@ -20,7 +20,7 @@ const MAX_ROUNDS: usize = 64;
 const LOG_LINES: u32 = 20;
 
 /// A view with its snapshot.
-pub struct Collected<T> {
+pub struct CollectedView<T> {
     pub value: T,
     pub snapshot: Snapshot,
     /// Failed reads: refusals and kinds that are not installed are part of the snapshot and do not fail the view.
@@ -32,10 +32,10 @@ pub struct Collected<T> {
 /// # Errors
 /// The server cannot be reached, rejects the credentials, or returns an error other than a refusal or a missing object;
 /// or the view still has needs after 64 rounds.
-pub async fn collect<T>(cluster: &Cluster, view: impl FnMut(&Snapshot) -> T) -> Result<Collected<T>, ClusterError> {
+pub async fn collect<T>(cluster: &Cluster, view: impl FnMut(&Snapshot) -> T) -> Result<CollectedView<T>, ClusterError> {
     let mut snapshot = Snapshot::of_cluster();
     let (value, refusals) = collect_more(cluster, &mut snapshot, view).await?;
-    Ok(Collected { value, snapshot, refusals })
+    Ok(CollectedView { value, snapshot, refusals })
 }
 
 /// Evaluates a view of a snapshot that has objects already, and adds what it lacks. Returns the refusals too.
@@ -81,9 +81,9 @@ async fn read(cluster: &Cluster, snapshot: &mut Snapshot, needs: Vec<Need>) -> R
     Ok(refusals)
 }
 
-type Answered = (Answer, Option<ClusterError>);
+type NeedAnswer = (Answer, Option<ClusterError>);
 
-async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<Answered, ClusterError> {
+async fn answer(cluster: &Cluster, need: &Need, parts: Parts) -> Result<NeedAnswer, ClusterError> {
     let result = match need {
         Need::List { resource, namespace, selector } => {
             list(cluster, resource, namespace.as_deref(), selector.as_deref(), parts).await.map(Answer::Objects)

@@ -53,7 +53,7 @@ pub enum DumpError {
     },
     #[error("no Kubernetes object in {0}")]
     Empty(String),
-    /// Objects of several clusters could not be told apart.
+    /// Objects of several clusters could not be distinguished.
     #[error("{object} is in {first} and, with other content, in {second}: they are of several clusters")]
     SeveralClusters { object: ObjectId, first: String, second: String },
 }
@@ -713,7 +713,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_are_told_from_a_dump() {
+    fn manifests_are_distinguished_from_a_dump() {
         let looks = |text: &str| looks_like_manifests(&read_text(text, "test").unwrap());
         assert!(looks(REPOSITORY));
         assert!(looks(&format!(

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::requests::{CONCURRENCY, older, versions};
 use super::snapshot::Parts;
-use super::trimmed::{Trimmed, TrimmedDefinition};
+use super::trimmed::{TrimmedDefinition, TrimmedObject};
 use crate::api::kinds::{CRD, FluxKind};
 use crate::cluster::{Cluster, ClusterError, ListOptions, Reason};
 use crate::inspect::read::flux_object::FluxObject;
@@ -46,7 +46,7 @@ pub struct Scope {
 
 /// The result of listing a kind.
 #[derive(Debug)]
-pub enum Listed {
+pub enum ListOutcome {
     All(ListEnd),
     NotInstalled,
     Denied(Box<ClusterError>),
@@ -117,16 +117,16 @@ impl From<TrimmedDefinition> for Value {
     }
 }
 
-impl<const MANAGERS: bool> From<Trimmed<MANAGERS>> for Value {
-    fn from(Trimmed(object): Trimmed<MANAGERS>) -> Value {
+impl<const MANAGERS: bool> From<TrimmedObject<MANAGERS>> for Value {
+    fn from(TrimmedObject(object): TrimmedObject<MANAGERS>) -> Value {
         object
     }
 }
 
-impl<const MANAGERS: bool> Listable for Trimmed<MANAGERS> {
+impl<const MANAGERS: bool> Listable for TrimmedObject<MANAGERS> {
     const MANAGERS: bool = MANAGERS;
     fn of(object: Value) -> Self {
-        Trimmed(object)
+        TrimmedObject(object)
     }
     fn key(&self) -> Key {
         self.0.key()
@@ -145,7 +145,7 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
     flux_kinds: &[&'static FluxKind],
     scope: &Scope,
     mut on_batch: impl FnMut(&'static FluxKind, Vec<T>) -> Result<(), E>,
-) -> Result<Vec<(&'static FluxKind, Listed)>, E> {
+) -> Result<Vec<(&'static FluxKind, ListOutcome)>, E> {
     let permits = Arc::new(Semaphore::new(CONCURRENCY));
     let mut tasks = JoinSet::new();
     let mut queues = Vec::with_capacity(flux_kinds.len());
@@ -166,7 +166,7 @@ pub async fn read<T: Listable, E: From<ClusterError>>(
             on_batch(kind, objects)?;
         }
     }
-    let mut outcomes: Vec<Option<Listed>> = flux_kinds.iter().map(|_| None).collect();
+    let mut outcomes: Vec<Option<ListOutcome>> = flux_kinds.iter().map(|_| None).collect();
     while let Some(done) = tasks.join_next().await {
         // Otherwise a task ends only by a panic in our code, which was reported already.
         let Ok((index, listed)) = done else { continue };
@@ -204,12 +204,12 @@ async fn list<T: Listable>(
     kind: &'static FluxKind,
     scope: &Scope,
     sender: &mpsc::Sender<Vec<T>>,
-) -> Result<Listed, ClusterError> {
+) -> Result<ListOutcome, ClusterError> {
     match list_at_versions(cluster, &kind.resource_type(), scope, sender).await {
-        Ok(Some(end)) => Ok(Listed::All(end)),
-        Ok(None) => Ok(Listed::NotInstalled),
-        Err(error) if error.is_api_missing() => Ok(Listed::NotInstalled),
-        Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => Ok(Listed::Denied(Box::new(error))),
+        Ok(Some(end)) => Ok(ListOutcome::All(end)),
+        Ok(None) => Ok(ListOutcome::NotInstalled),
+        Err(error) if error.is_api_missing() => Ok(ListOutcome::NotInstalled),
+        Err(error) if matches!(error.reason, Reason::Forbidden { .. }) => Ok(ListOutcome::Denied(Box::new(error))),
         Err(error) => Err(error),
     }
 }
@@ -227,8 +227,8 @@ pub(super) async fn trimmed(
 ) -> Result<Vec<Value>, ClusterError> {
     match parts {
         Parts { schemas: false, .. } if *resource == CRD => all_as::<TrimmedDefinition>(cluster, resource, scope).await,
-        Parts { managers: false, .. } => all_as::<Trimmed<false>>(cluster, resource, scope).await,
-        Parts { managers: true, .. } => all_as::<Trimmed<true>>(cluster, resource, scope).await,
+        Parts { managers: false, .. } => all_as::<TrimmedObject<false>>(cluster, resource, scope).await,
+        Parts { managers: true, .. } => all_as::<TrimmedObject<true>>(cluster, resource, scope).await,
     }
 }
 
@@ -374,7 +374,7 @@ struct ListText {
 }
 
 #[derive(Deserialize)]
-struct Around {
+struct ListEnvelope {
     #[serde(default)]
     metadata: ListMetadata,
 }
@@ -417,7 +417,7 @@ impl ListText {
     /// Returns the fields around the items.
     fn end(self) -> Result<ListMetadata, serde_json::Error> {
         let around = [self.head.unwrap_or_default(), self.unread].concat();
-        let around: Around = serde_json::from_slice(&around)?;
+        let around: ListEnvelope = serde_json::from_slice(&around)?;
         Ok(around.metadata)
     }
 }

@@ -15,12 +15,12 @@ use crate::api::kinds::{FLUX_KINDS, Suspension};
 /// An object without the field sets of controllers, except fields that suspend it; without `MANAGERS` it has no managed
 /// fields at all.
 #[derive(Debug)]
-pub(super) struct Trimmed<const MANAGERS: bool>(pub(super) Value);
+pub(super) struct TrimmedObject<const MANAGERS: bool>(pub(super) Value);
 
-impl<'de, const MANAGERS: bool> serde::Deserialize<'de> for Trimmed<MANAGERS> {
+impl<'de, const MANAGERS: bool> serde::Deserialize<'de> for TrimmedObject<MANAGERS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let place = if MANAGERS { JsonPosition::Object } else { JsonPosition::Unmanaged };
-        place.deserialize(deserializer).map(Trimmed)
+        place.deserialize(deserializer).map(TrimmedObject)
     }
 }
 
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for JsonPosition {
                 // The API server writes the manager first
                 // (<https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#managedfieldsentry-v1-meta>).
                 (JsonPosition::Manager, "fieldsV1") if is_controller(&map) => {
-                    match members.next_value_seed(Suspending)? {
+                    match members.next_value_seed(SuspendingFields)? {
                         Some(set) => set,
                         None => continue,
                     }
@@ -123,9 +123,9 @@ fn is_controller(manager: &Map<String, Value>) -> bool {
 }
 
 /// Keeps of a field set only the paths to fields that suspend; `None` if there are none.
-struct Suspending;
+struct SuspendingFields;
 
-impl<'de> DeserializeSeed<'de> for Suspending {
+impl<'de> DeserializeSeed<'de> for SuspendingFields {
     type Value = Option<Value>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -133,7 +133,7 @@ impl<'de> DeserializeSeed<'de> for Suspending {
     }
 }
 
-impl<'de> Visitor<'de> for Suspending {
+impl<'de> Visitor<'de> for SuspendingFields {
     type Value = Option<Value>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for Suspending {
             is_leaf = false;
             if !leads_to_suspension(&key) {
                 members.next_value::<IgnoredAny>()?;
-            } else if let Some(below) = members.next_value_seed(Suspending)? {
+            } else if let Some(below) = members.next_value_seed(SuspendingFields)? {
                 kept.insert(key, below);
             }
         }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn read(object: &Value) -> Value {
-        serde_json::from_str::<Trimmed<true>>(&object.to_string()).unwrap().0
+        serde_json::from_str::<TrimmedObject<true>>(&object.to_string()).unwrap().0
     }
 
     fn object(managers: Value) -> Value {
@@ -209,7 +209,7 @@ mod tests {
         let all = object(json!([{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]));
         let mut expected = all.clone();
         expected["metadata"].as_object_mut().unwrap().remove("managedFields");
-        assert_eq!(serde_json::from_str::<Trimmed<false>>(&all.to_string()).unwrap().0, expected);
+        assert_eq!(serde_json::from_str::<TrimmedObject<false>>(&all.to_string()).unwrap().0, expected);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_list_of_managers_that_is_none_is_no_object() {
-        assert!(serde_json::from_str::<Trimmed<true>>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
-        assert!(serde_json::from_str::<Trimmed<true>>("[]").is_err());
+        assert!(serde_json::from_str::<TrimmedObject<true>>(r#"{"metadata": {"managedFields": 1}}"#).is_err());
+        assert!(serde_json::from_str::<TrimmedObject<true>>("[]").is_err());
     }
 }

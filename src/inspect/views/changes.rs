@@ -127,12 +127,12 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
         .into_iter()
         .filter(|event| fields::last_seen(event).is_some_and(|seen| seen >= since));
     let (fetched, mut reported): (Vec<_>, Vec<_>) =
-        reported.flat_map(told).partition(|row| row.action == ChangeAction::Fetched);
-    let told_better = Told::of(found.iter().chain(&releases));
+        reported.flat_map(changes_of_event).partition(|row| row.action == ChangeAction::Fetched);
+    let told_better = ReportedChanges::of(found.iter().chain(&releases));
     // A failed attempt changes nothing, so no other record tells of it.
     reported.retain(|row| row.action == ChangeAction::Reported || !told_better.has(row));
     // The event about an artifact contains the commit message; the status has only the revision.
-    let fetched_by_event = Told::of(fetched.iter());
+    let fetched_by_event = ReportedChanges::of(fetched.iter());
     found.retain(|row| row.action != ChangeAction::Fetched || !fetched_by_event.has(row));
     for more in [releases, reported, fetched] {
         found.extend(more);
@@ -142,18 +142,18 @@ pub fn rows(snapshot: &Snapshot, namespace: Option<&str>, since: Timestamp) -> V
 }
 
 /// Changes by object and author, to avoid duplicates.
-struct Told<'a>(BTreeMap<EventObject<'a>, Vec<(Option<Author>, Timestamp)>>);
+struct ReportedChanges<'a>(BTreeMap<EventObject<'a>, Vec<(Option<Author>, Timestamp)>>);
 
 /// Kind, namespace and name, because lines of events have no group.
 type EventObject<'a> = (&'a str, &'a str, &'a str);
 
-impl<'a> Told<'a> {
+impl<'a> ReportedChanges<'a> {
     fn of(rows: impl Iterator<Item = &'a ChangeRow>) -> Self {
-        let mut told: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut changes: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for row in rows {
-            told.entry(Told::key(row)).or_default().push((row.author, row.at));
+            changes.entry(ReportedChanges::key(row)).or_default().push((row.author, row.at));
         }
-        Told(told)
+        ReportedChanges(changes)
     }
 
     fn key(row: &ChangeRow) -> EventObject<'_> {
@@ -164,7 +164,7 @@ impl<'a> Told<'a> {
         let is_same = |(author, at): &(Option<Author>, Timestamp)| {
             *author == row.author && at.duration_since(row.at).abs() <= SAME_TIME
         };
-        self.0.get(&Told::key(row)).is_some_and(|told| told.iter().any(is_same))
+        self.0.get(&ReportedChanges::key(row)).is_some_and(|changes| changes.iter().any(is_same))
     }
 }
 
@@ -391,7 +391,7 @@ const TOLD_BY_EVENTS: [(&str, ChangeAction); 10] = [
 ];
 
 /// Returns the changes in an event of a Flux object: applied or pruned objects, or a change of the object itself.
-fn told(event: &Value) -> Vec<ChangeRow> {
+fn changes_of_event(event: &Value) -> Vec<ChangeRow> {
     let row = events::EventRow::of(event);
     let is_flux = kinds::of(&row.object.group, &row.object.kind).is_some();
     let Some(at) = row.last_seen.filter(|_| is_flux) else { return vec![] };
@@ -473,7 +473,7 @@ mod tests {
     /// Formats `ACTION OBJECT by WHO (AUTHOR): what`, one line per change.
     fn lines(objects: Vec<Value>, namespace: Option<&str>) -> Vec<String> {
         let line = |row: &ChangeRow| {
-            let author = row.author.map_or("nobody", Author::as_str);
+            let author = row.author.map_or("unknown", Author::as_str);
             let what = if row.fields.is_empty() { row.message.clone() } else { row.fields.join(",") };
             format!("{} {} by {} ({author}): {what}", row.action.as_str(), row.object, row.by)
         };
@@ -491,11 +491,11 @@ mod tests {
         let person = entry("kubectl-edit", "2026-11-22T12:10:00Z", json!({"f:spec": {"f:path": {}}}));
         let created = |managed: Value| lines(vec![object(managed)], None).remove(0);
         assert_eq!(created(json!([flux])), "created Kustomization/apps/app by kustomize-controller (Flux): ");
-        assert_eq!(created(json!([flux, person])), "created Kustomization/apps/app by  (nobody): ");
+        assert_eq!(created(json!([flux, person])), "created Kustomization/apps/app by  (unknown): ");
     }
 
     #[test]
-    fn people_are_told_from_flux_in_the_order_of_time_and_what_is_older_is_left_out() {
+    fn people_are_distinguished_from_flux_in_the_order_of_time_and_older_changes_are_left_out() {
         let object = kustomization(
             json!([{"id": "apps_web_apps_Deployment", "v": "v1"}]),
             json!([
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_made_by_hand_stands_beside_those_that_flux_made() {
+    fn a_manual_release_is_listed_with_those_that_flux_made() {
         let stored = |version: u32, manager: &str, at: &str| {
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("sh.helm.release.v1.app.v{version}"),
                 "namespace": "apps", "creationTimestamp": at, "managedFields": [{"manager": manager, "operation": "Update", "time": at}],

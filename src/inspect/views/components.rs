@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_shows_its_own_container_although_a_sidecar_stands_first() {
+    fn a_component_shows_its_own_container_although_a_sidecar_comes_first() {
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "source-controller", "namespace": "flux-system", "labels": {"app.kubernetes.io/part-of": "flux"}},
             "spec": {"template": {"spec": {"containers": [

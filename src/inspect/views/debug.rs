@@ -85,7 +85,7 @@ pub struct ValueOrigin {
 /// The resulting values, with the source of each leaf.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Resolved {
+pub struct ResolvedValues {
     pub values: Value,
     pub origins: Vec<ValueOrigin>,
     /// Sources whose values are unknown, because a dump contains none.
@@ -137,7 +137,11 @@ fn texts(object: &Value) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// A required source is missing, or is not a YAML map.
-pub fn values(release: &Value, found: &[(ValueSource, SourceLookup)], reveals: bool) -> Result<Resolved, DebugError> {
+pub fn values(
+    release: &Value,
+    found: &[(ValueSource, SourceLookup)],
+    reveals: bool,
+) -> Result<ResolvedValues, DebugError> {
     let mut merged = Value::Object(Map::new());
     let mut origins = BTreeMap::new();
     let mut unknown = vec![];
@@ -171,7 +175,7 @@ pub fn values(release: &Value, found: &[(ValueSource, SourceLookup)], reveals: b
         merge(&mut merged, own.clone());
     }
     let origins = origins.into_iter().map(|(path, from)| ValueOrigin { path, from }).collect();
-    Ok(Resolved { values: merged, origins, unknown })
+    Ok(ResolvedValues { values: merged, origins, unknown })
 }
 
 /// Computes the variables of a substitution. `found` are the objects of [`sources_of_variables`].
@@ -182,7 +186,7 @@ pub fn variables(
     kustomization: &Value,
     found: &[(ValueSource, SourceLookup)],
     reveals: bool,
-) -> Result<Resolved, DebugError> {
+) -> Result<ResolvedValues, DebugError> {
     let mut variables: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut unknown = vec![];
     for (source, object) in found {
@@ -211,7 +215,7 @@ pub fn variables(
     let origins =
         variables.iter().map(|(path, (_, from))| ValueOrigin { path: path.clone(), from: from.clone() }).collect();
     let values = variables.into_iter().map(|(key, (text, _))| (key, Value::String(text))).collect();
-    Ok(Resolved { values: Value::Object(values), origins, unknown })
+    Ok(ResolvedValues { values: Value::Object(values), origins, unknown })
 }
 
 fn map_of(text: &str, origin: &str) -> Result<Value, DebugError> {
@@ -336,7 +340,7 @@ mod tests {
                 {"kind": "Secret", "name": "gone", "optional": true}]}})
     }
 
-    fn resolved(reveals: bool) -> Resolved {
+    fn resolved(reveals: bool) -> ResolvedValues {
         let sources = sources_of_values(&release());
         let config = config("values.yaml", "replicas: 1\ndb: {host: a, port: 5432}\nlist: [1]\n");
         let objects =
@@ -383,9 +387,9 @@ mod tests {
             .into_iter()
             .zip([config("env", "dev"), secret("token", "abc\n")].map(SourceLookup::Object))
             .collect();
-        let told = variables(&ks, &found, false).unwrap();
-        assert_eq!(told.values, json!({"env": "prod", "token": MASK}));
-        assert_eq!(told.origins[0], ValueOrigin { path: "env".into(), from: "spec.postBuild.substitute".into() });
+        let reported = variables(&ks, &found, false).unwrap();
+        assert_eq!(reported.values, json!({"env": "prod", "token": MASK}));
+        assert_eq!(reported.origins[0], ValueOrigin { path: "env".into(), from: "spec.postBuild.substitute".into() });
         assert_eq!(variables(&ks, &found, true).unwrap().values["token"], "abc");
     }
 
@@ -395,9 +399,9 @@ mod tests {
         let found = [keys("values.yaml"), json!({"kind": "Secret"}), json!({"kind": "Secret"})];
         let found: Vec<_> =
             sources_of_values(&release()).into_iter().zip(found.map(|object| SourceLookup::in_dump(&object))).collect();
-        let told = values(&release(), &found, true).unwrap();
-        assert_eq!(told.values, json!({"replicas": 2, "db": {"host": "own", "auth": [null, {"pass": MASK}]}}));
-        assert_eq!(told.unknown, ["ConfigMap/c key values.yaml", "Secret/gone key values.yaml"]);
+        let reported = values(&release(), &found, true).unwrap();
+        assert_eq!(reported.values, json!({"replicas": 2, "db": {"host": "own", "auth": [null, {"pass": MASK}]}}));
+        assert_eq!(reported.unknown, ["ConfigMap/c key values.yaml", "Secret/gone key values.yaml"]);
         let absent = [(found[0].0.clone(), SourceLookup::in_dump(&keys("other")))];
         assert!(values(&release(), &absent, true).is_err_and(|e| e.to_string().contains("does not exist in it")));
         let ks = json!({"spec": {"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "c"}, {"kind": "Secret", "name": "s"}]}}});
@@ -405,8 +409,8 @@ mod tests {
             .into_iter()
             .zip([keys("region"), json!({"kind": "Secret"})].map(|object| SourceLookup::in_dump(&object)))
             .collect();
-        let told = variables(&ks, &found, true).unwrap();
-        assert_eq!((told.values, told.unknown), (json!({"region": MASK}), vec!["Secret/s".to_owned()]));
+        let reported = variables(&ks, &found, true).unwrap();
+        assert_eq!((reported.values, reported.unknown), (json!({"region": MASK}), vec!["Secret/s".to_owned()]));
     }
 
     #[test]

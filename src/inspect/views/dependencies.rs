@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_dependency_may_be_of_any_kind_and_is_of_the_own_one_without_a_word() {
         let object = |api_version: &str, kind: &str, depends_on: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "apps"}, "spec": {"dependsOn": depends_on}});
-        let told = |object: Value| -> Vec<String> {
+        let reported = |object: Value| -> Vec<String> {
             depends_on(&object).into_iter().map(|one| format!("{} {}", one.object.group, one.object)).collect()
         };
         let release = object(
@@ -67,7 +67,7 @@ mod tests {
             ]),
         );
         assert_eq!(
-            told(release),
+            reported(release),
             [
                 "helm.toolkit.fluxcd.io HelmRelease/apps/b",
                 "kustomize.toolkit.fluxcd.io Kustomization/infra/c",
@@ -81,6 +81,6 @@ mod tests {
             json!([
             {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "name": "x.example.com"}]),
         );
-        assert_eq!(told(set), ["apiextensions.k8s.io CustomResourceDefinition/x.example.com"]);
+        assert_eq!(reported(set), ["apiextensions.k8s.io CustomResourceDefinition/x.example.com"]);
     }
 }

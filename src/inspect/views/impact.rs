@@ -153,11 +153,11 @@ impl DeletionWalk<'_> {
                 }
                 continue;
             }
-            self.goes(id, live, &through, depth);
+            self.record_deletion(id, live, &through, depth);
         }
     }
 
-    fn goes(&mut self, id: ObjectId, live: &Value, through: &ObjectId, depth: usize) {
+    fn record_deletion(&mut self, id: ObjectId, live: &Value, through: &ObjectId, depth: usize) {
         if !self.seen.insert(id.clone()) {
             return;
         }
@@ -199,7 +199,7 @@ impl DeletionWalk<'_> {
                 if resource.kind == "Service" && concern(&id, live) != Concern::LoadBalancer {
                     continue;
                 }
-                self.goes(id, live, namespace, depth);
+                self.record_deletion(id, live, namespace, depth);
             }
         }
     }
@@ -215,7 +215,7 @@ impl DeletionWalk<'_> {
             Some("Retain") => format!("the volume {name} is retained"),
             Some("Delete") => format!("the volume {name} and its data are deleted"),
             Some(policy) if !policy.is_empty() => format!("the volume {name} has the reclaim policy {policy}"),
-            _ => format!("what becomes of the volume {name} cannot be told"),
+            _ => format!("the reclaim policy of the volume {name} is unknown"),
         }
     }
 }
@@ -292,11 +292,11 @@ mod tests {
         json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec})
     }
 
-    fn told(entries: &[ImpactEntry]) -> Vec<String> {
+    fn lines(entries: &[ImpactEntry]) -> Vec<String> {
         entries.iter().map(|entry| format!("{} {}", entry.object, entry.says).trim().to_owned()).collect()
     }
 
-    fn look(objects: Vec<Value>) -> Impact {
+    fn impact_on(objects: Vec<Value>) -> Impact {
         let first = objects[0].clone();
         impact(&Snapshot::of_dump(objects), &first)
     }
@@ -307,7 +307,7 @@ mod tests {
         kept["metadata"]["annotations"] = json!({"kustomize.toolkit.fluxcd.io/prune": "Disabled"});
         let mut service = plain("Service", "apps", "web", json!({"type": "LoadBalancer"}));
         service["status"] = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}});
-        let found = look(vec![
+        let found = impact_on(vec![
             ks(
                 "root",
                 json!({"prune": true}),
@@ -335,7 +335,7 @@ mod tests {
             ks("waits", json!({"dependsOn": [{"name": "root"}]}), &[]),
         ]);
         assert_eq!(
-            told(&found.deleted),
+            lines(&found.deleted),
             [
                 "PersistentVolumeClaim/apps/data the volume pv1 and its data are deleted",
                 "Service/apps/web the address 192.0.2.1 is given up",
@@ -343,7 +343,7 @@ mod tests {
                 "ConfigMap/apps/config"
             ]
         );
-        assert_eq!(told(&found.kept), ["ConfigMap/apps/kept kustomize.toolkit.fluxcd.io/prune is disabled"]);
+        assert_eq!(lines(&found.kept), ["ConfigMap/apps/kept kustomize.toolkit.fluxcd.io/prune is disabled"]);
         assert_eq!(found.dependents.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Kustomization/fs/waits"]);
         assert_eq!(found.summary, "4 objects go with Kustomization/fs/root");
         assert_eq!(found.deleted[0].through.name, "inner");
@@ -376,8 +376,9 @@ mod tests {
                 &[],
             )
         };
-        let dependents =
-            |objects: Vec<Value>| -> Vec<String> { look(objects).dependents.iter().map(ToString::to_string).collect() };
+        let dependents = |objects: Vec<Value>| -> Vec<String> {
+            impact_on(objects).dependents.iter().map(ToString::to_string).collect()
+        };
         let gate = plain("ConfigMap", "apps", "gate", json!({}));
         assert_eq!(dependents(vec![gate.clone(), set, waits("v1")]), ["ResourceSet/fs/set", "Kustomization/fs/waits"]);
         assert!(dependents(vec![gate, waits("example.com/v1")]).is_empty());
@@ -385,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_namespace_goes_with_what_is_in_it() {
-        let found = look(vec![
+        let found = impact_on(vec![
             ks("root", json!({"prune": true}), &["_apps__Namespace"]),
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}}),
             plain("PersistentVolumeClaim", "apps", "data", json!({"volumeName": "pv1"})),
@@ -394,9 +395,9 @@ mod tests {
             plain("Deployment", "other", "elsewhere", json!({})),
         ]);
         assert_eq!(
-            told(&found.deleted),
+            lines(&found.deleted),
             [
-                "PersistentVolumeClaim/apps/data what becomes of the volume pv1 cannot be told",
+                "PersistentVolumeClaim/apps/data the reclaim policy of the volume pv1 is unknown",
                 "Namespace/apps with everything in it",
                 "Deployment/apps/foreign"
             ]
@@ -411,37 +412,38 @@ mod tests {
             (json!({"prune": true, "suspend": true}), "it is suspended"),
             (json!({"prune": true, "deletionPolicy": "Orphan"}), "its deletionPolicy is Orphan"),
         ] {
-            let found = look(vec![ks("root", spec, &["apps_config__ConfigMap"]), config()]);
+            let found = impact_on(vec![ks("root", spec, &["apps_config__ConfigMap"]), config()]);
             assert!(found.deleted.is_empty() && found.summary.ends_with(why), "{found:?}");
-            assert_eq!(told(&found.kept), [format!("ConfigMap/apps/config {why}")]);
+            assert_eq!(lines(&found.kept), [format!("ConfigMap/apps/config {why}")]);
         }
         let deletes = json!({"prune": false, "deletionPolicy": "Delete"});
-        assert_eq!(look(vec![ks("root", deletes, &["apps_config__ConfigMap"]), config()]).deleted.len(), 1);
+        assert_eq!(impact_on(vec![ks("root", deletes, &["apps_config__ConfigMap"]), config()]).deleted.len(), 1);
     }
 
     #[test]
-    fn with_flux_goes_neither_its_namespace_nor_what_it_has_deployed() {
+    fn uninstalling_flux_keeps_its_namespace_and_its_workloads() {
         let entries = json!([{"id": "_fs__Namespace", "v": "v1"}, {"id": "fs_source-controller_apps_Deployment", "v": "v1"},
             {"id": "fs_sync_kustomize.toolkit.fluxcd.io_Kustomization", "v": "v1"}]);
         let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
             "metadata": {"name": "flux", "namespace": "fs"}, "status": {"inventory": {"entries": entries}}});
         let mut controller = plain("Deployment", "fs", "source-controller", json!({}));
         controller["apiVersion"] = "apps/v1".into();
-        let found = look(vec![
+        let found = impact_on(vec![
             instance,
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fs"}}),
             controller,
             ks("sync", json!({"prune": true}), &["apps_config__ConfigMap"]),
             plain("ConfigMap", "apps", "config", json!({})),
         ]);
-        assert_eq!(told(&found.deleted), ["Kustomization/fs/sync", "Deployment/fs/source-controller"]);
-        assert_eq!(told(&found.kept), ["Namespace/fs it may contain other resources"]);
+        assert_eq!(lines(&found.deleted), ["Kustomization/fs/sync", "Deployment/fs/source-controller"]);
+        assert_eq!(lines(&found.kept), ["Namespace/fs it may contain other resources"]);
     }
 
     #[test]
     fn deleting_a_source_deletes_nothing_else_and_names_its_users() {
         let source = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": {"name": "app", "namespace": "fs"}});
-        let found = look(vec![source, ks("a", json!({"sourceRef": {"kind": "GitRepository", "name": "app"}}), &[])]);
+        let found =
+            impact_on(vec![source, ks("a", json!({"sourceRef": {"kind": "GitRepository", "name": "app"}}), &[])]);
         assert_eq!(found.summary, "nothing else goes with GitRepository/fs/app");
         assert_eq!(found.dependents.len(), 1);
     }

@@ -89,12 +89,12 @@ pub(crate) fn entries_where(object: &Value, is_meant: impl Fn(&str) -> bool) -> 
 }
 
 /// An inventory entry with its live object.
-pub type Owned<'a> = (ObjectId, Option<&'a Value>);
+pub type EntryWithObject<'a> = (ObjectId, Option<&'a Value>);
 
 /// Returns the entries of an inventory with their live objects; `None` while those are loading.
 ///
 /// From a cluster it reads one list per kind, and then single objects that the lists do not contain.
-pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'a>>> {
+pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<EntryWithObject<'a>>> {
     list_owned(snapshot, owner, |_| true);
     if snapshot.is_loading() {
         return None;
@@ -107,7 +107,7 @@ pub fn owned<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Option<Vec<Owned<'
 }
 
 /// Like [`owned`], for views that show entries before their objects are loaded.
-pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<Owned<'a>> {
+pub fn owned_so_far<'a>(snapshot: &'a Snapshot, owner: &'a Value) -> Vec<EntryWithObject<'a>> {
     owned(snapshot, owner).unwrap_or_else(|| entries(owner).into_iter().map(|id| (id, None)).collect())
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_drifted_and_unknown_entries_are_told_apart() {
+    fn missing_drifted_and_unknown_entries_are_distinguished() {
         let live = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"}, "data": {"k": "edited"}});
         let wanted = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "flux-system"}, "data": {"k": "v"}});
         let rows = rows(&Snapshot::of_dump([live]), &instance(), Some(&[wanted]));

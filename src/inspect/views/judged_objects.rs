@@ -74,18 +74,18 @@ mod tests {
                 "healthChecks": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "namespace": "apps"}]},
             "status": {"inventory": {"entries": [{"id": "apps_a__ConfigMap", "v": "v1"}, {"id": "apps_b__ConfigMap", "v": "v1"},
                 {"id": "apps_gone__ConfigMap", "v": "v1"}, {"id": "apps_web_apps_Deployment", "v": "v1"}]}}});
-        let told = |owner: &Value| -> Vec<String> {
+        let reported = |owner: &Value| -> Vec<String> {
             let judged = judged_objects(&snapshot, owner).into_iter();
             judged.map(|one| format!("{} {:?} {}", one.object.name, one.status, one.message)).collect()
         };
         let down = "the health check expression current is false: data.phase == 'up' is not true: data.phase is 'down'";
         assert_eq!(
-            told(&owner),
+            reported(&owner),
             ["a Current current is true: data.phase == 'up'".to_owned(), format!("b InProgress {down}")]
         );
         owner["spec"]["wait"] = false.into();
-        assert_eq!(told(&owner), [format!("c InProgress {down}")]);
+        assert_eq!(reported(&owner), [format!("c InProgress {down}")]);
         owner["spec"]["healthCheckExprs"] = json!([]);
-        assert_eq!(told(&owner), [""; 0]);
+        assert_eq!(reported(&owner), [""; 0]);
     }
 }

@@ -70,7 +70,7 @@ pub struct LogFilter {
 
 impl LogFilter {
     /// Whether a line is selected; `text` has no time before it.
-    pub fn lets(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let is_of_all = self.objects.is_empty();
         // Decide most lines without parsing them.
         if !is_of_all && !self.objects.iter().any(|object| text.contains(object.name.as_str())) {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn lines_are_about_one_object_of_one_kind() {
-        let about = |filter: &LogFilter| [APPLIED, FAILED, EVENT].map(|line| filter.lets(line));
+        let about = |filter: &LogFilter| [APPLIED, FAILED, EVENT].map(|line| filter.matches(line));
         assert_eq!(about(&object("Kustomization", "app")), [true, false, true]);
         assert_eq!(about(&object("GitRepository", "app")), [false, true, false]);
         assert_eq!(about(&object("Kustomization", "ap")), [false; 3], "part of a name does not match");
@@ -270,15 +270,17 @@ mod tests {
     #[test]
     fn a_level_keeps_what_matters_more_and_what_is_no_json() {
         let least = |least: Severity| LogFilter { objects: vec![], least: Some(least) };
-        assert!(!least(Severity::Error).lets(APPLIED));
-        assert!(least(Severity::Error).lets(FAILED) && least(Severity::Info).lets(FAILED));
-        assert!(least(Severity::Error).lets("panic: runtime error: index out of range"));
-        assert!(!object("Kustomization", "app").lets("goroutine 1 [running]: app"));
-        assert!(least(Severity::Debug).lets(APPLIED) && !least(Severity::Info).lets(r#"{"level":"debug","msg":"x"}"#));
+        assert!(!least(Severity::Error).matches(APPLIED));
+        assert!(least(Severity::Error).matches(FAILED) && least(Severity::Info).matches(FAILED));
+        assert!(least(Severity::Error).matches("panic: runtime error: index out of range"));
+        assert!(!object("Kustomization", "app").matches("goroutine 1 [running]: app"));
+        assert!(
+            least(Severity::Debug).matches(APPLIED) && !least(Severity::Info).matches(r#"{"level":"debug","msg":"x"}"#)
+        );
     }
 
     #[test]
-    fn a_line_says_what_happened_to_whom() {
+    fn a_line_shows_the_action_and_its_object() {
         let line = LogLine::parse(APPLIED, None);
         assert_eq!(line.at, "2026-01-01T00:00:01.5Z".parse().ok());
         assert_eq!(line.object.unwrap().to_string(), "Kustomization/apps/app");

@@ -50,18 +50,18 @@ mod tests {
 
     #[test]
     fn a_missing_object_is_looked_for_under_other_names_and_in_other_namespaces() {
-        let told = |namespace: Option<&str>, pairs: &[(&str, &str)]| {
+        let reported = |namespace: Option<&str>, pairs: &[(&str, &str)]| {
             let existing: Vec<_> = pairs.iter().map(|(a, b)| (Some((*a).to_owned()), (*b).to_owned())).collect();
             hint("kustomizations", namespace, "podinf", &existing)
         };
         let apps = Some("apps");
-        assert_eq!(told(apps, &[("apps", "podinfo"), ("apps", "other")]), "did you mean podinfo?");
-        assert_eq!(told(apps, &[("web", "podinf"), ("b", "podinf")]), "podinf is in namespace b, web");
-        assert_eq!(told(apps, &[("web", "podinfo")]), "did you mean podinfo in namespace web?");
-        assert_eq!(told(apps, &[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b");
-        assert_eq!(told(apps, &[]), "there are no kustomizations");
-        assert_eq!(told(apps, &[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
-        assert_eq!(told(None, &[("a", "zzz"), ("b", "yyy")]), "kustomizations in any namespace: yyy, zzz");
+        assert_eq!(reported(apps, &[("apps", "podinfo"), ("apps", "other")]), "did you mean podinfo?");
+        assert_eq!(reported(apps, &[("web", "podinf"), ("b", "podinf")]), "podinf is in namespace b, web");
+        assert_eq!(reported(apps, &[("web", "podinfo")]), "did you mean podinfo in namespace web?");
+        assert_eq!(reported(apps, &[("b", "zzz"), ("a", "yyy")]), "kustomizations are in namespace a, b");
+        assert_eq!(reported(apps, &[]), "there are no kustomizations");
+        assert_eq!(reported(apps, &[("apps", "zzz"), ("a", "b")]), "kustomizations in namespace apps: zzz");
+        assert_eq!(reported(None, &[("a", "zzz"), ("b", "yyy")]), "kustomizations in any namespace: yyy, zzz");
     }
 
     #[test]

@@ -181,7 +181,7 @@ pub fn rollout(
             RevisionProgress::Done,
             fields::text(source, "/status/artifact/revision"),
         ),
-        Some(source) => behind(RevisionStage::Fetched, id, source, "/status/artifact/revision"),
+        Some(source) => outdated_member(RevisionStage::Fetched, id, source, "/status/artifact/revision"),
         None => member(RevisionStage::Fetched, id, RevisionProgress::Failed, "does not exist"),
     };
     let mut members: Vec<Member> = sources.iter().map(fetching).collect();
@@ -205,7 +205,7 @@ fn member(stage: RevisionStage, id: &ObjectId, progress: RevisionProgress, says:
 }
 
 /// An object with another revision.
-fn behind(stage: RevisionStage, id: &ObjectId, object: &Value, revision: &str) -> Member {
+fn outdated_member(stage: RevisionStage, id: &ObjectId, object: &Value, revision: &str) -> Member {
     if kinds::is_suspended(object) {
         return member(stage, id, RevisionProgress::Failed, "is suspended");
     }
@@ -252,14 +252,14 @@ fn applied(
             .or_else(|| fields::some_text(applier, "/status/lastAttemptedRevision"));
         return member(stage, id, RevisionProgress::Done, at.unwrap_or_default());
     }
-    // An object that waits for its dependencies is Ready=False as well, and goes on by itself.
+    // An object that waits for its dependencies is Ready=False as well, and continues by itself.
     let failed = ready.filter(|c| is_tried && is_observed && c.is_false() && c.reason() != "DependencyNotReady");
     match failed {
         Some(failed) => member(stage, id, RevisionProgress::Failed, failed.message()),
         None if is_tried => {
             member(stage, id, RevisionProgress::Waiting, ready.map_or("has not reported yet", |c| c.message()))
         }
-        None => behind(stage, id, applier, "/status/lastAppliedRevision"),
+        None => outdated_member(stage, id, applier, "/status/lastAppliedRevision"),
     }
 }
 
@@ -312,13 +312,13 @@ mod tests {
                 "conditions": [{"type": "Ready", "status": ready, "reason": "x", "message": message}]}})
     }
 
-    fn look(objects: &[Value], revision: &str, named: &[ObjectId]) -> RevisionRollout {
+    fn rollout_of(objects: &[Value], revision: &str, named: &[ObjectId]) -> RevisionRollout {
         let objects = objects.iter().map(|object| (ObjectId::of(object), object.clone())).collect();
         let scope = RevisionScope { namespace: None, objects: named.to_vec() };
         rollout(&objects, &RevisionQuery::new(revision), &scope, &BTreeSet::new())
     }
 
-    fn told(found: &RevisionRollout) -> Vec<String> {
+    fn lines(found: &RevisionRollout) -> Vec<String> {
         found.members.iter().map(|m| format!("{} {:?} {}", m.object.name, m.progress, m.says)).collect()
     }
 
@@ -343,25 +343,29 @@ mod tests {
 
     #[test]
     fn a_revision_is_there_when_every_source_and_all_that_applies_it_is_healthy() {
-        let done = look(
+        let done = rollout_of(
             &[git("app", "u", NEW), ks("a", "app", NEW, "True", "ok"), ks("b", "app", NEW, "True", "ok")],
             "2222222",
             &[],
         );
         assert!(done.is_done() && done.is_over(), "{done:?}");
-        let late = look(
+        let late = rollout_of(
             &[git("app", "u", NEW), ks("a", "app", NEW, "True", "ok"), ks("b", "app", OLD, "True", "ok")],
             "2222222",
             &[],
         );
         assert!(!late.is_over());
-        assert_eq!(told(&late), [format!("app Done {NEW}"), format!("a Done {NEW}"), format!("b Waiting is at {OLD}")]);
-        let failed = look(&[git("app", "u", NEW), ks("a", "app", NEW, "False", "health check failed")], "2222222", &[]);
+        assert_eq!(
+            lines(&late),
+            [format!("app Done {NEW}"), format!("a Done {NEW}"), format!("b Waiting is at {OLD}")]
+        );
+        let failed =
+            rollout_of(&[git("app", "u", NEW), ks("a", "app", NEW, "False", "health check failed")], "2222222", &[]);
         assert!(failed.is_over() && !failed.is_done());
-        assert_eq!(told(&failed)[1], "a Failed health check failed");
+        assert_eq!(lines(&failed)[1], "a Failed health check failed");
         let mut waits = ks("a", "app", NEW, "False", "dependency 'apps/b' is not ready");
         waits["status"]["conditions"][0]["reason"] = "DependencyNotReady".into();
-        assert!(!look(&[git("app", "u", NEW), waits], "2222222", &[]).is_over(), "what waits has not failed");
+        assert!(!rollout_of(&[git("app", "u", NEW), waits], "2222222", &[]).is_over(), "what waits has not failed");
     }
 
     #[test]
@@ -369,11 +373,11 @@ mod tests {
         let objects =
             [git("app", "u", NEW), git("copy", "u", OLD), git("other", "v", OLD), ks("o", "other", OLD, "True", "ok")];
         assert_eq!(
-            told(&look(&objects, "2222222", &[])),
+            lines(&rollout_of(&objects, "2222222", &[])),
             [format!("app Done {NEW}"), format!("copy Waiting is at {OLD}")]
         );
         // No source has it yet: each source that may fetch it is a candidate, and the wait continues.
-        let none = look(&objects, "3333333", &[]);
+        let none = rollout_of(&objects, "3333333", &[]);
         assert!(none.members.is_empty() && !none.is_over() && none.candidates.len() == 3, "{none:?}");
     }
 
@@ -381,22 +385,22 @@ mod tests {
     fn named_objects_are_waited_for_with_their_sources_and_nothing_else() {
         let objects = [git("app", "u", NEW), ks("a", "app", NEW, "True", "ok"), ks("b", "app", OLD, "True", "ok")];
         let named = |kind: &str, group: &str, name: &str| ObjectId::new(group, kind, Some("apps"), name);
-        assert!(look(&objects, "2222222", &[named("Kustomization", KUSTOMIZE_GROUP, "a")]).is_done());
+        assert!(rollout_of(&objects, "2222222", &[named("Kustomization", KUSTOMIZE_GROUP, "a")]).is_done());
         assert!(
-            !look(&objects, "2222222", &[named("GitRepository", SOURCE_GROUP, "app")]).is_over(),
+            !rollout_of(&objects, "2222222", &[named("GitRepository", SOURCE_GROUP, "app")]).is_over(),
             "b applies it, too"
         );
-        let gone = look(&objects, "2222222", &[named("Kustomization", KUSTOMIZE_GROUP, "nope")]);
-        assert_eq!(told(&gone), ["nope Failed does not exist"]);
+        let gone = rollout_of(&objects, "2222222", &[named("Kustomization", KUSTOMIZE_GROUP, "nope")]);
+        assert_eq!(lines(&gone), ["nope Failed does not exist"]);
     }
 
     #[test]
     fn a_suspended_object_is_not_waited_for_in_vain() {
         let mut paused = ks("a", "app", OLD, "True", "ok");
         paused["spec"]["suspend"] = true.into();
-        let found = look(&[git("app", "u", NEW), paused], "2222222", &[]);
+        let found = rollout_of(&[git("app", "u", NEW), paused], "2222222", &[]);
         assert!(found.is_over() && !found.is_done());
-        assert_eq!(told(&found)[1], "a Failed is suspended");
+        assert_eq!(lines(&found)[1], "a Failed is suspended");
     }
 
     #[test]
@@ -416,9 +420,9 @@ mod tests {
             json!({"chart": {"spec": {"chart": "./c", "sourceRef": {"kind": "GitRepository", "name": "app"}}}});
         let status = json!({"helmChart": "apps/apps-web", "lastAttemptedRevision": "0.1.0+2"});
         let web = release(of_git, status);
-        assert!(look(&[git("app", "u", NEW), chart(NEW, "0.1.0+2"), web.clone()], "2222222", &[]).is_done());
-        assert!(!look(&[git("app", "u", NEW), chart(OLD, "0.1.0+2"), web.clone()], "2222222", &[]).is_done());
-        assert!(!look(&[git("app", "u", NEW), chart(NEW, "0.1.0+3"), web], "2222222", &[]).is_done());
+        assert!(rollout_of(&[git("app", "u", NEW), chart(NEW, "0.1.0+2"), web.clone()], "2222222", &[]).is_done());
+        assert!(!rollout_of(&[git("app", "u", NEW), chart(OLD, "0.1.0+2"), web.clone()], "2222222", &[]).is_done());
+        assert!(!rollout_of(&[git("app", "u", NEW), chart(NEW, "0.1.0+3"), web], "2222222", &[]).is_done());
         let oci = json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "OCIRepository",
             "metadata": {"name": "web", "namespace": "apps"}, "spec": {"url": "oci://r/web"},
             "status": {"artifact": {"revision": "v2@sha256:feed", "metadata": {"org.opencontainers.image.revision": NEW}},
@@ -429,7 +433,7 @@ mod tests {
             json!({"lastAttemptedRevision": "2.0.0+feed", "lastAttemptedRevisionDigest": "sha256:feed"}),
         );
         for revision in ["v2", "sha256:feed", "2222222"] {
-            assert!(look(&[oci.clone(), web.clone()], revision, &[]).is_done(), "{revision}");
+            assert!(rollout_of(&[oci.clone(), web.clone()], revision, &[]).is_done(), "{revision}");
         }
     }
 }

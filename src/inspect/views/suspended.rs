@@ -132,9 +132,9 @@ mod tests {
         ]);
         let now = "2026-11-22T12:00:00Z".parse().unwrap();
         let rows = rows(&snapshot, &all_kinds(), None, None, now);
-        let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.overdue, row.reason.as_deref())).collect();
+        let reported: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.overdue, row.reason.as_deref())).collect();
         assert_eq!(
-            told,
+            reported,
             [("late", true, Some("migration")), ("flux", false, None), ("later", false, Some("migration"))]
         );
         let until = rows.iter().map(|row| row.until.map(|until| until.to_string()));

@@ -125,7 +125,7 @@ fn manager(object: &Value) -> Option<ObjectId> {
         .or_else(owner)
 }
 
-/// Returns the providers of a ResourceSet. Its templates come from the object that applied it, so the way goes on
+/// Returns the providers of a ResourceSet. Its templates come from the object that applied it, so the trace continues
 /// there.
 fn input_providers(snapshot: &Snapshot, set: &Value) -> Vec<TraceStep> {
     if !resource_set::is_resource_set(set) {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_object_is_not_managed_and_a_missing_owner_is_said() {
+    fn a_foreign_object_is_not_managed_and_a_missing_owner_is_reported() {
         let snapshot = dump();
         assert!(!trace(&snapshot, snapshot.get(&kinds::CONFIG_MAP, Some("apps"), "foreign").unwrap()).managed);
         let orphan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "apps", "labels": {

@@ -116,9 +116,9 @@ impl Target {
             let mut problems: BTreeMap<String, (bool, Vec<&str>)> = BTreeMap::new();
             for component in &argument.of {
                 for problem in argument_problems(&self.version.version, *component, &argument.text) {
-                    let told =
+                    let reported =
                         problems.entry(problem.sentence()).or_insert((ArgumentProblem::is_fatal(&problem), vec![]));
-                    told.1.push(component.as_str());
+                    reported.1.push(component.as_str());
                 }
             }
             for (problem, (breaks, of)) in problems {
@@ -211,7 +211,7 @@ pub fn live_arguments(deployment: &Value) -> Option<Vec<Argument>> {
 }
 
 /// Returns the strictness of substitution, if the arguments set it.
-pub fn says_strictness(arguments: &[Argument]) -> Option<bool> {
+pub fn strictness_argument(arguments: &[Argument]) -> Option<bool> {
     let value = |argument: &Argument| {
         let (_, after) = argument.text.split_once(STRICT_SUBSTITUTION)?;
         // More gates may follow in the same argument.
@@ -251,7 +251,7 @@ pub fn files_for(target: &Target, index: &ManifestIndex) -> Vec<UpgradeFinding> 
         }
     }
     let given = index.documents().flat_map(|document| document.arguments.iter().map(|(given, _)| given.clone()));
-    let is_lenient = says_strictness(&given.collect::<Vec<_>>()) == Some(false);
+    let is_lenient = strictness_argument(&given.collect::<Vec<_>>()) == Some(false);
     if minor_changes::substitutes_strictly(&target.version.version) && !is_lenient {
         found.extend(substitution::unset_variables(index));
     }
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// Formats `path:line: object: message`, with `!` for findings that break.
-    fn told(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
+    fn lines(target: &Target, files: &[(&str, &str)]) -> Vec<String> {
         let mut index = ManifestIndex::default();
         files.iter().for_each(|(path, text)| index.add(std::path::Path::new(path), text));
         let line = |one: &UpgradeFinding| {
@@ -304,13 +304,13 @@ mod tests {
             ),
         ];
         assert_eq!(
-            told(&target("v2.9.4"), &files),
+            lines(&target("v2.9.4"), &files),
             [
                 "!repo/apps/web.yaml:6: Kustomization/fs/apps: the variable tld has no value and no default",
                 "!repo/base/base.yaml:6: Kustomization/fs/apps: the variable part has no value and no default",
             ]
         );
-        assert!(told(&target("v2.8.8"), &files).is_empty());
+        assert!(lines(&target("v2.8.8"), &files).is_empty());
     }
 
     #[test]
@@ -325,23 +325,23 @@ mod tests {
             file("r/apps/a.yaml", "x: ${host}\ny: ${token}\n"),
         ];
         assert_eq!(
-            told(&target("v2.9.4"), &files),
+            lines(&target("v2.9.4"), &files),
             [
                 "r/apps/a.yaml:2: Kustomization/fs/apps: the variable token has no default; it fails unless Secret/s has it"
             ]
         );
         files.pop();
-        assert!(told(&target("v2.9.4"), &files)[0].contains("its path ./apps is not among these files"));
+        assert!(lines(&target("v2.9.4"), &files)[0].contains("its path ./apps is not among these files"));
     }
 
     #[test]
-    fn flags_and_gates_of_patches_are_found_where_they_stand() {
+    fn flags_and_gates_of_patches_are_found_at_their_positions() {
         let instance = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: fs}\nspec:\n  kustomize:\n    \
             patches:\n    - target: {kind: Deployment, name: \"(helm|kustomize)-controller\"}\n      patch: |\n        - op: add\n          \
             path: /spec/template/spec/containers/0/args/-\n          value: --feature-gates=AdoptLegacyReleases=false\n    - target: {kind: Deployment, name: image-reflector-controller}\n      \
             patch: |\n        - op: remove\n          path: /x\n          value: --gone\n        - op: add\n          path: /y\n          value: --gcp-autologin-for-gcr\n";
         assert_eq!(
-            told(&target("v2.9.4"), &[file("flux.yaml", instance)]),
+            lines(&target("v2.9.4"), &[file("flux.yaml", instance)]),
             [
                 "flux.yaml:11: FluxInstance/fs/flux: --feature-gates=AdoptLegacyReleases=false of helm-controller: the feature gate AdoptLegacyReleases is ignored",
                 "!flux.yaml:11: FluxInstance/fs/flux: --feature-gates=AdoptLegacyReleases=false of kustomize-controller: there is no feature gate AdoptLegacyReleases",
@@ -354,21 +354,21 @@ mod tests {
     fn objects_that_behave_differently_are_named() {
         let release = "apiVersion: helm.toolkit.fluxcd.io/v2beta2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {postRenderers: [{}]}\n";
         let receiver = "apiVersion: notification.toolkit.fluxcd.io/v1\nkind: Receiver\nmetadata: {name: r}\nspec: {type: gcr, secretRef: {name: s}}\n";
-        let told = told(&target("v2.9.4"), &[file("a.yaml", &format!("{release}---\n{receiver}"))]);
-        assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].contains("hooks"), "{told:?}");
-        assert!(told[1].ends_with("helm.toolkit.fluxcd.io/v2beta2 is not served any more"), "{told:?}");
-        assert_eq!(told[2], "!a.yaml:6: Receiver/r: it needs the keys email and audience in the Secret s");
+        let reported = lines(&target("v2.9.4"), &[file("a.yaml", &format!("{release}---\n{receiver}"))]);
+        assert_eq!(reported.len(), 3, "{reported:?}");
+        assert!(reported[0].contains("hooks"), "{reported:?}");
+        assert!(reported[1].ends_with("helm.toolkit.fluxcd.io/v2beta2 is not served any more"), "{reported:?}");
+        assert_eq!(reported[2], "!a.yaml:6: Receiver/r: it needs the keys email and audience in the Secret s");
     }
 
     #[test]
-    fn a_gate_that_says_otherwise_is_heard() {
+    fn a_feature_gate_overrides_the_default() {
         let argument = |text: &str| Argument { of: vec![Component::KustomizeController], text: text.into() };
         assert_eq!(
-            says_strictness(&[argument("--feature-gates=A=true,StrictPostBuildSubstitutions=false")]),
+            strictness_argument(&[argument("--feature-gates=A=true,StrictPostBuildSubstitutions=false")]),
             Some(false)
         );
-        assert_eq!(says_strictness(&[argument("--concurrent=1")]), None);
+        assert_eq!(strictness_argument(&[argument("--concurrent=1")]), None);
     }
 
     const PARENT: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: parent, namespace: fs}\nspec:\n  \
@@ -384,8 +384,8 @@ mod tests {
         let settings = ("r/flux/c.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {domain: x}\n");
         let elsewhere = "r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no default; it fails unless Secret/s has it";
         let parent = ("r/parent.yaml", PARENT);
-        assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &child), web, settings]), [elsewhere]);
-        assert_eq!(told(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &opted_out), web, settings]).len(), 2);
+        assert_eq!(lines(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &child), web, settings]), [elsewhere]);
+        assert_eq!(lines(&target("v2.9.4"), &[parent, ("r/flux/ks.yaml", &opted_out), web, settings]).len(), 2);
         // The same from an overlay, by a file, and from the patches of an instance through a patch of the parent's
         // patches.
         let overlay = (
@@ -398,11 +398,11 @@ mod tests {
         );
         let plain = PARENT.split("  patches:").next().unwrap();
         let found =
-            told(&target("v2.9.4"), &[("r/parent.yaml", plain), ("r/flux/ks.yaml", &child), overlay, patch, web]);
+            lines(&target("v2.9.4"), &[("r/parent.yaml", plain), ("r/flux/ks.yaml", &child), overlay, patch, web]);
         assert_eq!(found.len(), 2);
         assert!(found.iter().all(|line| line.contains("unless Secret/s has it")), "{found:?}");
         let instance = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: fs}\nspec:\n  sync: {path: r/root}\n  kustomize:\n    patches:\n    - target: {kind: Kustomization}\n      patch: |\n        - op: add\n          path: /spec/patches\n          value:\n          - target: {kind: Kustomization}\n            patch: '[{\"op\": \"add\", \"path\": \"/spec/postBuild/substituteFrom\", \"value\": [{\"kind\": \"ConfigMap\", \"name\": \"c\"}]}]'\n";
-        let found = told(&target("v2.9.4"), &[("r/flux.yaml", instance), ("r/root/ks.yaml", &child), web, settings]);
+        let found = lines(&target("v2.9.4"), &[("r/flux.yaml", instance), ("r/root/ks.yaml", &child), web, settings]);
         assert_eq!(
             found,
             ["!r/apps/web.yaml:3: Kustomization/fs/apps: the variable token has no value and no default"]
@@ -421,7 +421,7 @@ mod tests {
             ("./apps/plain/deep/z.yml", "x: ${six:=default}\n${key}: 1\n"),
             ("./apps/plain/values.json", "{\"x\": \"${not_read_by_flux}\"}"),
         ];
-        let found: Vec<String> = told(&target("v2.9.4"), &files)
+        let found: Vec<String> = lines(&target("v2.9.4"), &files)
             .iter()
             .map(|line| line.split(" has no").next().unwrap().replace(" Kustomization/fs/apps: the variable", ""))
             .collect();
@@ -458,7 +458,7 @@ mod tests {
                     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '{${datasource}}'}\n",
                 ),
             ];
-            assert_eq!(told(&target("v2.9.4"), &files), [] as [&str; 0], "{kustomization}");
+            assert_eq!(lines(&target("v2.9.4"), &files), [] as [&str; 0], "{kustomization}");
         }
         let generated = "configMapGenerator: [{name: c, literals: ['host=x', 'b=${missing}']}]\n";
         let from = KUSTOMIZATION
@@ -466,7 +466,7 @@ mod tests {
         let files =
             [("r/k.yaml", from.as_str()), ("r/apps/kustomization.yaml", generated), ("r/apps/a.yaml", "x: ${never}\n")];
         assert_eq!(
-            told(&target("v2.9.4"), &files),
+            lines(&target("v2.9.4"), &files),
             ["!r/apps/kustomization.yaml:1: Kustomization/fs/apps: the variable missing has no value and no default"]
         );
     }

@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_range_says_what_is_allowed_and_what_it_keeps_away() {
+    fn the_range_shows_the_allowed_and_the_excluded_versions() {
         let known = ["v2.7.5", "v2.8.8", "v2.9.4"].map(str::to_owned);
         assert_eq!(newest("2.8.x", &known), (Some("v2.8.8".into()), Some("v2.9.4".into())));
         assert_eq!(newest("2.x", &known), (Some("v2.9.4".into()), None));

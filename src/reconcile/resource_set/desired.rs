@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use flux_operator_resourceset::{
-    BuildErrorKind, Built, InputName, Limits, Options, Origin, ResourceSet as Templates, Warning, build,
+    BuildErrorKind, BuiltSet, InputName, Limits, Options, Origin, ResourceSet as Templates, Warning, build,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -79,7 +79,7 @@ impl SetStage {
 
 /// Everything that a run of a ResourceSet applies.
 #[derive(Debug)]
-pub(super) struct Desired {
+pub(super) struct DesiredSet {
     pub steps: Vec<DesiredStep>,
     pub inputs: Inputs,
     /// Digest of all objects, as `sha256:hex`.
@@ -87,7 +87,7 @@ pub(super) struct Desired {
     pub warnings: Vec<String>,
 }
 
-impl Desired {
+impl DesiredSet {
     pub(super) fn ids(&self) -> Vec<ObjectId> {
         self.steps.iter().flat_map(DesiredStep::ids).collect()
     }
@@ -108,7 +108,7 @@ pub(super) async fn make(
     applier: &Cluster,
     set: &ResourceSet,
     sources: &mut DataSources,
-) -> Result<Desired, ResourceSetFailure> {
+) -> Result<DesiredSet, ResourceSetFailure> {
     let mut warnings = vec![];
     let templates = decode(set, &mut warnings)?;
     templates.validate().map_err(|error| ResourceSetFailure::build(format!("build failed: {error}")))?;
@@ -142,7 +142,7 @@ pub(super) async fn make(
             step.objects.push(RenderedObject { object, origin, input });
         }
     }
-    Ok(Desired { steps, inputs, digest, warnings: warnings.iter().map(ToString::to_string).collect() })
+    Ok(DesiredSet { steps, inputs, digest, warnings: warnings.iter().map(ToString::to_string).collect() })
 }
 
 fn decode(set: &ResourceSet, warnings: &mut Vec<Warning>) -> Result<Templates, ResourceSetFailure> {
@@ -152,7 +152,7 @@ fn decode(set: &ResourceSet, warnings: &mut Vec<Warning>) -> Result<Templates, R
 }
 
 /// Renders the templates, beside the other work of the process; nothing where every object is excluded.
-async fn rendered(templates: Templates, inputs: &Inputs) -> Result<Option<Built>, ResourceSetFailure> {
+async fn rendered(templates: Templates, inputs: &Inputs) -> Result<Option<BuiltSet>, ResourceSetFailure> {
     let sets = inputs.sets.clone();
     let work = move || {
         let deadline = Instant::now() + TEMPLATE_LIMIT;

@@ -1,4 +1,4 @@
-//! The end of a ResourceSet: what it applied goes with it.
+//! The deletion of a ResourceSet, with what it applied.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ impl FinalizedResourceSet {
 
 /// Deletes what a set that is being deleted has applied, and then clears its finalizer.
 ///
-/// A suspended set leaves its objects. So does one whose service account is gone: nobody is left with whose rights they could be
-/// deleted, and a namespace on its way out must not wait for that.
+/// A suspended set leaves its objects. So does a set whose service account is gone: no account is left with the rights to delete
+/// them, and the deletion of a namespace must not wait for that.
 ///
 /// # Errors
 /// The API server cannot be asked. What could not be deleted is in the result.

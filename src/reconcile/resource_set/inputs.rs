@@ -16,7 +16,7 @@ use crate::k8s::ObjectId;
 /// The kind of a provider.
 pub(crate) const PROVIDER_KIND: &str = "ResourceSetInputProvider";
 
-/// Whether the inputs that a provider has exported are those that it stands for now.
+/// Whether the exported inputs of a provider are current.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "message", rename_all = "camelCase")]
 pub enum ProviderState {
@@ -36,7 +36,7 @@ impl ProviderState {
         if status.last_exported_revision.is_none() {
             return ProviderState::NeverExported;
         }
-        // A suspended provider exports nothing new, so that the last export stands.
+        // A suspended provider exports nothing new, so the last export remains valid.
         if provider.is_suspended() {
             return ProviderState::Exported;
         }
@@ -80,7 +80,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Why objects that the inputs no longer stand for are not pruned: the providers may yet say otherwise.
+    /// Why objects that the inputs no longer render are not pruned: the providers may still export these inputs.
     pub(super) fn unsettled(&self) -> Vec<String> {
         let reason = |one: &ProviderInputs| Some(format!("{} {}", one.provider, one.state.reason()?));
         self.providers.iter().filter_map(reason).collect()

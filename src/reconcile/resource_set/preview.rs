@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::dependencies;
-use super::desired::{self, Desired, DesiredStep, SetStage};
+use super::desired::{self, DesiredSet, DesiredStep, SetStage};
 use super::inputs::ProviderInputs;
 use super::referenced_data::DataSources;
 use super::run::{applier, as_it_would_be_stored, owner, prune_hold, recreation, takeovers};
@@ -39,13 +39,13 @@ pub struct PlannedSetObject {
     pub input_index: Option<usize>,
 }
 
-/// A provider, what of the plan comes from it, and what would go without it.
+/// A provider, with the number of planned objects from its inputs and of objects that would be pruned without them.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedProvider {
     #[serde(flatten)]
     pub inputs: ProviderInputs,
-    /// Objects that its input sets stand for.
+    /// Objects rendered from its input sets.
     pub objects: usize,
     /// How many of them are in the cluster and would be pruned if the provider exported nothing.
     pub pruned_without: usize,
@@ -187,7 +187,7 @@ async fn dependency_warnings(cluster: &Cluster, set: &ResourceSet) -> Vec<String
 async fn objects(
     applier: &Cluster,
     set: &ResourceSet,
-    desired: &Desired,
+    desired: &DesiredSet,
     live: &mut LiveObjects,
     options: &RunOptions,
 ) -> Result<Vec<PlannedSetObject>, ReconcileError> {
@@ -246,7 +246,7 @@ fn explained(planned: PlannedObject, step: &DesiredStep) -> PlannedSetObject {
     }
 }
 
-fn of_provider(inputs: &ProviderInputs, desired: &Desired, owned: &BTreeSet<ObjectId>) -> PlannedProvider {
+fn of_provider(inputs: &ProviderInputs, desired: &DesiredSet, owned: &BTreeSet<ObjectId>) -> PlannedProvider {
     let is_its = |one: &&desired::RenderedObject| {
         let source = one.input.as_ref().and_then(|input| input.source.as_ref());
         source.is_some_and(|source| source.name == inputs.provider.name && source.kind == inputs.provider.kind)

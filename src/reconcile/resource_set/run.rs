@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::dependencies;
-use super::desired::{self, Desired, DesiredStep, SetStage};
+use super::desired::{self, DesiredSet, DesiredStep, SetStage};
 use super::failure::{ResourceSetFailure, RetryPolicy};
 use super::referenced_data::DataSources;
 use super::texts::api_text;
@@ -36,16 +36,16 @@ use crate::reconcile::announce::Announcer;
 use crate::reconcile::apply;
 use crate::reconcile::context::RunContext;
 use crate::reconcile::health::{self, Goal};
-use crate::reconcile::interrupt::{Hear, Interrupt, requested_stop};
+use crate::reconcile::interrupt::{Interrupt, InterruptPolicy, requested_stop};
 use crate::reconcile::live_objects::LiveObjects;
 use crate::reconcile::messages;
-use crate::reconcile::operator::{self, OperatorCoverage, Standing};
+use crate::reconcile::operator::{self, OperatorCoverage, OperatorPresence};
 use crate::reconcile::options::{Consent, RunOptions};
 use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop};
 use crate::reconcile::plan::{self, Comparison, PlannedPrune, Recreation, Step};
 use crate::reconcile::progress::{Action, Change, Progress, Stage, Update};
 use crate::reconcile::prune;
-use crate::reconcile::run::{Unstored, under_lease};
+use crate::reconcile::run::{DeferredWrite, under_lease};
 use crate::reconcile::status::{IN_PROGRESS, StatusWriter};
 use crate::reconcile::stored;
 
@@ -73,7 +73,7 @@ pub async fn reconcile_resource_set(
 ) -> Result<Outcome, ReconcileError> {
     let attempt = async |cluster: Cluster| {
         let set = stored::read(&cluster, id).await?;
-        let request = options.request.as_ref().map(Unstored::Request);
+        let request = options.request.as_ref().map(DeferredWrite::Request);
         SetRun::new(&cluster, set, request, options, progress).reconcile().await
     };
     start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
@@ -94,7 +94,7 @@ pub async fn apply_resource_set(
     let id = ObjectId::of(written);
     let attempt = async |cluster: Cluster| {
         let (set, live) = as_it_would_be_stored(&cluster, written, force_conflicts).await?;
-        let unstored = Unstored::Written { written, live, force_conflicts };
+        let unstored = DeferredWrite::Written { written, live, force_conflicts };
         SetRun::new(&cluster, set, Some(unstored), options, progress).reconcile().await
     };
     start(cluster, &id.namespace, options, progress, |cluster| attempt(cluster).boxed()).await
@@ -107,7 +107,7 @@ pub async fn apply_resource_set(
 async fn refuse_beside_running(cluster: &Cluster, namespace: &str) -> Result<(), ReconcileError> {
     match operator::find_set_coverage(cluster, namespace, Timestamp::now()).await? {
         OperatorCoverage::Watched(operator) => Err(ReconcileError::OperatorAlive { operator: operator.state }),
-        OperatorCoverage::NotRunning(operator) if matches!(operator.standing, Standing::Silent(_)) => {
+        OperatorCoverage::NotRunning(operator) if matches!(operator.presence, OperatorPresence::Silent(_)) => {
             Err(ReconcileError::OperatorSilent { operator: Box::new(operator) })
         }
         _ => Ok(()),
@@ -197,8 +197,8 @@ pub(super) fn takeovers<'p>(
     others.map(|(id, other)| format!("{id} belongs to {other}: it is taken over")).collect()
 }
 
-/// Why the objects that a set no longer stands for are kept for now.
-pub(super) fn prune_hold(set: &ResourceSet, desired: &Desired) -> Option<String> {
+/// Why the objects that a set no longer renders are kept for now.
+pub(super) fn prune_hold(set: &ResourceSet, desired: &DesiredSet) -> Option<String> {
     let unsettled = desired.inputs.unsettled();
     if !unsettled.is_empty() {
         return Some(unsettled.join("; "));
@@ -218,7 +218,7 @@ struct SetRun<'a> {
     options: &'a RunOptions,
     progress: &'a dyn Progress,
     set: ResourceSet,
-    unstored: Option<Unstored<'a>>,
+    unstored: Option<DeferredWrite<'a>>,
     begun: Instant,
     writer: StatusWriter<ResourceSet>,
     announcer: Announcer,
@@ -240,7 +240,7 @@ impl<'a> SetRun<'a> {
     fn new(
         cluster: &'a Cluster,
         set: ResourceSet,
-        unstored: Option<Unstored<'a>>,
+        unstored: Option<DeferredWrite<'a>>,
         options: &'a RunOptions,
         progress: &'a dyn Progress,
     ) -> Self {
@@ -292,7 +292,7 @@ impl<'a> SetRun<'a> {
     }
 
     /// Refuses a run that would lose more than the options consent to.
-    async fn refuse_losses(&mut self, desired: &Desired) -> Result<(), Stop> {
+    async fn refuse_losses(&mut self, desired: &DesiredSet) -> Result<(), Stop> {
         // Every loss was agreed to in advance, so there is nothing to look for.
         if self.options.consent >= Consent::CustomResources && self.options.agreed.is_none() {
             return Ok(());
@@ -333,7 +333,7 @@ impl<'a> SetRun<'a> {
         Ok(())
     }
 
-    async fn carry_out(&mut self, desired: Desired) -> Result<(), Stop> {
+    async fn carry_out(&mut self, desired: DesiredSet) -> Result<(), Stop> {
         self.digest = Some(desired.digest.clone());
         self.facts.insert("inputs".to_owned(), desired.inputs.sets.len().to_string());
         self.facts.insert("resources".to_owned(), desired.count().to_string());
@@ -428,7 +428,9 @@ impl<'a> SetRun<'a> {
         }
         self.step_prefix.push_str("failed to wait for Jobs termination: ");
         let deadline = Instant::now() + STAGE_TIMEOUT;
-        health::wait(self.context(), live, &deleted, Goal::Gone, deadline, Hear::StopOnly).await?.into_result()
+        health::wait(self.context(), live, &deleted, Goal::Gone, deadline, InterruptPolicy::StopOnly)
+            .await?
+            .into_result()
     }
 
     /// Applies the objects of a step, stage by stage.
@@ -464,7 +466,8 @@ impl<'a> SetRun<'a> {
                     // Objects of a kind are refused until its definition is established.
                     has_new_kinds = true;
                     let deadline = Instant::now() + STAGE_TIMEOUT;
-                    let work = health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly);
+                    let work =
+                        health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, InterruptPolicy::StopOnly);
                     work.await?.into_result()?;
                 }
             }
@@ -545,10 +548,10 @@ impl<'a> SetRun<'a> {
         Ok(plan::prune(&self.applier, live, stale, &owner(&self.set)).await?)
     }
 
-    /// Deletes what the set no longer stands for, and returns what is still on record as its own.
+    /// Deletes the objects that the set no longer renders, and returns those that stay in its inventory.
     async fn collect_garbage(
         &mut self,
-        desired: &Desired,
+        desired: &DesiredSet,
         applied: &[ObjectId],
         live: &mut LiveObjects,
     ) -> Result<Vec<ObjectId>, Stop> {
@@ -603,7 +606,9 @@ impl<'a> SetRun<'a> {
         self.writer.write(self.cluster).await?;
         let own = Instant::now() + step.timeout.unwrap_or_else(|| self.set.timeout());
         let deadline = self.options.health_deadline.map_or(own, |limit| own.min(limit));
-        health::wait(self.context(), live, &ids, Goal::HealthyOrFailed, deadline, Hear::All).await?.into_result()
+        health::wait(self.context(), live, &ids, Goal::HealthyOrFailed, deadline, InterruptPolicy::All)
+            .await?
+            .into_result()
     }
 
     /// Records how the run ended, unless it was not to write anything.
@@ -616,7 +621,7 @@ impl<'a> SetRun<'a> {
                 return Err(error);
             }
         };
-        if let Some(Unstored::Written { .. }) = &self.unstored
+        if let Some(DeferredWrite::Written { .. }) = &self.unstored
             && let Some(Failure::ResourceSet(failure)) = &failure
             && failure.reason == reason::BUILD_FAILED
         {
@@ -732,7 +737,7 @@ impl<'a> SetRun<'a> {
         }
         let next = match &failure {
             None => self.look_again.or(self.set.interval()),
-            failure => crate::reconcile::outcome::look_again(failure.as_ref(), self.set.interval()),
+            failure => crate::reconcile::outcome::time_until_next_run(failure.as_ref(), self.set.interval()),
         };
         Outcome {
             next,

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{Run, Unstored};
+use super::{DeferredWrite, Run};
 use crate::api::well_known::{condition, reason};
 use crate::api::{Reconciled, conditions, history};
 use crate::reconcile::interrupt::Interrupt;
 use crate::reconcile::messages;
-use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop, explain, look_again};
+use crate::reconcile::outcome::{Failure, Outcome, ReconcileError, Stop, explain, time_until_next_run};
 use crate::reconcile::progress::{Stage, Update};
 
 impl Run<'_> {
     /// Leaves a suspended instance as it is, but confirms a request for a run.
     pub(super) async fn leave_suspended(mut self) -> Result<Outcome, ReconcileError> {
         // A request is not stored, because no run will serve it.
-        if let Some(Unstored::Written { .. }) = self.unstored
+        if let Some(DeferredWrite::Written { .. }) = self.unstored
             && let Err(stop) = self.store_instance().await
         {
             return self.end(Err(stop)).await;
@@ -55,7 +55,7 @@ impl Run<'_> {
             // A manifest that cannot be built is refused like its plan: a working instance is not replaced by a broken
             // one.
             let failure = match (failure, &self.unstored) {
-                (Some(Failure::Build(error)), Some(Unstored::Written { .. })) => {
+                (Some(Failure::Build(error)), Some(DeferredWrite::Written { .. })) => {
                     return Err(ReconcileError::Build(error));
                 }
                 (failure, _) => failure,
@@ -142,7 +142,7 @@ impl Run<'_> {
 
     fn outcome(&mut self, failure: Option<Failure>, reason: &'static str, message: String) -> Outcome {
         Outcome {
-            next: look_again(failure.as_ref(), self.instance.interval()),
+            next: time_until_next_run(failure.as_ref(), self.instance.interval()),
             failure,
             reason: reason.to_owned(),
             message,

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use crate::api::lease::Holder;
 use crate::cluster::Cluster;
 use crate::cluster::lease::{HeldLease, LeaseError, LeaseOptions};
-use crate::reconcile::interrupt::{Hear, Interrupt, Interrupts, interrupted};
+use crate::reconcile::interrupt::{Interrupt, InterruptPolicy, Interrupts, interrupted};
 use crate::reconcile::operator;
 use crate::reconcile::options::RunOptions;
 use crate::reconcile::outcome::ReconcileError;
@@ -66,7 +66,7 @@ async fn take_lease(
     let held = tokio::select! {
         held = cluster.take_lease(namespace, options, waiting) => held,
         Some(operator) = silent => return Err(ReconcileError::OperatorSilent { operator: Box::new(operator) }),
-        interrupt = interrupted(interrupts, Hear::StopOnly) => {
+        interrupt = interrupted(interrupts, InterruptPolicy::StopOnly) => {
             let (Interrupt::Stop(why) | Interrupt::Superseded(why)) = interrupt;
             return Err(ReconcileError::Stopped(why));
         }

@@ -7,7 +7,7 @@ use crate::k8s::kstatus::Status;
 use crate::reconcile::draft::fetch_and_build;
 use crate::reconcile::fetch::Distributions;
 use crate::reconcile::kept_builds;
-use crate::reconcile::messages::{self, Unhealthy};
+use crate::reconcile::messages::{self, UnhealthyObject};
 use crate::reconcile::outcome::{Failure, Stop, explain};
 use crate::reconcile::status::is_forced;
 
@@ -60,7 +60,7 @@ impl Run<'_> {
             let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
             let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
             self.event(true, reason::ROLLED_BACK, text.clone(), false);
-            let message = Unhealthy::new(failed, Status::Failed, text);
+            let message = UnhealthyObject::new(failed, Status::Failed, text);
             return Err(Failure::Unhealthy { timed_out: false, objects: vec![message] }.into());
         }
         if self.rejection_of(&failed).is_none() {

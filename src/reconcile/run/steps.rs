@@ -2,7 +2,7 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::{Run, Unstored};
+use super::{DeferredWrite, Run};
 use crate::api::inventory;
 use crate::api::well_known::{FINALIZER, FORCE_AT_ANNOTATION, reason};
 use crate::api::{InventoryEntry, Reconciled};
@@ -13,11 +13,11 @@ use crate::k8s::kstatus::{self, Status};
 use crate::reconcile::apply;
 use crate::reconcile::custom_resources::CustomResources;
 use crate::reconcile::draft;
-use crate::reconcile::health::{self, Goal, Waited};
-use crate::reconcile::interrupt::{Hear, requested_stop};
+use crate::reconcile::health::{self, Goal, WaitEnd};
+use crate::reconcile::interrupt::{InterruptPolicy, requested_stop};
 use crate::reconcile::kept_builds::{self, KeptBuild};
 use crate::reconcile::live_objects::LiveObjects;
-use crate::reconcile::messages::{self, Unhealthy};
+use crate::reconcile::messages::{self, UnhealthyObject};
 use crate::reconcile::migrate;
 use crate::reconcile::options::Consent;
 use crate::reconcile::outcome::{Failure, ReconcileError, Stop};
@@ -50,7 +50,7 @@ impl Run<'_> {
         if let Some(stop) = requested_stop(&self.options.interrupts) {
             return Err(Failure::Interrupted(stop).into());
         }
-        let is_new = matches!(self.unstored, Some(Unstored::Written { live: None, .. }));
+        let is_new = matches!(self.unstored, Some(DeferredWrite::Written { live: None, .. }));
         self.store_instance().await?;
         if is_new {
             // Two first installations that start together cannot see each other before they are stored. Each checks
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 
     /// Writes the stage into the status in parallel; a failed write does not stop the run.
-    async fn tell_stage(&mut self, stage: Stage) {
+    async fn write_stage(&mut self, stage: Stage) {
         self.writer.progressing(stage.message());
         if let Err(error) = self.writer.write(self.cluster).await {
             tracing::debug!("the stage is not in the status: {error}");
@@ -181,7 +181,7 @@ impl Run<'_> {
         }
         self.begin(name, planned.len());
         let work = apply::objects(self.context(), live, &planned);
-        let (applied, ()) = tokio::join!(work, self.tell_stage(name));
+        let (applied, ()) = tokio::join!(work, self.write_stage(name));
         if stage != ApplyStage::Objects {
             let changed = applied.changes.iter().filter(|change| change.action != Action::Unchanged);
             fresh.extend(changed.map(|change| change.object.clone()));
@@ -196,7 +196,9 @@ impl Run<'_> {
     /// Waits for the prerequisites of later stages: definitions are served, namespaces are active.
     async fn wait_for_stage(&mut self, live: &mut LiveObjects, fresh: Vec<ObjectId>) -> Result<(), Stop> {
         let deadline = Instant::now() + STAGE_TIMEOUT;
-        health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, Hear::StopOnly).await?.into_result()
+        health::wait(self.context(), live, &fresh, Goal::Healthy, deadline, InterruptPolicy::StopOnly)
+            .await?
+            .into_result()
     }
 
     async fn prune(&mut self, plan: &Plan, live: &mut LiveObjects, ids: &[ObjectId]) -> Result<(), Stop> {
@@ -207,7 +209,7 @@ impl Run<'_> {
             let owner = draft::owner_of(&self.instance);
             let options = RemovalOptions { owner: &owner, uninstalls: false, deadline: self.health_deadline() };
             let work = prune::remove(self.context(), live, &plan.prune, options);
-            let (removed, ()) = tokio::join!(work, self.tell_stage(Stage::Prune));
+            let (removed, ()) = tokio::join!(work, self.write_stage(Stage::Prune));
             // After an error the whole list stays on record.
             let removed = removed?;
             self.changes.extend(removed.changes);
@@ -222,7 +224,7 @@ impl Run<'_> {
                 let held = removed.held.into_iter().map(|held| {
                     let holders =
                         format!("its definition is not wanted any more, but {} holds it", held.finalizers.join(", "));
-                    Unhealthy::new(held.object.to_string(), Status::Terminating, holders)
+                    UnhealthyObject::new(held.object.to_string(), Status::Terminating, holders)
                 });
                 Err(Failure::Unhealthy { timed_out: false, objects: held.collect() })
             } else {
@@ -245,8 +247,8 @@ impl Run<'_> {
             return Ok(());
         }
         self.begin(Stage::Health, ids.len());
-        let work = health::wait(self.context(), live, ids, Goal::Healthy, self.health_deadline(), Hear::All);
-        let (waited, ()) = tokio::join!(work, self.tell_stage(Stage::Health));
+        let work = health::wait(self.context(), live, ids, Goal::Healthy, self.health_deadline(), InterruptPolicy::All);
+        let (waited, ()) = tokio::join!(work, self.write_stage(Stage::Health));
         waited?.into_result()
     }
 
@@ -264,7 +266,7 @@ impl Run<'_> {
         }
         self.begin(Stage::Migrate, due.len());
         let work = migrate::definitions(self.cluster, &due, self.options.plan.concurrency, self.progress);
-        let (report, ()) = tokio::join!(work, self.tell_stage(Stage::Migrate));
+        let (report, ()) = tokio::join!(work, self.write_stage(Stage::Migrate));
         self.migrated = report.migrated;
         for (definition, error) in report.errors {
             let message = format!("cannot migrate {definition}: {error}");
@@ -291,12 +293,12 @@ impl Run<'_> {
     }
 }
 
-impl Waited {
+impl WaitEnd {
     pub(in crate::reconcile) fn into_result(self) -> Result<(), Stop> {
         match self {
-            Waited::Reached => Ok(()),
-            Waited::Unhealthy { timed_out, objects } => Err(Failure::Unhealthy { timed_out, objects }.into()),
-            Waited::Interrupted(interrupt) => Err(Failure::Interrupted(interrupt).into()),
+            WaitEnd::Reached => Ok(()),
+            WaitEnd::Unhealthy { timed_out, objects } => Err(Failure::Unhealthy { timed_out, objects }.into()),
+            WaitEnd::Interrupted(interrupt) => Err(Failure::Interrupted(interrupt).into()),
         }
     }
 }

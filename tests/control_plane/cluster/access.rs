@@ -22,7 +22,7 @@ use crate::support::{
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        a_user_without_rights_is_told_which_right_is_missing,
+        a_user_without_rights_sees_which_right_is_missing,
         an_expired_token_says_when_it_expired,
         an_expired_certificate_says_when_it_expired,
         unknown_credentials_are_denied,
@@ -30,7 +30,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_silent_server_ends_at_the_request_timeout,
         a_server_that_stays_silent_after_the_handshake_ends_at_the_limit,
         a_bare_number_is_seconds_and_the_whole_command_has_a_limit,
-        a_busy_server_is_asked_again_and_the_user_hears_of_it,
+        a_busy_server_is_asked_again_and_the_user_is_informed,
         a_server_that_stays_busy_is_given_up_in_time,
         an_unavailable_server_is_asked_again_and_then_given_up,
         a_cut_connection_is_tried_again,
@@ -41,7 +41,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_unknown_context_lists_the_known_ones,
         a_credential_plugin_with_a_certificate_runs_once,
         a_credential_plugin_with_a_token_runs_once_and_again_when_refused,
-        a_failing_credential_plugin_is_told_without_its_output,
+        a_failing_credential_plugin_is_reported_without_its_output,
         a_proxy_of_the_kubeconfig_is_used,
         requests_of_a_command_share_one_connection,
         a_certificate_for_another_name_is_explained_and_can_be_named,
@@ -96,13 +96,13 @@ impl Folder {
     }
 }
 
-async fn a_user_without_rights_is_told_which_right_is_missing(cluster: TestCluster) {
+async fn a_user_without_rights_sees_which_right_is_missing(cluster: TestCluster) {
     let eve = cluster.user_without_rights(&format!("eve-{}", cluster.namespace())).unwrap();
     let outcome = run(at(&cluster, eve.path()), &CREATE).await.exits(5);
     let outcome = outcome.stderr_has(&format!("is not allowed to get secrets in namespace {}", cluster.namespace()));
     let outcome = outcome.stderr_has("kubectl auth can-i get secrets");
     assert_eq!(outcome.stdout, "");
-    // A user with only read access is told which verb is missing.
+    // A user with only read access sees which verb is missing.
     let name = format!("reader-{}", cluster.namespace());
     let reader = cluster.user(&name, Some(cluster.namespace()), &[allow(&["get"], "", &["secrets"])]).await.unwrap();
     run(at(&cluster, reader.path()), &CREATE).await.exits(5).stderr_has("is not allowed to patch secrets in namespace");
@@ -200,7 +200,7 @@ async fn a_bare_number_is_seconds_and_the_whole_command_has_a_limit(cluster: Tes
     run(cluster.command(), &with(&["--timeout=soon"])).await.exits(2).stderr_has("is not a duration");
 }
 
-async fn a_busy_server_is_asked_again_and_the_user_hears_of_it(cluster: TestCluster) {
+async fn a_busy_server_is_asked_again_and_the_user_is_informed(cluster: TestCluster) {
     let proxy = cluster.proxy().await;
     proxy.add_rule(FaultRule::first(1, Fault::too_many_requests(1)));
     let outcome = run(at(&cluster, proxy.kubeconfig().path()), &CREATE).await.exits(0).stdout_has("created");
@@ -380,7 +380,7 @@ async fn a_credential_plugin_with_a_token_runs_once_and_again_when_refused(clust
     assert_eq!(plugin_runs(&folder).len(), 2);
 }
 
-async fn a_failing_credential_plugin_is_told_without_its_output(cluster: TestCluster) {
+async fn a_failing_credential_plugin_is_reported_without_its_output(cluster: TestCluster) {
     let folder = Folder::new();
     let script = folder.script("plugin.sh", "#!/bin/sh\necho '{\"token\": \"canary-41\"}'\nexit 3\n");
     let outcome = run(at(&cluster, &plugin_kubeconfig(&cluster, &folder, &script)), &CREATE).await.exits(5);

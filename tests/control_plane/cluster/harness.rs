@@ -47,7 +47,7 @@ pub fn tests() -> Vec<ClusterTest> {
         an_http_proxy_tunnels_to_the_server,
         logs_of_simulated_containers_can_be_read,
         the_server_of_a_fresh_control_plane_can_be_killed_and_frozen,
-        a_control_plane_that_another_test_had_is_as_after_its_start,
+        a_control_plane_that_another_test_used_is_as_after_its_start,
         servers_end_when_their_owner_is_killed,
         without_programs_tests_are_ignored_and_fail_in_ci,
         a_failing_test_prints_the_last_log_lines,
@@ -419,7 +419,7 @@ async fn the_server_of_a_fresh_control_plane_can_be_killed_and_frozen(cluster: T
     configmaps.get("kept").await.unwrap();
 }
 
-async fn a_control_plane_that_another_test_had_is_as_after_its_start(cluster: TestCluster) {
+async fn a_control_plane_that_another_test_used_is_as_after_its_start(cluster: TestCluster) {
     // No other test has one like it.
     let options = Options { context: "used-twice".to_owned(), ..Options::default() };
     let first = cluster.fresh(options.clone()).await;

@@ -48,7 +48,7 @@ async fn values_and_variables_are_merged_with_their_origins_and_masked(cluster: 
     let vars = vars.stdout_has("region: \"us\"  # spec.postBuild.substitute");
     vars.stdout_has("password: \"[masked]\"  # Secret/db");
     releases_and_applied_revisions_are_listed(&cluster).await;
-    from_a_dump_all_but_the_values_of_secrets_is_told(&cluster).await;
+    from_a_dump_everything_but_the_values_of_secrets_is_shown(&cluster).await;
     run(&cluster, &["debug", "ks", "app", "--values"])
         .await
         .exits(2)
@@ -91,16 +91,16 @@ async fn releases_and_applied_revisions_are_listed(cluster: &TestCluster) {
         ("debug ks app --history", &["BuildFailed", "7 times"]),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
-        let mut told = run(cluster, &words).await.exits(0);
+        let mut reported = run(cluster, &words).await.exits(0);
         for text in expected {
-            told = told.stdout_has(text);
+            reported = reported.stdout_has(text);
         }
         let items = run(cluster, &[&words[..], &["-o", "json"]].concat()).await.exits(0).json();
         assert!(items.as_array().is_some_and(|items| !items.is_empty()), "{line}: {items}");
     }
 }
 
-async fn from_a_dump_all_but_the_values_of_secrets_is_told(cluster: &TestCluster) {
+async fn from_a_dump_everything_but_the_values_of_secrets_is_shown(cluster: &TestCluster) {
     let folder = tempfile::tempdir().expect("a folder");
     dump(cluster, folder.path()).await;
     let archive = folder.path().join("bundle.tar.gz");
@@ -118,7 +118,7 @@ async fn from_a_dump_all_but_the_values_of_secrets_is_told(cluster: &TestCluster
     for line in ["debug hr web --status", "debug hr web --history", "debug ks app --status", "debug ks app --history"] {
         let words: Vec<&str> = line.split(' ').collect();
         let live = run(cluster, &[&words[..], &["-o", "json"]].concat()).await.exits(0).json();
-        let told = run(cluster, &[&words[..], &["-o", "json", "--from", bundle]].concat()).await.exits(0).json();
-        assert_eq!(told, live, "{line}");
+        let reported = run(cluster, &[&words[..], &["-o", "json", "--from", bundle]].concat()).await.exits(0).json();
+        assert_eq!(reported, live, "{line}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::stage::{Stage, silent_stage};
 use crate::cluster_tests;
 use crate::reconcile::world::NAMESPACE;
-use crate::support::habits::{self, Place, Row};
+use crate::support::habits::{self, FailurePosition, Row};
 use crate::support::{ClusterTest, TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
@@ -47,7 +47,7 @@ async fn every_habit_holds_on_a_cluster(cluster: TestCluster) {
     std::fs::write(&kubeconfig, contexts(&stage, &silent).to_string()).unwrap();
     let folder = stage.world.plane.folder().join("habits");
     std::fs::create_dir_all(&folder).unwrap();
-    let place = Place {
+    let place = FailurePosition {
         binary: env!("CARGO_BIN_EXE_flux-operator").to_owned(),
         folder,
         kubeconfig: kubeconfig.display().to_string(),

@@ -143,7 +143,7 @@ async fn volumes_addresses_and_namespaces_are_found_through_nested_inventories(c
     let archive = folder.path().join("bundle.tar.gz");
     let bundle = archive.to_str().expect("UTF-8");
     run(&cluster, &["bundle", "-o", bundle]).await.exits(0);
-    let told =
+    let reported =
         run(&cluster, &["impact", "ks/root", "-n", namespace, "-o", "json", "--from", bundle]).await.exits(0).json();
-    assert_eq!(told, live, "a bundle tells the same");
+    assert_eq!(reported, live, "a bundle tells the same");
 }

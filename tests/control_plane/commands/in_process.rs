@@ -44,10 +44,10 @@ pub fn tests() -> Vec<ClusterTest> {
         in_a_protected_context_nothing_is_pruned_or_downgraded_without_its_name,
         in_a_protected_context_an_operator_is_given_nothing_to_prune_without_its_name,
         a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_uninstalled,
-        an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody,
+        an_instance_that_is_being_deleted_is_shown_as_that_and_not_applied,
         a_deletion_counts_the_objects_of_people_and_says_what_stays,
         destructive_commands_are_refused_in_a_protected_context,
-        a_secret_that_is_not_there_is_told_by_the_plan,
+        a_plan_reports_a_missing_secret,
         a_suspended_instance_is_planned_as_if_it_were_resumed,
         a_suspended_instance_that_cannot_be_stored_is_an_error,
         a_watched_status_is_drawn_anew_when_something_changes,
@@ -348,7 +348,7 @@ async fn an_upgrade_shows_its_change_and_a_rollback_goes_back_a_minor(cluster: T
     own.write("2.8.x", &["source-controller", "kustomize-controller"]);
     own.install().await;
     let version = async || own.instances().get("flux").await.unwrap().data["spec"]["distribution"]["version"].clone();
-    // Without an operator a stored spec would wait for nobody.
+    // Without an operator a stored spec would never be reconciled.
     let refused = own.run("upgrade 2.9.x --yes").await.exits(1).stderr_has("no operator is running to do it");
     refused.stderr_has("do it from here with `flux-operator upgrade 2.9.x -n flux-system --in-process`");
     assert_eq!(version().await, "2.8.x");
@@ -400,10 +400,10 @@ async fn an_image_that_cannot_be_pulled_is_named_when_the_time_is_up(cluster: Te
     let run = own.run("apply instance -f flux.yaml --in-process --timeout 14s").await.exits(7);
     assert!(begun.elapsed() < Duration::from_secs(18), "took {:?}", begun.elapsed());
     // As a cause, with the reason of the status where there was time to write it.
-    let told = run.stderr.split_once("error: ").map(|(_, told)| told.to_owned()).unwrap_or_default();
-    assert!(told.contains("caused by: ") && told.contains("ImagePull"), "{}", run.stderr);
+    let reported = run.stderr.split_once("error: ").map(|(_, reported)| reported.to_owned()).unwrap_or_default();
+    assert!(reported.contains("caused by: ") && reported.contains("ImagePull"), "{}", run.stderr);
     // The message is printed once, however long it is.
-    let failed = told.lines().find_map(|line| line.strip_prefix("caused by: HealthCheckFailed: "));
+    let failed = reported.lines().find_map(|line| line.strip_prefix("caused by: HealthCheckFailed: "));
     let failed = failed.unwrap_or_else(|| panic!("{}", run.stderr));
     assert_eq!(run.stderr.matches(failed).count(), 1, "{}", run.stderr);
     // Also when the status cannot be written any more.
@@ -809,7 +809,7 @@ async fn a_controller_that_is_gone_ends_a_wait_and_a_suspended_instance_is_not_u
     assert!(own.deployments().get_opt("source-controller").await.unwrap().is_some());
 }
 
-async fn an_instance_that_is_being_deleted_is_shown_as_that_and_applied_by_nobody(cluster: TestCluster) {
+async fn an_instance_that_is_being_deleted_is_shown_as_that_and_not_applied(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     own.install().await;
     let held = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/hold"]}}));
@@ -844,14 +844,14 @@ async fn a_deletion_counts_the_objects_of_people_and_says_what_stays(cluster: Te
     own.install().await;
     two_kustomizations(&own).await;
     own.operator().await;
-    let told = own.run("delete instance --dry-run=client --yes").await.exits(0).stderr;
-    assert!(told.contains("with their definitions go 2 Kustomization"), "{told}");
-    assert!(told.contains("what Flux has deployed keeps running"), "{told}");
+    let reported = own.run("delete instance --dry-run=client --yes").await.exits(0).stderr;
+    assert!(reported.contains("with their definitions go 2 Kustomization"), "{reported}");
+    assert!(reported.contains("what Flux has deployed keeps running"), "{reported}");
     // As of an uninstallation: the namespace stays.
-    assert!(!told.contains("1 Namespace"), "{told}");
+    assert!(!reported.contains("1 Namespace"), "{reported}");
     let uninstall = own.run("uninstall instance --dry-run --yes").await.exits(0);
-    let told = format!("{}{}", uninstall.stdout, uninstall.stderr);
-    assert!(told.contains("2 Kustomization") && told.contains("Namespace/flux-system: "), "{told}");
+    let reported = format!("{}{}", uninstall.stdout, uninstall.stderr);
+    assert!(reported.contains("2 Kustomization") && reported.contains("Namespace/flux-system: "), "{reported}");
 }
 
 /// Each of the lines is refused for the context, and nothing is written.
@@ -916,7 +916,7 @@ async fn destructive_commands_are_refused_in_a_protected_context(cluster: TestCl
     finish(protected("delete ks two -n flux-system --yes --confirm-context test")).await.exits(0);
 }
 
-async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
+async fn a_plan_reports_a_missing_secret(cluster: TestCluster) {
     let own = Own::new(&cluster).await;
     let instance = json!({
         "apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
@@ -927,7 +927,7 @@ async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
                 "pullSecret": "deploy-key"}},
     });
     std::fs::write(own.file(), instance.to_string()).unwrap();
-    let told = |run: Run| {
+    let reported = |run: Run| {
         run.stderr_has(
             "warning: spec.distribution.imagePullSecret names Secret/flux-system/regcred, which is not there",
         )
@@ -936,9 +936,9 @@ async fn a_secret_that_is_not_there_is_told_by_the_plan(cluster: TestCluster) {
         .stderr_has("`flux-operator create secret ssh deploy-key -n flux-system")
     };
     // Before there is a namespace, and of an instance that is stored.
-    told(own.run("plan instance -f flux.yaml").await.exits(1));
-    told(own.run("apply instance -f flux.yaml --in-process").await.exits(0));
-    told(own.run("plan instance").await);
+    reported(own.run("plan instance -f flux.yaml").await.exits(1));
+    reported(own.run("apply instance -f flux.yaml --in-process").await.exits(0));
+    reported(own.run("plan instance").await);
     let saved = own.run("plan instance -o json").await.json();
     assert_eq!(saved["warnings"].as_array().map(Vec::len), Some(2), "{saved:#}");
     let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});

@@ -1,4 +1,4 @@
-//! reconcile, suspend, resume, export: what is sent, and what is said about it.
+//! reconcile, suspend, resume, export: the patches that are sent, and the messages about them.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub fn tests() -> Vec<ClusterTest> {
         the_documented_command_forces_a_reconciliation_with_one_patch_and_prints_the_ready_message,
         without_waiting_only_the_request_is_sent,
         a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux,
-        a_suspended_instance_is_said_so_at_once,
+        a_suspended_instance_is_reported_at_once,
         a_failed_reconciliation_ends_with_its_reason_and_exit_7,
         several_resources_are_named_in_any_way_and_reconciled_at_once,
         one_failure_of_several_is_reported_and_the_others_go_on,
@@ -73,7 +73,7 @@ async fn a_release_is_forced_and_its_failures_are_forgotten_in_the_words_of_flux
     }
 }
 
-async fn a_suspended_instance_is_said_so_at_once(cluster: TestCluster) {
+async fn a_suspended_instance_is_reported_at_once(cluster: TestCluster) {
     create(&cluster, INSTANCE, "flux", json!({"metadata": {"annotations": {SWITCH: "Disabled"}}})).await;
     let start = std::time::Instant::now();
     run(&cluster, &["reconcile", "instance", "flux"])

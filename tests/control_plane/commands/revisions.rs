@@ -95,17 +95,17 @@ async fn a_revision_is_waited_for_from_its_source_to_the_last_application(cluste
     dump(&cluster, folder.path()).await;
     let from = ["--from", folder.path().to_str().expect("UTF-8")];
     for words in [&[COMMIT][..], &[COMMIT, "ks/one"], &["-n", cluster.namespace(), COMMIT, "-o", "json"]] {
-        let told = run(&cluster, &[&["wait", "revision"], words, &from].concat()).await.exits(0);
-        assert!(told.stdout.contains("one") || told.stdout.contains("is everywhere\n"), "{told:?}");
-        assert!(!told.stdout.contains("seconds") && !told.stdout.contains(" in "), "{told:?}");
+        let reported = run(&cluster, &[&["wait", "revision"], words, &from].concat()).await.exits(0);
+        assert!(reported.stdout.contains("one") || reported.stdout.contains("is everywhere\n"), "{reported:?}");
+        assert!(!reported.stdout.contains("seconds") && !reported.stdout.contains(" in "), "{reported:?}");
     }
     let other = run(&cluster, &[&["wait", "revision", "0123456789abcdef"][..], &from].concat()).await.exits(7);
     other.stderr_has("when the dump was written: 0123456789abcdef is not everywhere: no source has fetched it");
     // It is there already: by its beginning, as the status shows it, of one object, everywhere.
     for words in [&[&COMMIT[..7]][..], &[new.as_str()], &[COMMIT, "ks/one"], &[COMMIT, "-A"], &[COMMIT, "gitrepo/app"]]
     {
-        let told = run(&cluster, &[&["wait", "revision"], words].concat()).await.exits(0);
-        told.stdout_has("is everywhere after").stdout_has("fetched by 1 in").stdout_has("applied by");
+        let reported = run(&cluster, &[&["wait", "revision"], words].concat()).await.exits(0);
+        reported.stdout_has("is everywhere after").stdout_has("fetched by 1 in").stdout_has("applied by");
     }
 }
 

@@ -234,7 +234,7 @@ async fn a_controller_that_is_not_there_ends_the_wait_at_once(cluster: TestClust
         .exits(7)
         .stderr_has("is not deleted: no controller is running to remove its finalizer")
         .stderr_has("`flux-operator uninstall instance flux -n flux-system --in-process --context test`");
-    // An operator of another namespace looks after that alone.
+    // An operator of another namespace reconciles only that namespace.
     let labels = json!({"app.kubernetes.io/name": "flux-operator"});
     let other = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "flux-operator", "namespace": "default", "labels": labels},
@@ -371,19 +371,19 @@ async fn every_line_beside_json_progress_is_json(cluster: TestCluster) {
         assert!(lines.iter().all(|line| line["type"].is_string()), "{arguments:?}: {lines:?}");
         lines
     };
-    let said = |lines: &[Value], sort: &str| {
+    let messages = |lines: &[Value], sort: &str| {
         let of = lines.iter().filter(|line| line["type"] == sort);
         of.filter_map(|line| line["message"].as_str().map(str::to_owned)).collect::<Vec<_>>().join("\n")
     };
     let asleep = lines(&["reconcile", "gitrepo/web", "--wait=false"]).await;
-    assert!(said(&asleep, "warning").contains("is suspended"), "{asleep:?}");
+    assert!(messages(&asleep, "warning").contains("is suspended"), "{asleep:?}");
     assert_eq!(asleep.iter().filter(|line| line["type"] == "requestStored").count(), 1, "{asleep:?}");
     let unheard = lines(&["reconcile", "instance"]).await;
-    assert!(said(&unheard, "error").contains("is running to"), "{unheard:?}");
+    assert!(messages(&unheard, "error").contains("is running to"), "{unheard:?}");
     let dry = lines(&["reconcile", "instance", "--dry-run=client"]).await;
-    assert!(said(&dry, "status").contains("(dry run) would"), "{dry:?}");
+    assert!(messages(&dry, "status").contains("(dry run) would"), "{dry:?}");
     let none = lines(&["reconcile", "all", "-l", "none=there"]).await;
-    assert!(said(&none, "status").contains("nothing to reconcile"), "{none:?}");
+    assert!(messages(&none, "status").contains("nothing to reconcile"), "{none:?}");
     // If one of two fails, there is an error for it and a count.
     let missing = lines(&["wait", "gitrepo/nope", "gitrepo/nope2"]).await;
     assert_eq!(missing.iter().filter(|line| line["type"] == "error").count(), 3, "{missing:?}");
@@ -411,7 +411,7 @@ async fn progress_is_json_lines_when_asked_for_and_nothing_when_quiet(cluster: T
     assert!(quiet_run.stdout.ends_with("flux: done\n"));
 }
 
-/// Starts a wait, sends a signal once it waits, and returns what it said.
+/// Starts a wait, sends a signal once it waits, and returns its output.
 async fn signalled(cluster: &TestCluster, arguments: &[&str], signal: &str) -> Run {
     let child = start(cluster, arguments).spawn().unwrap();
     requested(cluster, INSTANCE, "flux", None).await;

@@ -52,14 +52,14 @@ async fn a_new_digest_is_a_new_run_and_a_registry_that_is_away_changes_nothing(c
 
     // An unreachable registry is reported, and the instance stays ready.
     drop(registry);
-    let told = eventually("the event", SOON, || async {
+    let reported = eventually("the event", SOON, || async {
         world
             .events()
             .await
             .into_iter()
             .find(|(reason, text)| reason == "ArtifactFailed" && text.starts_with("fetch failed"))
     });
-    told.await.unwrap();
+    reported.await.unwrap();
     assert_eq!(condition(&world.read_instance().await, "Ready").0, "True");
 }
 

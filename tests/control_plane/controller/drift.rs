@@ -12,8 +12,8 @@ use crate::support::{ClusterTest, TestCluster, eventually};
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_on_request,
-        owner_labels_that_another_operator_changes_under_our_manager_are_told_at_once,
+        a_foreign_change_is_reported_with_object_and_manager_and_corrected_at_once_on_request,
+        owner_labels_that_another_operator_changes_under_our_manager_are_reported_at_once,
         an_interval_in_which_nothing_moved_costs_four_requests,
     ]
 }
@@ -29,7 +29,7 @@ async fn drift_event(world: &World, text: &str) -> String {
     }
 }
 
-async fn a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_on_request(cluster: TestCluster) {
+async fn a_foreign_change_is_reported_with_object_and_manager_and_corrected_at_once_on_request(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let operator = Operator::start(&world, "operator-a", &[]);
@@ -40,9 +40,9 @@ async fn a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_
 
     let replicas = |count: u32| json!({"spec": {"replicas": count}});
     world.patch_as("kubectl-scale", &deployment_id("helm-controller"), replicas(3)).await;
-    let told = drift_event(&world, "Deployment/flux-system/helm-controller").await;
+    let reported = drift_event(&world, "Deployment/flux-system/helm-controller").await;
     assert_eq!(
-        told,
+        reported,
         "Deployment/flux-system/helm-controller was changed by kubectl-scale: spec.replicas; the next full reconciliation corrects it"
     );
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -64,8 +64,8 @@ async fn a_foreign_change_is_told_with_object_and_manager_and_corrected_at_once_
     corrected("helm-controller").await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     world.patch_as("hpa", &deployment_id("kustomize-controller"), replicas(2)).await;
-    let told = drift_event(&world, "kustomize-controller").await;
-    assert!(told.ends_with("was changed by hpa: spec.replicas; it is corrected now"), "{told}");
+    let reported = drift_event(&world, "kustomize-controller").await;
+    assert!(reported.ends_with("was changed by hpa: spec.replicas; it is corrected now"), "{reported}");
     corrected("kustomize-controller").await.unwrap();
     world.cluster.delete(&deployment_id("source-controller"), &DeleteOptions::default()).await.unwrap();
     drift_event(&world, "Deployment/flux-system/source-controller was deleted").await;
@@ -99,7 +99,7 @@ async fn an_interval_in_which_nothing_moved_costs_four_requests(cluster: TestClu
     assert!(own.len() <= 4 * ran, "{} requests for {ran} runs: {:?}", own.len(), own.table());
 }
 
-async fn owner_labels_that_another_operator_changes_under_our_manager_are_told_at_once(cluster: TestCluster) {
+async fn owner_labels_that_another_operator_changes_under_our_manager_are_reported_at_once(cluster: TestCluster) {
     let world = World::new(&cluster).await;
     world.prepared().await;
     let _operator = Operator::start(&world, "operator-a", &[]);
@@ -125,8 +125,8 @@ async fn owner_labels_that_another_operator_changes_under_our_manager_are_told_a
         stolen.as_object_mut().unwrap().remove("status");
         stolen["metadata"]["labels"]["fluxcd.controlplane.io/namespace"] = json!("flux-b");
         world.apply_as("flux-operator", stolen).await;
-        let told = drift_event(&world, &format!("{name} was taken over by FluxInstance/flux-b/flux")).await;
-        assert!(told.contains("its owner labels were changed"), "{told}");
+        let reported = drift_event(&world, &format!("{name} was taken over by FluxInstance/flux-b/flux")).await;
+        assert!(reported.contains("its owner labels were changed"), "{reported}");
     }
 
     // The run that is to correct it is refused while that instance exists, and says how to go on.

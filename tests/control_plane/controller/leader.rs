@@ -1,4 +1,4 @@
-//! Two operators: one works, the other takes over when the first is gone, stands still or is cut off.
+//! Two operators: one works, the other takes over when the first is gone, frozen or cut off.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ async fn a_stalled_operator_writes_nothing_after_it_lost_its_lease(cluster: Test
     first.wait_for_log("successfully acquired lease").await;
     world.write_instance(spec("2.9.x"), json!({})).await;
     world.wait_for_ready().await;
-    // It stands still in the middle of a run.
+    // It is frozen in the middle of a run.
     request(&world, "one").await;
     first.process.freeze();
     let second = Operator::start(&world, "operator-b", &SHORT);

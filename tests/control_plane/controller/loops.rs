@@ -164,10 +164,10 @@ async fn a_suspended_instance_is_left_alone_and_resumed_and_its_deletion_leaves_
         |instance: &flux_operator::api::FluxInstance| condition(instance, "Ready").1 == "ReconciliationSucceeded";
     world.wait_for("the installation", installed).await;
     world.write_instance(spec("2.9.x"), json!({"fluxcd.controlplane.io/reconcile": "disabled"})).await;
-    let told = crate::support::eventually("the event", SOON, || async {
+    let reported = crate::support::eventually("the event", SOON, || async {
         world.events().await.iter().any(|(reason, _)| reason == "ReconciliationDisabled").then_some(())
     });
-    told.await.unwrap();
+    reported.await.unwrap();
     world.cluster.delete(&instance_id(), &Default::default()).await.unwrap();
     world.wait_until_gone().await;
     assert_eq!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.len(), 4, "all of it stays");
@@ -232,8 +232,8 @@ async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: Test
     world.cluster.apply(&other, WriteOptions::forced("test-author")).await.unwrap();
     let _operator = Operator::start(&world, "operator-a", &["--min-retry-delay=200ms"]);
     world.write_instance(spec("2.9.x"), json!({})).await;
-    let told = |instance: &flux_operator::api::FluxInstance| condition(instance, "Ready").0 == "False";
-    let refused = world.wait_for("the refusal", told).await;
+    let reported = |instance: &flux_operator::api::FluxInstance| condition(instance, "Ready").0 == "False";
+    let refused = world.wait_for("the refusal", reported).await;
     let (_, reason, message) = condition(&refused, "Ready");
     assert_eq!(reason, "ReconciliationFailed");
     assert!(message.contains("FluxInstance/default/flux exists already"), "{message}");
@@ -241,8 +241,8 @@ async fn an_instance_beside_another_one_says_so_until_that_is_gone(cluster: Test
     // However often it is tried again.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let events = world.events().await;
-    let told = events.iter().filter(|(reason, text)| reason == "ReconciliationFailed" && *text == message).count();
-    assert_eq!(told, 1, "{events:?}");
+    let reported = events.iter().filter(|(reason, text)| reason == "ReconciliationFailed" && *text == message).count();
+    assert_eq!(reported, 1, "{events:?}");
     assert!(world.list("apps/v1", "Deployment", Some(NAMESPACE)).await.is_empty());
     world.cluster.delete(&ObjectId::of(&other), &Default::default()).await.unwrap();
     world.wait_for_ready().await;

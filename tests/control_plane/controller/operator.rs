@@ -7,7 +7,7 @@ use std::time::Duration;
 use flux_operator::api::{FluxInstance, crd};
 use flux_operator::cluster::WriteOptions;
 use flux_operator::reconcile;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -86,7 +86,7 @@ impl Operator {
 impl World {
     /// Creates the prerequisites of an operator.
     pub async fn prepared(&self) {
-        reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
+        reconcile::prepare(&self.cluster, NAMESPACE, &IgnoredProgress).await.unwrap();
         for definition in [crd::flux_report(), crd::resource_set(), crd::input_provider()] {
             self.define(definition).await;
         }

@@ -199,14 +199,14 @@ async fn failed_fetches_are_reported_and_retried_and_a_suspended_instance_answer
     assert_eq!(condition(&failed, "Reconciling").1, "ProgressingWithRetry");
     assert_eq!(condition(&failed, "Stalled").0, "");
     assert!(failed.status.unwrap().history.is_empty(), "nothing was built");
-    let told = eventually("the event", SOON, || async {
+    let reported = eventually("the event", SOON, || async {
         world
             .events()
             .await
             .into_iter()
             .find(|(reason, text)| reason == "ArtifactFailed" && text.starts_with("fetch failed"))
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 
     world.annotate(json!({"fluxcd.controlplane.io/reconcile": "DISABLED"})).await;
     tokio::time::sleep(Duration::from_secs(1)).await;

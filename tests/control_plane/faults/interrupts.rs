@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::processes::{Work, Workshop, ended, killed, said};
+use super::processes::{Work, Workshop, ended, killed, stderr_of};
 use crate::cluster_tests;
 use crate::support::proxy::Seen;
 use crate::support::{ClusterTest, Fault, FaultRule, TestCluster, eventually};
@@ -84,7 +84,7 @@ async fn ctrl_c_in_any_stage_says_what_was_done_and_the_next_run_completes_it(_:
         .expect("the request comes");
         Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill is there");
         let output = ended(child).await.expect("the process ends");
-        let text = said(&output);
+        let text = stderr_of(&output);
         let done = changes(workshop.site.proxy.requests().get(earlier..).unwrap_or_default());
         let next = workshop.complete_and_compare(work).await;
         super::progress()(&format!(
@@ -98,8 +98,9 @@ async fn ctrl_c_in_any_stage_says_what_was_done_and_the_next_run_completes_it(_:
             1 => "1 object was changed".to_owned(),
             done => format!("{done} objects were changed"),
         };
-        let told = text.contains(&format!("interrupted: {counted}")) && text.contains("hint: ") && text.contains(words);
-        if output.status.code() != Some(130) || !told || next.is_err() {
+        let reported =
+            text.contains(&format!("interrupted: {counted}")) && text.contains("hint: ") && text.contains(words);
+        if output.status.code() != Some(130) || !reported || next.is_err() {
             failures.push(format!(
                 "{work:?}, {method} {part}: {}, wanted {counted:?}, {words:?}\n{text}\nnext run: {next:?}",
                 output.status

@@ -16,7 +16,7 @@ use flux_operator::cluster::lease::{LeaseOptions, unique_identity};
 use flux_operator::cluster::{Cluster, WriteOptions};
 use flux_operator::controller::{self, ControllerOptions, NotificationPolicy, RetryDelays, Telemetry};
 use flux_operator::fetch::Fetcher;
-use flux_operator::reconcile::{self, progress::Silent};
+use flux_operator::reconcile::{self, progress::IgnoredProgress};
 
 use super::site::{NAMESPACE, Site, id, instance, instance_id, spec};
 use crate::support::runner::time_is_up;
@@ -352,7 +352,7 @@ async fn operate(site: &Site, cluster: Cluster, phase: Phase) -> Result<(), Stri
     };
     match phase {
         Phase::Install => {
-            reconcile::prepare(&site.direct, NAMESPACE, &Silent)
+            reconcile::prepare(&site.direct, NAMESPACE, &IgnoredProgress)
                 .await
                 .map_err(|error| format!("prepare: {error:?}"))?;
             let report = site.direct.apply(&crd::flux_report(), WriteOptions::forced("author")).await;

@@ -104,7 +104,7 @@ impl Workshop {
         if output.status.success() {
             Ok(())
         } else {
-            Err(format!("{work:?}: {}: {}", output.status, said(&output)).into())
+            Err(format!("{work:?}: {}: {}", output.status, stderr_of(&output)).into())
         }
     }
 
@@ -120,7 +120,7 @@ impl Workshop {
         // An uninstall that was cut off after its last step has nothing left to find: no instance, and mostly no Flux.
         let nothing_left = work == Work::Uninstall && matches!(output.status.code(), Some(3 | 4));
         if !output.status.success() && !nothing_left {
-            return Err(format!("the next run failed: {}: {}", output.status, said(&output)));
+            return Err(format!("the next run failed: {}: {}", output.status, stderr_of(&output)));
         }
         let differences = differences(self.ends.get(&work), &self.site.snapshot().await);
         if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
@@ -153,7 +153,7 @@ pub async fn ended(child: Child) -> Fallible<Output> {
     Ok(tokio::task::spawn_blocking(move || child.wait_with_output()).await??)
 }
 
-pub fn said(output: &Output) -> String {
+pub fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flux_operator::api::manifest::{self, NamespaceChoice};
 use flux_operator::cluster::Cluster;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, ReconcileError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -19,7 +19,7 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_second_apply_at_any_request_of_the_first_leaves_the_whole_of_one,
         a_run_or_the_next_one_converges_after_every_failed_renewal,
-        a_run_whose_api_server_stands_still_writes_nothing_after_its_lease,
+        a_run_whose_api_server_is_frozen_writes_nothing_after_its_lease,
     ]
 }
 
@@ -33,7 +33,8 @@ async fn apply(site: &Site, cluster: &Cluster, components: &[&str]) -> Result<()
     let manifest =
         manifest::read(&instance(&spec(components)).to_string(), &NamespaceChoice::default()).expect("valid");
     let options = site.options();
-    let outcome = reconcile::apply_instance(cluster, &manifest, false, &site.distribution, &options, &Silent).await?;
+    let outcome =
+        reconcile::apply_instance(cluster, &manifest, false, &site.distribution, &options, &IgnoredProgress).await?;
     assert!(outcome.is_ready(), "{components:?}: {}", outcome.message);
     Ok(())
 }
@@ -114,7 +115,7 @@ async fn install_while(site: &Site, disturb: impl Future<Output = ()>) -> Result
     if let Some(lease) = &mut options.lease {
         lease.duration = Duration::from_secs(3);
     }
-    let run = reconcile::apply_instance(&through, &manifest, false, &site.distribution, &options, &Silent);
+    let run = reconcile::apply_instance(&through, &manifest, false, &site.distribution, &options, &IgnoredProgress);
     let (result, ()) = tokio::join!(run, async {
         eventually("the lease", REQUEST_TIMEOUT, || async {
             (site.proxy.count("POST", |uri| uri.contains("/leases?")) > 0).then_some(())
@@ -166,7 +167,7 @@ async fn a_run_or_the_next_one_converges_after_every_failed_renewal(_: TestClust
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-async fn a_run_whose_api_server_stands_still_writes_nothing_after_its_lease(_: TestCluster) {
+async fn a_run_whose_api_server_is_frozen_writes_nothing_after_its_lease(_: TestCluster) {
     let site = Site::start().await.expect("a cluster");
     let mark = std::sync::Mutex::new(None);
     let first = install_while(&site, async {

@@ -11,7 +11,7 @@ use flux_operator::cluster::{
 };
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Consent, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -99,7 +99,9 @@ impl Site {
 
     /// Writes the instance as `apply instance` does, and reconciles it.
     pub async fn apply(&self, cluster: &Cluster, spec: &Value) -> Result<(), String> {
-        reconcile::prepare(cluster, NAMESPACE, &Silent).await.map_err(|error| format!("prepare: {error:?}"))?;
+        reconcile::prepare(cluster, NAMESPACE, &IgnoredProgress)
+            .await
+            .map_err(|error| format!("prepare: {error:?}"))?;
         let stored = cluster
             .apply(&instance(spec), WriteOptions::forced("author"))
             .await
@@ -114,7 +116,7 @@ impl Site {
     }
 
     async fn run(&self, cluster: &Cluster) -> Result<(), String> {
-        match reconcile::run(cluster, &instance_id(), &self.distribution, &self.options(), &Silent).await {
+        match reconcile::run(cluster, &instance_id(), &self.distribution, &self.options(), &IgnoredProgress).await {
             Ok(outcome) if outcome.is_ready() => Ok(()),
             Ok(outcome) => Err(outcome.message),
             Err(error) => Err(format!("{error:?}")),
@@ -124,7 +126,7 @@ impl Site {
     pub async fn uninstall(&self, cluster: &Cluster) -> Result<(), String> {
         let Some(instance) = self.read(cluster).await? else { return Ok(()) };
         let options = UninstallOptions { lease: self.options().lease, timeout: SOON, ..UninstallOptions::default() };
-        match reconcile::uninstall(cluster, &instance, &options, &Silent).await {
+        match reconcile::uninstall(cluster, &instance, &options, &IgnoredProgress).await {
             Ok(done) if done.is_complete() => Ok(()),
             Ok(done) => Err(format!("not complete: {:?} {:?} {:?}", done.errors, done.remaining, done.held)),
             Err(error) => Err(format!("{error:?}")),

@@ -15,7 +15,7 @@ use crate::support::{Behaviour, PodRule, TestCluster, allow};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_bundle_answers_every_read_and_holds_no_secret,
-        a_dump_is_cleaned_and_what_cannot_be_written_is_said,
+        a_dump_is_cleaned_and_the_parts_that_cannot_be_written_are_reported,
         data_over_the_limits_of_a_bundle_is_left_out_and_reported,
         without_rights_to_secrets_a_bundle_is_written_only_on_request,
     ]
@@ -136,12 +136,16 @@ async fn a_bundle_answers_every_read_and_holds_no_secret(cluster: TestCluster) {
         &["logs"],
         &["why"],
     ] {
-        let told = run(&cluster, &[read, &["-n", namespace, "--from", name]].concat()).await;
-        assert!([0, 1, 7].contains(&told.code) && !told.stdout.is_empty(), "{read:?}: {told:?}");
+        let reported = run(&cluster, &[read, &["-n", namespace, "--from", name]].concat()).await;
+        assert!([0, 1, 7].contains(&reported.code) && !reported.stdout.is_empty(), "{read:?}: {reported:?}");
     }
     let live = run(&cluster, &["why", "-n", namespace, "-o", "json"]).await.json();
-    let told = run(&cluster, &["why", "-n", namespace, "-o", "json", "--from", name]).await.json();
-    assert_eq!((&told["failing"], &told["inProgress"]), (&live["failing"], &live["inProgress"]), "{told:#}");
+    let reported = run(&cluster, &["why", "-n", namespace, "-o", "json", "--from", name]).await.json();
+    assert_eq!(
+        (&reported["failing"], &reported["inProgress"]),
+        (&live["failing"], &live["inProgress"]),
+        "{reported:#}"
+    );
     // A file of somebody is never written over, and stdout takes the archive as well.
     run(&cluster, &["bundle", "-o", name]).await.exits(1).stderr_has("choose another name");
     let mut piped = cluster.command();
@@ -150,7 +154,7 @@ async fn a_bundle_answers_every_read_and_holds_no_secret(cluster: TestCluster) {
     assert_clean(&read_tarball(output.stdout.as_slice(), &ArchiveLimits::ARTIFACT).expect("an archive"));
 }
 
-async fn a_dump_is_cleaned_and_what_cannot_be_written_is_said(cluster: TestCluster) {
+async fn a_dump_is_cleaned_and_the_parts_that_cannot_be_written_are_reported(cluster: TestCluster) {
     world(&cluster).await;
     let folder = tempfile::tempdir().expect("a folder");
     let raw = folder.path().join("raw");

@@ -57,9 +57,9 @@ async fn all(cluster: &TestCluster) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     dump(cluster, folder.path()).await;
     let path = folder.path().to_str().expect("UTF-8");
-    let told = run(cluster, &["why", "-n", namespace, "-o", "json", "--from", path]).await.exits(7).json();
+    let reported = run(cluster, &["why", "-n", namespace, "-o", "json", "--from", path]).await.exits(7).json();
     for field in ["failing", "causes"] {
-        assert_eq!(without_logs(told[field].clone()), without_logs(live[field].clone()), "{field} of a dump");
+        assert_eq!(without_logs(reported[field].clone()), without_logs(live[field].clone()), "{field} of a dump");
     }
     live
 }
@@ -186,12 +186,12 @@ async fn workloads_of_a_green_kustomization_that_fail_or_are_gone_are_found_with
     status["inventory"] = json!({"entries": entries});
     report(&cluster, "Kustomization", "app", status).await;
     report(&cluster, "GitRepository", "fine", ready("True", "Succeeded", "stored artifact")).await;
-    let told = || async {
+    let reported = || async {
         let found = run(&cluster, &["why", "-n", namespace, "-o", "json"]).await.json();
         let is_told = found["failing"] == 2 && found["inProgress"] == 0;
         is_told.then_some(found)
     };
-    let found = eventually("both workloads to be told", SOON, told).await.expect("found");
+    let found = eventually("both workloads to be reported", SOON, reported).await.expect("found");
     let reasons: Vec<(&str, &str)> = found["causes"]
         .as_array()
         .expect("causes")

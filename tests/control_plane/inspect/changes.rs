@@ -9,11 +9,11 @@ use crate::support::runner::ClusterTest;
 use crate::support::{TestCluster, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![changes_of_people_are_told_from_those_of_flux]
+    cluster_tests![changes_of_people_are_distinguished_from_those_of_flux]
 }
 
 /// `action kind/name by`, of what happened to the objects of the test.
-fn told(list: &Value) -> Vec<(String, String, String)> {
+fn rows(list: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rows = list["items"].as_array().expect("items").iter().map(|row| {
         let object = format!("{}/{}", text(&row["object"]["kind"]), text(&row["object"]["name"]));
@@ -22,7 +22,7 @@ fn told(list: &Value) -> Vec<(String, String, String)> {
     rows.collect()
 }
 
-async fn changes_of_people_are_told_from_those_of_flux(cluster: TestCluster) {
+async fn changes_of_people_are_distinguished_from_those_of_flux(cluster: TestCluster) {
     let components = json!(["source-controller", "kustomize-controller", "helm-controller"]);
     install(&cluster, &instance(&cluster, json!({"components": components}))).await.exits(0);
     let namespace = cluster.namespace().to_owned();
@@ -75,7 +75,7 @@ async fn changes_of_people_are_told_from_those_of_flux(cluster: TestCluster) {
     let live = run(&cluster, &words).await.exits(0).json();
     let dumped = run(&cluster, &[&words[..], &["--from", bundle]].concat()).await.exits(0).json();
     for (from, list) in [("cluster", &live), ("bundle", &dumped)] {
-        let all = told(list);
+        let all = rows(list);
         let has = |action: &str, object: &str, author: &str| {
             let wanted = (action.to_owned(), object.to_owned(), author.to_owned());
             assert!(all.contains(&wanted), "{wanted:?} of the {from} is not in {all:#?}");
@@ -85,7 +85,7 @@ async fn changes_of_people_are_told_from_those_of_flux(cluster: TestCluster) {
         has("reconciled", "Kustomization/app", "flux");
         has("deleted", "ConfigMap/old", "flux");
         has("released", "Secret/sh.helm.release.v1.web.v3", "other");
-        assert!(!all.iter().any(|(_, object, _)| object == "ConfigMap/foreign"), "nobody's business: {all:#?}");
+        assert!(!all.iter().any(|(_, object, _)| object == "ConfigMap/foreign"), "a foreign object: {all:#?}");
         let times: Vec<jiff::Timestamp> = list["items"]
             .as_array()
             .expect("items")

@@ -76,10 +76,13 @@ async fn logs_of_all_controllers_are_one_in_the_order_of_time(cluster: TestClust
             let run = run.exits(3);
             (messages(&run.stdout), run.stderr)
         };
-        let (lines, told) = missing(&["gitrepo/app", "--controller", "kustomize"]).await;
-        assert!(lines.is_empty() && told.contains("gitrepository/apps/app not found"), "{lines:?} {told}");
-        let (lines, told) = missing(&["ks/app", "ks/nope"]).await;
-        assert!(lines == ["one"] && told.contains("apps/nope") && !told.contains("apps/app"), "{lines:?} {told}");
+        let (lines, reported) = missing(&["gitrepo/app", "--controller", "kustomize"]).await;
+        assert!(lines.is_empty() && reported.contains("gitrepository/apps/app not found"), "{lines:?} {reported}");
+        let (lines, reported) = missing(&["ks/app", "ks/nope"]).await;
+        assert!(
+            lines == ["one"] && reported.contains("apps/nope") && !reported.contains("apps/app"),
+            "{lines:?} {reported}"
+        );
         let quiet = [&["logs", "gitrepo/quiet", "-n", cluster.namespace()], from].concat();
         assert_eq!(run(&cluster, &quiet).await.exits(0).stdout, "");
     }

@@ -17,7 +17,7 @@ use crate::support::{Fault, FaultProxy, FaultRule, IN_TIME, TestCluster, allow, 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_installation_is_shown_as_it_is,
-        drift_and_missing_objects_are_told,
+        drift_and_missing_objects_are_reported,
         a_list_is_one_request_in_order_and_goes_on_where_it_was_cut,
         labels_and_readiness_filter_a_cluster_too,
         a_watched_list_appends_what_changes,
@@ -63,7 +63,7 @@ async fn an_installation_is_shown_as_it_is(cluster: TestCluster) {
     run(&cluster, &["export", "report"]).await.exits(0).stdout_has("version: v2.9.4").stdout_has("nodes: 1");
 }
 
-async fn drift_and_missing_objects_are_told(cluster: TestCluster) {
+async fn drift_and_missing_objects_are_reported(cluster: TestCluster) {
     installed(&cluster).await;
     let namespace = cluster.namespace();
     let unchanged = run(&cluster, &["get", "inventory", "-o", "json"]).await.exits(0).json();
@@ -408,7 +408,7 @@ async fn live_names_complete_and_a_silent_server_completes_nothing(cluster: Test
 }
 
 async fn checks_pass_before_and_after_an_installation(cluster: TestCluster) {
-    // Failures of other tests would be told too.
+    // Failures of other tests would be reported too.
     let world = World::new(&cluster).await;
     let check = async |flags: &[&str]| {
         let mut check = command(world.kubeconfig.path(), cluster.folder());
@@ -455,8 +455,8 @@ async fn changes_of_the_next_minor_version_are_reported_for_a_cluster(cluster: T
         let checks = group.flat_map(|group| group["checks"].as_array().expect("checks"));
         checks.map(|one| format!("{} {}: {}", one["verdict"], one["name"], one["message"]).replace('"', "")).collect()
     };
-    let told = upgrade("2.9").await.exits(1).json();
-    let said = lines(&told);
+    let reported = upgrade("2.9").await.exits(1).json();
+    let said = lines(&reported);
     let has = |parts: &[&str]| said.iter().any(|line| parts.iter().all(|part| line.contains(part)));
     assert!(has(&["pass kubernetes: 1.", "1.33 or later is wanted"]), "{said:#?}");
     assert!(has(&["pass stored versions"]), "{said:#?}");

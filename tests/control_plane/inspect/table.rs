@@ -18,7 +18,7 @@ use crate::support::situations::{LISTED_ALONE, Situation, counts_of_rows, counts
 use crate::support::{Options, TestCluster, eventually, objects};
 
 pub fn tests() -> Vec<ClusterTest> {
-    cluster_tests![every_cause_is_told_by_a_real_api_server, every_command_says_the_same_of_a_real_cluster]
+    cluster_tests![every_cause_is_found_with_a_real_api_server, every_command_says_the_same_of_a_real_cluster]
 }
 
 /// The definitions of Flux and of the operator.
@@ -86,7 +86,7 @@ async fn remove(client: &Client, object: &Value) {
     eventually(&format!("{name} to be gone"), SOON, gone).await.expect("gone");
 }
 
-async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
+async fn every_cause_is_found_with_a_real_api_server(cluster: TestCluster) {
     // No controller runs, so written statuses stay unchanged.
     let own = cluster.fresh(Options::api_server_only()).await;
     let client = own.client().clone();
@@ -122,8 +122,8 @@ async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
             subject["metadata"]["name"].as_str().expect("a name")
         );
         let namespace = subject["metadata"]["namespace"].as_str().expect("a namespace");
-        let told = ask(&["why", &name.to_lowercase(), "-n", namespace, "-o", "json"]).await;
-        let found = serde_json::from_str::<Value>(&told.stdout).unwrap_or_default();
+        let reported = ask(&["why", &name.to_lowercase(), "-n", namespace, "-o", "json"]).await;
+        let found = serde_json::from_str::<Value>(&reported.stdout).unwrap_or_default();
         let cause = &found["cause"];
         let blamed = &cause["object"];
         let text = |field: &str| blamed[field].as_str().unwrap_or_default().to_owned();
@@ -133,10 +133,10 @@ async fn every_cause_is_told_by_a_real_api_server(cluster: TestCluster) {
         let is_it = cause["reason"] == reason && blamed == object && says.split('|').any(|part| summary.contains(part));
         // Progress and suspension are not failures.
         let code = if ["InProgress", "Suspended"].contains(&reason) { 0 } else { 7 };
-        if told.code != code || !is_it || refused.is_some() {
+        if reported.code != code || !is_it || refused.is_some() {
             wrong.push(format!(
                 "{reason} of {object} that says {says:?}: {refused:?} {}: {blamed} {cause:#} {}",
-                told.code, told.stderr
+                reported.code, reported.stderr
             ));
         }
         for one in &all {
@@ -208,8 +208,8 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         for ((words, field), code) in lines.iter().zip(["verdict", "verdict", "health", ""]).zip(codes(verdict)) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let run = ask(&words).await;
-            let said = serde_json::from_str::<Value>(&run.stdout).unwrap_or_default();
-            let found = said[field].as_str().unwrap_or(verdict);
+            let answer = serde_json::from_str::<Value>(&run.stdout).unwrap_or_default();
+            let found = answer[field].as_str().unwrap_or(verdict);
             if run.code != code || found != verdict {
                 wrong.push(format!(
                     "{name}: {words:?} ends with {} and says {found}, not {code} and {verdict}: {}",
@@ -217,9 +217,9 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
                 ));
             }
             if ["status", "why"].contains(&words[0]) {
-                counts.push(said["counts"].clone());
-                rows_of_why = counts_of_why(&said);
-                kinds = said["kinds"].as_array().cloned().unwrap_or_default();
+                counts.push(answer["counts"].clone());
+                rows_of_why = counts_of_why(&answer);
+                kinds = answer["kinds"].as_array().cloned().unwrap_or_default();
             }
         }
         let listed = ask(&[&["get", "all", "-A"], flags].concat()).await;
@@ -241,10 +241,10 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
     };
     wrong.extend(compare("an empty cluster", "notInstalled", &[]).await);
     for words in [&["get", "all", "-A"][..], &["get", "ks"], &["events"], &["version"], &["export", "report"]] {
-        let said = ask(words).await;
-        let text = format!("{}{}", said.stdout, said.stderr);
-        if said.code != 4 || !text.contains("Flux is not installed in context") {
-            wrong.push(format!("{words:?} on an empty cluster: {} {text}", said.code));
+        let answer = ask(words).await;
+        let text = format!("{}{}", answer.stdout, answer.stderr);
+        if answer.code != 4 || !text.contains("Flux is not installed in context") {
+            wrong.push(format!("{words:?} on an empty cluster: {} {text}", answer.code));
         }
     }
     objects::apply(&client, "", &definitions()).await.expect("definitions");
@@ -277,9 +277,9 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
         }
         if name == "everything is ready" {
             wrong.extend(compare("a user without rights", "unknown", &["--as", "nobody"]).await);
-            let said = ask(&["status", "--as", "nobody"]).await;
-            if said.stdout.contains("flux-operator apply") {
-                wrong.push(format!("who may not look is told to install: {}", said.stdout));
+            let answer = ask(&["status", "--as", "nobody"]).await;
+            if answer.stdout.contains("flux-operator apply") {
+                wrong.push(format!("a user without rights gets the advice to install: {}", answer.stdout));
             }
         }
         for one in &all {
@@ -304,9 +304,9 @@ async fn every_command_says_the_same_of_a_real_cluster(cluster: TestCluster) {
     wrong.extend(compare("a definition that is gone", "failing", &[]).await);
     let text = "the definition of HelmRelease is missing, and every HelmRelease with it";
     for (words, code) in [(["get", "all", "-A"], 0), (["get", "hr", "-A"], 4)] {
-        let said = ask(&words).await;
-        if said.code != code || !said.stderr.contains(text) {
-            wrong.push(format!("{words:?} without the definition: {} {}{}", said.code, said.stdout, said.stderr));
+        let answer = ask(&words).await;
+        if answer.code != code || !answer.stderr.contains(text) {
+            wrong.push(format!("{words:?} without the definition: {} {}{}", answer.code, answer.stdout, answer.stderr));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -14,7 +14,7 @@ use flux_operator::format::tarball::read_folder;
 use flux_operator::oci::{
     self, Access, BlobSource, Descriptor, DockerConfig, Manifest, MediaType, Reference, Registries, RegistryCredentials,
 };
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ use crate::support::{ClusterTest, Options, TestCluster};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_built_leaves_the_last_in_use,
-        an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_told,
+        an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_reported,
         offline_opens_no_connection_but_the_api_servers,
         distribution_flags_hold_for_every_run_in_this_process,
     ]
@@ -42,7 +42,7 @@ fn fetcher() -> Fetcher {
 }
 
 async fn run(world: &World) -> Result<Outcome, ReconcileError> {
-    reconcile::run(&world.cluster, &instance_id(), &fetcher(), &world.options, &Silent).await
+    reconcile::run(&world.cluster, &instance_id(), &fetcher(), &world.options, &IgnoredProgress).await
 }
 
 pub fn docker_config(host: &str) -> String {
@@ -132,8 +132,9 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
     assert_eq!(stored.status.unwrap().last_artifact_revision.as_deref(), Some(good.as_str()));
     let events = world.events().await;
     assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && text.contains(&bad)), "{events:?}");
-    let planned =
-        reconcile::plan(&world.cluster, &instance_id(), &fetcher(), &world.options.plan, &Silent).await.unwrap();
+    let planned = reconcile::plan(&world.cluster, &instance_id(), &fetcher(), &world.options.plan, &IgnoredProgress)
+        .await
+        .unwrap();
     assert_eq!(planned.artifact.as_deref(), Some(good.as_str()), "a preview takes the same one");
 
     // A problem of the instance is not attributed to the artifact.
@@ -161,7 +162,7 @@ async fn push_layers(reference: &Reference, layers: &[&'static [u8]]) -> String 
     manifest.digest.to_string()
 }
 
-async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_told(
+async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that_is_lost_too_is_reported(
     cluster: TestCluster,
 ) {
     let registry = Registry::start().await.unwrap();
@@ -194,12 +195,12 @@ async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that
         let stored = world.read_instance().await;
         assert_eq!(ready(&stored).0, "True", "{why}");
         assert_eq!(stored.status.unwrap().last_artifact_revision.as_deref(), Some(good.as_str()), "{why}");
-        let told = |text: &str| {
+        let reported = |text: &str| {
             text.contains("the last good one stays in use") && text.contains(why) && text.contains(digest.as_str())
         };
-        assert!(outcome.warnings.iter().any(|warning| told(warning)), "{why}: {:?}", outcome.warnings);
+        assert!(outcome.warnings.iter().any(|warning| reported(warning)), "{why}: {:?}", outcome.warnings);
         let events = world.events().await;
-        assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && told(text)), "{why}: {events:?}");
+        assert!(events.iter().any(|(reason, text)| reason == "ArtifactFailed" && reported(text)), "{why}: {events:?}");
     }
 
     // The good artifact was deleted from the registry and is not cached. Both reasons are reported, and the run is
@@ -215,8 +216,9 @@ async fn an_artifact_that_cannot_be_unpacked_leaves_the_last_in_use_and_one_that
         let outcome = run(&world).await.unwrap();
         assert!(matches!(outcome.failure, Some(Failure::Artifact(_))), "{outcome:?}");
         assert!(outcome.next.is_some() && outcome.changes.is_empty());
-        for told in [why, "the last good one, which stays installed, cannot be had again", &good, "not found"] {
-            assert!(outcome.message.contains(told), "{told} in {}", outcome.message);
+        for reported in [why, "the last good one, which is kept installed, cannot be fetched again", &good, "not found"]
+        {
+            assert!(outcome.message.contains(reported), "{reported} in {}", outcome.message);
         }
         assert_eq!(ready(&world.read_instance().await), ("False".to_owned(), "ArtifactFailed".to_owned()));
     }

@@ -55,7 +55,7 @@ async fn a_deployment_that_fails_is_reported_with_its_pods_reason(cluster: TestC
     let events = world.events().await;
     assert!(
         events.iter().any(|(_, message)| message.starts_with("Flux v2.9.4 installed\n")),
-        "what was applied is told although it is not healthy"
+        "applied objects are reported although they are not healthy"
     );
     assert!(events.iter().any(|(reason, _)| reason == "HealthCheckFailed"));
     let again = world.run().await.unwrap();

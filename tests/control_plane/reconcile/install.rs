@@ -65,8 +65,8 @@ async fn a_fresh_install_reaches_ready_with_running_pods(cluster: TestCluster) {
     }
     assert_eq!(managers(&world.get("v1", "Namespace", "", NAMESPACE).await.unwrap()), ours());
 
-    let told = world.told.lock().unwrap().clone();
-    let stages: Vec<Stage> = told
+    let reported = world.reported.lock().unwrap().clone();
+    let stages: Vec<Stage> = reported
         .iter()
         .filter_map(|update| match update {
             Update::StageBegan { stage, .. } => Some(*stage),
@@ -87,7 +87,7 @@ async fn a_fresh_install_reaches_ready_with_running_pods(cluster: TestCluster) {
     );
     for deployment in ["source-controller", "helm-controller"] {
         let object = format!("Deployment/{NAMESPACE}/{deployment}");
-        assert!(told.contains(&Update::Ready { object }), "{told:?}");
+        assert!(reported.contains(&Update::Ready { object }), "{reported:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use flux_operator::cluster::ListOptions;
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Consent, RunOptions};
 
 use crate::cluster_tests;
@@ -72,7 +72,8 @@ pub fn run_as_child() -> Option<ExitCode> {
     runtime.block_on(async {
         let cluster = connected(Path::new(&kubeconfig)).await;
         let options = RunOptions { lease: Some(lease()), consent: Consent::CustomResources, ..RunOptions::default() };
-        let outcome = reconcile::run(&cluster, &instance_id(), &Distribution::embedded(), &options, &Silent).await;
+        let outcome =
+            reconcile::run(&cluster, &instance_id(), &Distribution::embedded(), &options, &IgnoredProgress).await;
         drop(outcome);
     });
     Some(ExitCode::SUCCESS)

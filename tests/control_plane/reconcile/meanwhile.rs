@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flux_operator::api::manifest::{self, NamespaceChoice};
 use flux_operator::cluster::Cluster;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Failure, Outcome, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -19,8 +19,8 @@ pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_run_whose_instance_moved_meanwhile_starts_over_with_the_one_that_is_there,
         an_instance_that_is_suspended_meanwhile_is_left_alone,
-        an_instance_that_never_stands_still_gets_nothing_of_a_run,
-        an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again,
+        an_instance_that_changes_all_the_time_gets_nothing_of_a_run,
+        an_instance_that_is_deleted_meanwhile_is_reported_and_not_created_again,
         an_instance_that_is_on_its_way_out_meanwhile_gets_nothing_installed,
         status_fields_written_by_others_during_a_run_are_kept,
     ]
@@ -85,7 +85,7 @@ impl Between {
         };
         let manifest = manifest::read(&object(spec).to_string(), &NamespaceChoice::default()).unwrap();
         let World { distribution, options, .. } = &self.world;
-        reconcile::apply_instance(&self.through, &manifest, false, distribution, options, &Silent).await
+        reconcile::apply_instance(&self.through, &manifest, false, distribution, options, &IgnoredProgress).await
     }
 
     async fn delete(&self) {
@@ -141,7 +141,7 @@ async fn an_instance_that_is_suspended_meanwhile_is_left_alone(cluster: TestClus
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
-async fn an_instance_that_never_stands_still_gets_nothing_of_a_run(cluster: TestCluster) {
+async fn an_instance_that_changes_all_the_time_gets_nothing_of_a_run(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     world.instance(small(&OLD)).await;
@@ -168,7 +168,7 @@ async fn an_instance_that_never_stands_still_gets_nothing_of_a_run(cluster: Test
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 
-async fn an_instance_that_is_deleted_meanwhile_is_told_and_not_made_again(cluster: TestCluster) {
+async fn an_instance_that_is_deleted_meanwhile_is_reported_and_not_created_again(cluster: TestCluster) {
     let between = Between::new(&cluster).await;
     let world = &between.world;
     let home = tempfile::tempdir().unwrap();
@@ -244,5 +244,5 @@ async fn status_fields_written_by_others_during_a_run_are_kept(cluster: TestClus
     let types: Vec<&str> = status.conditions.iter().map(|one| one.type_.as_str()).collect();
     assert_eq!(types, ["Ready", "UpToDate", "Audited"], "{:?}", status.conditions);
     assert_eq!(status.last_handled_reconcile_at.as_deref(), Some("theirs"));
-    assert_eq!(status.history.len(), 2, "ours is told as well");
+    assert_eq!(status.history.len(), 2, "our entry is in the history as well");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flux_operator::reconcile::announce::{NotificationTarget, Notifications};
 use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Plan, ReconcileError, RunOptions, SavedPlan};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,7 @@ use crate::support::{ClusterTest, IN_TIME, Options, TestCluster};
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
         a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved,
-        notification_controller_is_told_and_never_waited_for,
+        notification_controller_is_notified_and_never_waited_for,
     ]
 }
 
@@ -29,7 +29,7 @@ fn saved(plan: &Plan) -> Plan {
 
 async fn execute(world: &World, plan: Plan) -> Result<reconcile::Outcome, ReconcileError> {
     let saved = SavedPlan { instance: None, plan };
-    reconcile::execute(&world.cluster, &saved, false, &world.options, &Silent).await
+    reconcile::execute(&world.cluster, &saved, false, &world.options, &IgnoredProgress).await
 }
 
 async fn a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved(cluster: TestCluster) {
@@ -87,12 +87,12 @@ async fn a_saved_plan_is_carried_out_exactly_or_refused_when_the_cluster_moved(c
     assert!(matches!(execute(&world, plan).await, Err(ReconcileError::PlanOutdated { .. })));
 }
 
-async fn notification_controller_is_told_and_never_waited_for(cluster: TestCluster) {
+async fn notification_controller_is_notified_and_never_waited_for(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
-    let heard: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let received: Arc<Mutex<Vec<Value>>> = Arc::default();
     let sink = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/", sink.local_addr().unwrap());
-    let hears = heard.clone();
+    let hears = received.clone();
     let sink = tokio::spawn(async move {
         loop {
             let (mut stream, _) = sink.accept().await.unwrap();
@@ -117,10 +117,10 @@ async fn notification_controller_is_told_and_never_waited_for(cluster: TestClust
         ..world.options.clone()
     };
     world.instance(small(&["source-controller"])).await;
-    let told = options(NotificationTarget::Address(address), Duration::from_secs(5));
-    let outcome = world.run_with(&world.cluster, &told).await.unwrap();
+    let reported = options(NotificationTarget::Address(address), Duration::from_secs(5));
+    let outcome = world.run_with(&world.cluster, &reported).await.unwrap();
     assert!(outcome.is_ready());
-    let bodies = heard.lock().unwrap().clone();
+    let bodies = received.lock().unwrap().clone();
     assert_eq!(bodies.len(), 1, "the finished event stays in the cluster");
     let body = &bodies[0];
     assert_eq!(

@@ -7,7 +7,7 @@ use flux_operator::api::crd;
 use flux_operator::cluster::{ConnectOptions, DeleteOptions, KubeconfigSource, ListOptions, connect};
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{
     Outcome, ResourceSetPlan, RunOptions, apply_resource_set, finalize_resource_set, plan_resource_set,
     reconcile_resource_set,
@@ -24,7 +24,7 @@ use crate::support::{ClusterTest, Fault, FaultProxy, FaultRule, TestCluster, eve
 
 pub fn tests() -> Vec<ClusterTest> {
     cluster_tests![
-        a_set_is_applied_and_what_it_no_longer_stands_for_goes,
+        a_set_is_applied_and_objects_that_it_no_longer_renders_are_deleted,
         providers_that_have_not_exported_or_failed_prune_nothing,
         passing_errors_while_providers_are_read_are_retried_and_prune_nothing,
         objects_are_made_anew_only_where_a_field_cannot_be_changed,
@@ -84,7 +84,7 @@ impl Sets {
 
     async fn run(&self, name: &str) -> Outcome {
         let id = id(API, SET, APPS, name);
-        Box::pin(reconcile_resource_set(&self.world.cluster, &id, &self.options, &Silent)).await.unwrap()
+        Box::pin(reconcile_resource_set(&self.world.cluster, &id, &self.options, &IgnoredProgress)).await.unwrap()
     }
 
     async fn ready(&self, name: &str) -> Outcome {
@@ -95,7 +95,7 @@ impl Sets {
 
     async fn plan(&self, name: &str) -> ResourceSetPlan {
         let id = id(API, SET, APPS, name);
-        plan_resource_set(&self.world.cluster, &id, &self.options, &Silent).await.unwrap()
+        plan_resource_set(&self.world.cluster, &id, &self.options, &IgnoredProgress).await.unwrap()
     }
 
     async fn read(&self, name: &str) -> ResourceSet {
@@ -136,15 +136,16 @@ fn uid(object: &Option<Value>) -> String {
     object.as_ref().and_then(|object| object["metadata"]["uid"].as_str()).unwrap_or("nothing").to_owned()
 }
 
-async fn a_set_is_applied_and_what_it_no_longer_stands_for_goes(cluster: TestCluster) {
+async fn a_set_is_applied_and_objects_that_it_no_longer_renders_are_deleted(cluster: TestCluster) {
     let sets = Sets::new(&cluster).await;
     // Owner labels cannot be overridden: what they name could never be pruned.
     let common = json!({"labels": {"team": "a", "resourceset.fluxcd.controlplane.io/name": "other"}});
     let spec = |inputs: Value| json!({"commonMetadata": common, "inputs": inputs, "resources": config_maps("cm-<< inputs.tenant >>")});
     let two = spec(json!([{"tenant": "a"}, {"tenant": "b"}]));
     let written = json!({"apiVersion": API, "kind": SET, "metadata": {"name": "all", "namespace": APPS}, "spec": two});
-    let outcome =
-        Box::pin(apply_resource_set(&sets.world.cluster, &written, false, &sets.options, &Silent)).await.unwrap();
+    let outcome = Box::pin(apply_resource_set(&sets.world.cluster, &written, false, &sets.options, &IgnoredProgress))
+        .await
+        .unwrap();
     assert!(outcome.is_ready(), "{}", outcome.message);
     let made = sets.config_map("cm-a").await.unwrap();
     assert_eq!(made["data"]["tenant"], "a");
@@ -182,7 +183,7 @@ async fn a_set_is_applied_and_what_it_no_longer_stands_for_goes(cluster: TestClu
     sets.ready("all").await;
     assert!(sets.config_map("cm-a").await.is_some() && sets.config_map("cm-b").await.is_none());
 
-    // A template that fails is told with its place, and takes nothing away.
+    // A template that fails is reported with its position, and no object is deleted.
     sets.set("all", json!({}), json!({"inputs": [{"id": "7"}], "resources": config_maps("x")})).await;
     let failed = sets.run("all").await;
     assert_eq!(failed.reason, "BuildFailed");
@@ -197,7 +198,7 @@ async fn a_set_is_applied_and_what_it_no_longer_stands_for_goes(cluster: TestClu
 
     // The end of the set is the end of what it applied.
     let set = sets.read("all").await;
-    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &Silent).await.unwrap();
+    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &IgnoredProgress).await.unwrap();
     assert!(done.is_complete() && done.deleted.len() == 1, "{done:?}");
     assert!(sets.config_map("cm-c").await.is_none());
 }
@@ -271,9 +272,9 @@ async fn passing_errors_while_providers_are_read_are_retried_and_prune_nothing(c
     options.request_timeout = Duration::from_secs(1);
     let through = connect(options).await.unwrap();
     let id = id(API, SET, APPS, "prs");
-    let run = async || Box::pin(reconcile_resource_set(&through, &id, &sets.options, &Silent)).await.unwrap();
+    let run = async || Box::pin(reconcile_resource_set(&through, &id, &sets.options, &IgnoredProgress)).await.unwrap();
     let is_read = |uri: &str| uri.contains("/resourcesetinputproviders");
-    for (from, fault, told) in [
+    for (from, fault, reported) in [
         (json!({"name": "prs"}), Fault::unavailable(), "failed to get provider apps/prs"),
         (json!({"selector": {}}), Fault::CutBefore, "failed to list providers"),
     ] {
@@ -286,7 +287,7 @@ async fn passing_errors_while_providers_are_read_are_retried_and_prune_nothing(c
         // Errors that last end the run, and the next one is planned.
         proxy.add_rule(FaultRule::every(fault.clone()).uri(is_read));
         let failed = run().await;
-        let message = format!("failed to compute inputs: {told}");
+        let message = format!("failed to compute inputs: {reported}");
         assert!(failed.message.contains(&message), "{fault:?}: {}", failed.message);
         assert!(failed.next.is_some_and(|next| next <= Duration::from_secs(900)), "{:?}", failed.next);
         let conditions = sets.read("prs").await.status.unwrap().conditions;
@@ -361,7 +362,7 @@ async fn a_set_is_applied_with_the_rights_of_its_service_account(cluster: TestCl
     // Without its account nothing can be deleted, and nothing holds up the end of the set.
     sets.world.cluster.delete(&id("v1", "ServiceAccount", APPS, "tenant"), &DeleteOptions::default()).await.unwrap();
     let set = sets.read("tenant").await;
-    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &Silent).await.unwrap();
+    let done = finalize_resource_set(&sets.world.cluster, &set, &sets.options, &IgnoredProgress).await.unwrap();
     assert!(done.is_complete() && done.kept.len() == 2, "{done:?}");
     let events = sets.events().await;
     assert!(events.iter().any(|(_, text)| text.contains("2 objects are left in the cluster")), "{events:?}");
@@ -415,7 +416,7 @@ async fn an_object_of_another_set_is_taken_over_and_the_run_says_so(cluster: Tes
 
 async fn a_wait_for_objects_that_did_not_change_is_in_progress(cluster: TestCluster) {
     let sets = Sets::new(&cluster).await;
-    // A nested set counts as ready when its condition says so, and nobody reconciles it here.
+    // A nested set counts as ready when its condition says so, and no operator reconciles it here.
     let inner = json!({"apiVersion": API, "kind": SET, "metadata": {"name": "inner", "namespace": APPS},
         "spec": {"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": APPS}}]}});
     sets.world.apply_as("test-author", inner.clone()).await;
@@ -492,7 +493,7 @@ async fn steps_wait_and_data_is_copied(cluster: TestCluster) {
     assert_eq!(json!(history.metadata), json!({"inputs": "0", "resources": "3", "steps": "2"}));
     let events = sets.events().await;
     assert!(events.iter().any(|(_, text)| text.starts_with("step \"pre\": Secret/apps/copy created\n")), "{events:?}");
-    // An expression decides, and one with a mistake is told at once.
+    // An expression decides, and an invalid expression is reported at once.
     let with_expression = |expression: &str| {
         let mut spec = spec.clone();
         spec["dependsOn"][0]["ready"] = true.into();

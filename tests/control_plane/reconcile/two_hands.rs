@@ -7,7 +7,7 @@ use flux_operator::api::manifest::{self, InstanceManifest, NamespaceChoice};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::plan::Step;
-use flux_operator::reconcile::progress::Silent;
+use flux_operator::reconcile::progress::IgnoredProgress;
 use flux_operator::reconcile::{self, Consent, Failure, Outcome, ReconcileError, RunOptions, UninstallOptions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -30,9 +30,9 @@ pub fn tests() -> Vec<ClusterTest> {
         a_dropped_controller_that_does_not_end_keeps_its_custom_resources,
         a_run_reads_its_objects_after_it_took_the_lease,
         an_instance_that_cannot_hold_a_status_gets_nothing_installed,
-        a_watch_that_fails_in_a_stage_is_told_in_the_status,
+        a_watch_that_fails_in_a_stage_is_reported_in_the_status,
         a_finalizer_of_somebody_else_survives_ours,
-        a_finalizer_that_may_not_be_set_is_told_in_the_status,
+        a_finalizer_that_may_not_be_set_is_reported_in_the_status,
         an_inventory_of_another_time_forgets_nothing,
         waiting_works_without_the_right_to_read_pods,
     ]
@@ -45,7 +45,8 @@ fn manifest(namespace: &str, spec: &Value) -> InstanceManifest {
 }
 
 async fn apply(world: &World, manifest: &InstanceManifest) -> Result<Outcome, ReconcileError> {
-    reconcile::apply_instance(&world.cluster, manifest, false, &world.distribution, &world.options, &Silent).await
+    reconcile::apply_instance(&world.cluster, manifest, false, &world.distribution, &world.options, &IgnoredProgress)
+        .await
 }
 
 fn definition(name: &str) -> ObjectId {
@@ -66,7 +67,8 @@ async fn a_first_installation_that_another_one_overtook_ends_before_it_applies_a
     let stores = |uri: &str| uri.contains("/fluxinstances/flux?");
     proxy.add_rule(FaultRule::nth(1, Fault::WaitFor(allowed)).method("PATCH").uri(stores));
     let overtaken = manifest(NAMESPACE, &small(&["source-controller"]));
-    let first = reconcile::apply_instance(&through, &overtaken, false, &world.distribution, &world.options, &Silent);
+    let first =
+        reconcile::apply_instance(&through, &overtaken, false, &world.distribution, &world.options, &IgnoredProgress);
     let (first, ()) = tokio::join!(first, async {
         eventually("the first to store its instance", Duration::from_secs(20), || async {
             (proxy.count("PATCH", stores) > 0).then_some(())
@@ -105,7 +107,8 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
     // The plan and the run refuse, name both, and write nothing: no instance, no namespace.
     let second = manifest("apps", &small(&["source-controller"]));
     let mark = world.plane.audit().mark().await.unwrap();
-    let plan = reconcile::plan_for(&world.cluster, &second, &world.distribution, &world.options.plan, &Silent).await;
+    let plan =
+        reconcile::plan_for(&world.cluster, &second, &world.distribution, &world.options.plan, &IgnoredProgress).await;
     for refused in [plan.map(drop), apply(&world, &second).await.map(drop)] {
         let error = refused.unwrap_err();
         assert!(matches!(error, ReconcileError::SecondInstance { .. }), "{error}");
@@ -119,8 +122,9 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
 
     // An instance of an earlier version is not searched by then; its labels on objects are found instead.
     let other = second_that_lists_buckets(&world).await;
-    let refused =
-        reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap_err();
+    let refused = reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &IgnoredProgress)
+        .await
+        .unwrap_err();
     let text = refused.to_string();
     assert!(matches!(refused, ReconcileError::OwnedByOther { .. }), "{text}");
     assert!(text.contains("FluxInstance/apps/flux") && text.contains("FluxInstance/flux-system/flux"), "{text}");
@@ -146,7 +150,8 @@ async fn a_second_instance_takes_and_deletes_nothing_of_the_first(cluster: TestC
         .unwrap();
     let first = world.get("fluxcd.controlplane.io/v1", "FluxInstance", NAMESPACE, "flux").await.unwrap();
     world.delete(&first).await;
-    let moved = reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &Silent).await.unwrap();
+    let moved =
+        reconcile::run(&world.cluster, &other, &world.distribution, &world.options, &IgnoredProgress).await.unwrap();
     assert!(moved.is_ready(), "{}", moved.message);
     assert_eq!(owner(&world.cluster.read(&buckets).await.unwrap().unwrap()), "apps");
 }
@@ -166,7 +171,7 @@ async fn an_uninstall_leaves_the_definition_that_another_instance_lists(cluster:
     }
     let uninstall = UninstallOptions { lease: world.options.lease.clone(), ..UninstallOptions::default() };
     let first = world.read_instance().await;
-    let done = reconcile::uninstall(&world.cluster, &first, &uninstall, &Silent).await.unwrap();
+    let done = reconcile::uninstall(&world.cluster, &first, &uninstall, &IgnoredProgress).await.unwrap();
     assert!(done.is_complete(), "{done:?}");
     let left = world.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None).await;
     let left: Vec<&str> = left.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
@@ -397,11 +402,11 @@ async fn a_run_reads_its_objects_after_it_took_the_lease(cluster: TestCluster) {
     // An uninstall that was looked at before is refused when there is more to delete now.
     let uninstall = UninstallOptions { lease: world.options.lease.clone(), ..UninstallOptions::default() };
     world.instance(small(&["source-controller", "helm-controller"])).await;
-    let refused = reconcile::uninstall(&world.cluster, &instance, &uninstall, &Silent).await.unwrap_err();
+    let refused = reconcile::uninstall(&world.cluster, &instance, &uninstall, &IgnoredProgress).await.unwrap_err();
     assert!(matches!(refused, ReconcileError::InstanceMoved { .. }), "{refused}");
     let mut another = world.read_instance().await;
     another.metadata.uid = Some("another".into());
-    let refused = reconcile::uninstall(&world.cluster, &another, &uninstall, &Silent).await.unwrap_err();
+    let refused = reconcile::uninstall(&world.cluster, &another, &uninstall, &IgnoredProgress).await.unwrap_err();
     assert!(matches!(refused, ReconcileError::InstanceReplaced { .. }), "{refused}");
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_some());
 
@@ -433,7 +438,7 @@ async fn an_instance_that_cannot_hold_a_status_gets_nothing_installed(cluster: T
     assert!(world.cluster.read(&definition("buckets.source.toolkit.fluxcd.io")).await.unwrap().is_none());
 }
 
-async fn a_watch_that_fails_in_a_stage_is_told_in_the_status(cluster: TestCluster) {
+async fn a_watch_that_fails_in_a_stage_is_reported_in_the_status(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     let mut wanted = small(&["source-controller", "kustomize-controller"]);
     // Objects of kinds that the plan defines: it waits for the definitions.
@@ -487,7 +492,7 @@ async fn a_finalizer_of_somebody_else_survives_ours(cluster: TestCluster) {
     assert_eq!(finalizers, ["example.com/mine", "fluxcd.controlplane.io/finalizer"]);
 }
 
-async fn a_finalizer_that_may_not_be_set_is_told_in_the_status(cluster: TestCluster) {
+async fn a_finalizer_that_may_not_be_set_is_reported_in_the_status(cluster: TestCluster) {
     let world = World::with(&cluster, Options::api_server_only()).await;
     world.instance(small(&["source-controller"])).await;
     world.apply_as("helm-install", sleeping_operator()).await;
@@ -504,7 +509,7 @@ async fn a_finalizer_that_may_not_be_set_is_told_in_the_status(cluster: TestClus
     assert!(ready.message.contains("cannot patch fluxinstance/flux-system/flux"), "{}", ready.message);
     assert_eq!(events.last(), Some(&("ReconciliationFailed".to_owned(), ready.message.clone())));
     assert_eq!(status.history.len(), 1);
-    // Before anything that the finalizer is to look after.
+    // Before anything exists that the finalizer protects.
     assert!(world.cluster.read(&deployment_id("source-controller")).await.unwrap().is_none());
 }
 

@@ -6,11 +6,11 @@ use flux_operator::build::{BuildOptions, build};
 use flux_operator::cluster::lease::LeaseOptions;
 use flux_operator::k8s::ObjectId;
 use flux_operator::reconcile::RunContext;
-use flux_operator::reconcile::health::{self, Goal, Waited};
-use flux_operator::reconcile::interrupt::{Hear, never};
+use flux_operator::reconcile::health::{self, Goal, WaitEnd};
+use flux_operator::reconcile::interrupt::{InterruptPolicy, never};
 use flux_operator::reconcile::live_objects::LiveObjects;
-use flux_operator::reconcile::progress::Silent;
-use flux_operator::reconcile::{self, ReconcileError, UninstallOptions, Uninstalled};
+use flux_operator::reconcile::progress::IgnoredProgress;
+use flux_operator::reconcile::{self, ReconcileError, UninstallOptions, UninstallResult};
 use serde_json::{Value, json};
 
 use crate::cluster_tests;
@@ -33,8 +33,8 @@ fn options(timeout: Duration) -> UninstallOptions {
     UninstallOptions { lease: Some(lease), timeout, ..UninstallOptions::default() }
 }
 
-async fn uninstall(world: &World, options: &UninstallOptions) -> Uninstalled {
-    reconcile::uninstall(&world.cluster, &world.read_instance().await, options, &Silent).await.unwrap()
+async fn uninstall(world: &World, options: &UninstallOptions) -> UninstallResult {
+    reconcile::uninstall(&world.cluster, &world.read_instance().await, options, &IgnoredProgress).await.unwrap()
 }
 
 fn kustomization(name: &str, finalizers: &[&str]) -> Value {
@@ -164,10 +164,10 @@ async fn definitions_that_the_api_server_only_just_serves_can_be_uninstalled(clu
         }
         let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
         let interrupts = never();
-        let (cluster, progress) = (&world.cluster, &Silent);
+        let (cluster, progress) = (&world.cluster, &IgnoredProgress);
         let context = RunContext { cluster, extra_managers: &[], concurrency: 4, interrupts: &interrupts, progress };
-        let waited = health::wait(context, &mut live_objects, &ids, Goal::Gone, deadline, Hear::All).await;
-        assert!(matches!(waited, Ok(Waited::Reached)), "round {round}: {waited:?}");
+        let waited = health::wait(context, &mut live_objects, &ids, Goal::Gone, deadline, InterruptPolicy::All).await;
+        assert!(matches!(waited, Ok(WaitEnd::Reached)), "round {round}: {waited:?}");
     }
 }
 
@@ -183,8 +183,9 @@ async fn definitions_that_go_before_they_are_waited_for_are_not_asked_for_by_nam
     proxy.add_rule(FaultRule::every(Fault::Delay(Duration::from_secs(2))).method("GET").uri(is_list));
     let slow = connected(proxy.kubeconfig().path()).await;
     let done =
-        reconcile::uninstall(&slow, &world.read_instance().await, &options(Duration::from_secs(60)), &Silent).await;
-    assert!(done.as_ref().is_ok_and(Uninstalled::is_complete), "{done:?}");
+        reconcile::uninstall(&slow, &world.read_instance().await, &options(Duration::from_secs(60)), &IgnoredProgress)
+            .await;
+    assert!(done.as_ref().is_ok_and(UninstallResult::is_complete), "{done:?}");
     let seen = proxy.requests();
     let deleted = |seen: &&Seen| seen.method == "DELETE" && seen.uri.contains(definitions);
     assert!(seen.iter().filter(deleted).count() > 5, "{seen:?}");
@@ -206,8 +207,9 @@ async fn two_reconcilers_never_work_at_once(cluster: TestCluster) {
     let refused = world.run_with(&world.cluster, &options).await.unwrap_err();
     assert!(matches!(&refused, ReconcileError::OperatorAlive { .. }), "{refused}");
     let uninstall = UninstallOptions { lease: options.lease.clone(), ..UninstallOptions::default() };
-    let refused =
-        reconcile::uninstall(&world.cluster, &world.read_instance().await, &uninstall, &Silent).await.unwrap_err();
+    let refused = reconcile::uninstall(&world.cluster, &world.read_instance().await, &uninstall, &IgnoredProgress)
+        .await
+        .unwrap_err();
     assert!(matches!(refused, ReconcileError::OperatorAlive { .. }));
 
     // It renews as long as it lives, and is free at once when it lets go.

@@ -11,7 +11,7 @@ use flux_operator::cluster::{
 };
 use flux_operator::distribution::Distribution;
 use flux_operator::k8s::ObjectId;
-use flux_operator::reconcile::progress::{Silent, Update};
+use flux_operator::reconcile::progress::{IgnoredProgress, Update};
 use flux_operator::reconcile::{self, Consent, Outcome, Plan, ReconcileError, RunOptions};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub struct World {
     pub cluster: Cluster,
     pub options: RunOptions,
     pub distribution: Distribution,
-    pub told: Arc<Mutex<Vec<Update>>>,
+    pub reported: Arc<Mutex<Vec<Update>>>,
 }
 
 /// The name by which the audit log knows the reconciler.
@@ -51,13 +51,13 @@ impl World {
             lease.wait = Duration::from_secs(20);
             lease.operator_wait = Duration::from_secs(20);
         }
-        let told = Arc::default();
-        World { plane, kubeconfig, cluster, options, distribution: Distribution::embedded(), told }
+        let reported = Arc::default();
+        World { plane, kubeconfig, cluster, options, distribution: Distribution::embedded(), reported }
     }
 
     /// Applies the instance as a person would, after what it needs is there.
     pub async fn instance(&self, spec: Value) -> FluxInstance {
-        reconcile::prepare(&self.cluster, NAMESPACE, &Silent).await.unwrap();
+        reconcile::prepare(&self.cluster, NAMESPACE, &IgnoredProgress).await.unwrap();
         let object = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
             "metadata": {"name": INSTANCE_NAME, "namespace": NAMESPACE}, "spec": spec});
         self.cluster.apply(&object, WriteOptions::forced("test-author")).await.unwrap();
@@ -83,8 +83,8 @@ impl World {
     }
 
     pub async fn run_with(&self, cluster: &Cluster, options: &RunOptions) -> Result<Outcome, ReconcileError> {
-        let told = self.told.clone();
-        let listen = move |update: Update| told.lock().unwrap().push(update);
+        let reported = self.reported.clone();
+        let listen = move |update: Update| reported.lock().unwrap().push(update);
         // A test runs many one after the other, and each would take its place on the stack.
         Box::pin(reconcile::run(cluster, &instance_id(), &self.distribution, options, &listen)).await
     }
@@ -101,7 +101,9 @@ impl World {
     }
 
     pub async fn plan(&self) -> Plan {
-        reconcile::plan(&self.cluster, &instance_id(), &self.distribution, &self.options.plan, &Silent).await.unwrap()
+        reconcile::plan(&self.cluster, &instance_id(), &self.distribution, &self.options.plan, &IgnoredProgress)
+            .await
+            .unwrap()
     }
 
     pub async fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {

@@ -134,11 +134,11 @@ fn files_are_read_and_other_places_are_refused_with_a_hint() {
 
 #[test]
 fn standard_input_is_one_thing_only() {
-    let told = "caused by: the FluxInstance comes from it, and so would the distribution";
+    let reported = "caused by: the FluxInstance comes from it, and so would the distribution";
     build(MINIMAL, &["--distribution", "-"])
         .exits(2)
         .stderr_has("error: standard input can be read once only")
-        .stderr_has(told)
+        .stderr_has(reported)
         .stderr_has("hint: give one of them as a file");
 }
 
@@ -247,7 +247,7 @@ fn the_namespace_of_the_manifest_wins_and_another_one_is_refused() {
 }
 
 #[test]
-fn all_problems_of_a_manifest_are_told_at_once_with_their_lines() {
+fn all_problems_of_a_manifest_are_reported_at_once_with_their_lines() {
     let broken = MINIMAL.replace("    version: 2.9.4\n", "    versoin: 2.9.4\n") + "  components: [foo]\n";
     let output = build(&broken, &[]).exits(2);
     assert!(output.stderr.matches("caused by:").count() >= 3, "{}", output.stderr);

@@ -98,11 +98,11 @@ fn inputs_come_from_what_the_providers_of_a_dump_have_exported() {
 
 #[test]
 fn errors_name_the_template_and_the_input_set() {
-    let told = build(&MANIFEST.replace("b, tenant: two", "b"), &[]).exits(1);
-    assert_eq!(told.stdout, "");
-    let told = told.stderr_has("error: cannot build the ResourceSet of standard input");
-    let told = told.stderr_has("map has no entry for key \"tenant\"");
-    told.stderr_has("at spec.resources[0], line 4 of its text, input set 1 (id b, of ResourceSet/apps/tenants)");
+    let reported = build(&MANIFEST.replace("b, tenant: two", "b"), &[]).exits(1);
+    assert_eq!(reported.stdout, "");
+    let reported = reported.stderr_has("error: cannot build the ResourceSet of standard input");
+    let reported = reported.stderr_has("map has no entry for key \"tenant\"");
+    reported.stderr_has("at spec.resources[0], line 4 of its text, input set 1 (id b, of ResourceSet/apps/tenants)");
     build("a: [", &[]).exits(2).stderr_has("error parsing ResourceSet");
     run(&["build", "resourceset"]).exits(2).stderr_has("--filename");
 }

@@ -85,7 +85,7 @@ fn the_colour_of_the_file_holds_also_in_a_pipe() {
 }
 
 #[test]
-fn an_alias_stands_for_its_words_and_never_for_a_command() {
+fn an_alias_is_replaced_by_its_words_and_never_replaces_a_command() {
     let folder =
         folder("aliases: {dv: 'distribution versions', version: 'explain fluxinstance', out: \"get ks 'a b'\"}\n");
     let usual = run(&folder, VERSIONS, &[]).exits(0);
@@ -137,7 +137,7 @@ fn an_unknown_key_is_refused_with_its_line_and_help_still_helps() {
 }
 
 #[test]
-fn a_pattern_of_contexts_that_would_protect_nothing_is_refused_where_it_stands() {
+fn a_pattern_of_contexts_that_would_protect_nothing_is_refused_at_its_line() {
     let wrong = folder("protectedContexts:\n- live\n- \"prod-[\"\n");
     let refused = run(&wrong, VERSIONS, &[]).exits(2);
     refused

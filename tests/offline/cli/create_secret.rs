@@ -23,7 +23,7 @@ fn a_bearer_token_is_written_under_the_key_that_flux_reads() {
 }
 
 #[test]
-fn a_bearer_token_stands_alone_and_without_one_a_user_name_is_required() {
+fn a_bearer_token_excludes_a_user_name_which_is_required_otherwise() {
     for arguments in [
         &[][..],
         &["--password-stdin"],
@@ -39,16 +39,16 @@ fn a_bearer_token_stands_alone_and_without_one_a_user_name_is_required() {
 
 #[test]
 fn a_git_token_in_the_place_of_the_token_for_the_api_server_is_refused() {
-    let told = "--token signs in to the API server";
+    let reported = "--token signs in to the API server";
     for token in [&["--token", "ghp_canary"][..], &["--token=ghp_canary"]] {
         let words = basic_auth(&[token, &["--username", "u", "--password-stdin"]].concat());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let run = run_with_input(&words, "p\n").exits(2).stderr_has(told).stderr_has("--bearer-token-stdin");
+        let run = run_with_input(&words, "p\n").exits(2).stderr_has(reported).stderr_has("--bearer-token-stdin");
         assert!(!run.stderr.contains("canary"), "{}", run.stderr);
     }
     let registry =
         ["create", "secret", "registry", "r", "--server", "ghcr.io", "--username", "u", "--password-stdin", "--export"];
-    run_with_input(&[&registry[..], &["--token", "x"]].concat(), "p\n").exits(2).stderr_has(told);
+    run_with_input(&[&registry[..], &["--token", "x"]].concat(), "p\n").exits(2).stderr_has(reported);
     // The token of the API server has a spelling of its own.
     run_with_input(&[&registry[..], &["--kube-token", "x"]].concat(), "p\n").exits(0);
 }

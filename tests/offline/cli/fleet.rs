@@ -269,7 +269,7 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
         assert!(run.stderr.contains("--contexts PATTERN --out FOLDER"), "{line}: {}", run.stderr);
     }
     assert!(world.clusters[0].requests().is_empty(), "no cluster is asked: {:?}", world.clusters[0].requests());
-    for (line, told) in [
+    for (line, reported) in [
         ("explain ks --contexts *", "explain does not ask a cluster"),
         ("check -f flux.yaml --contexts *", "check reads files and no cluster"),
         ("upgrade 2.9 --contexts *", "upgrade writes"),
@@ -279,7 +279,7 @@ fn commands_that_write_refuse_several_clusters_and_name_the_way() {
         ("plan -f - --contexts *", "standard input can be read once"),
         ("plan rset -f - --contexts *", "standard input can be read once"),
     ] {
-        world.run(line).exits(2).stderr_has(told);
+        world.run(line).exits(2).stderr_has(reported);
     }
 }
 
@@ -358,7 +358,7 @@ fn views_of_many_clusters_fold_and_sort() {
 }
 
 #[test]
-fn clusters_of_an_inventory_are_their_contexts_and_one_without_is_said() {
+fn clusters_of_an_inventory_are_their_contexts_and_one_without_is_reported() {
     let profile = |name: &str, server: &str, labels: Value| {
         json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ClusterProfile",
             "metadata": {"name": name, "namespace": "fleet", "labels": labels},
@@ -495,10 +495,10 @@ mod on_unix {
             .unwrap();
         let began = Instant::now();
         drop(child.stdout.take());
-        let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let mut reported = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
         child.wait().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing is read any more: {told}");
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing is read any more: {reported}");
     }
 
     /// Waits until a cluster has been asked something that was not asked before.

@@ -206,7 +206,7 @@ mod lines_for_bash {
     #[test]
     fn every_habit_holds_that_needs_no_cluster() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = table::Place {
+        let place = table::FailurePosition {
             binary: env!("CARGO_BIN_EXE_flux-operator").to_owned(),
             folder: folder.path().to_owned(),
             kubeconfig: folder.path().join("no-kubeconfig").display().to_string(),

@@ -165,7 +165,7 @@ fn ask(name: &str, words: &[&str]) -> super::support::Run {
 }
 
 #[test]
-fn every_read_says_in_one_sentence_that_flux_is_not_installed() {
+fn every_read_reports_in_one_sentence_that_flux_is_not_installed() {
     for words in [
         &["status"][..],
         &["why"],
@@ -201,7 +201,7 @@ fn every_read_says_in_one_sentence_that_flux_is_not_installed() {
 }
 
 #[test]
-fn one_cause_is_told_once_and_names_what_refused() {
+fn one_cause_is_reported_once_and_names_the_refusing_policy() {
     for (name, reason, object) in [
         ("a quota that takes down every controller", "QuotaExceeded", "ResourceQuota/flux-system/none"),
         ("a policy that refuses every controller", "PolicyRefused", "ValidatingAdmissionPolicy/no-flux"),

@@ -100,7 +100,7 @@ fn history_is_newest_first_and_filtered_by_outcome() {
 }
 
 #[test]
-fn inventory_tells_missing_from_healthy() {
+fn inventory_distinguishes_missing_from_healthy() {
     let value = json(&["get", "inventory"]);
     let states: Vec<_> = value["items"]
         .as_array()
@@ -169,7 +169,7 @@ fn objects_are_printed_whole_one_alone_and_several_as_a_list() {
 }
 
 #[test]
-fn nothing_found_is_said_on_stderr_and_is_an_empty_list_in_json() {
+fn an_empty_result_is_reported_on_stderr_and_is_an_empty_list_in_json() {
     let run =
         read(&["get", "all", "-n", "nowhere"]).exits(0).stderr_has("no Flux resources found in namespace nowhere");
     assert_eq!(run.stdout, "");
@@ -504,7 +504,7 @@ fn every_read_takes_a_folder_a_file_and_stdin() {
 }
 
 #[test]
-fn a_dump_that_is_none_is_an_error_that_says_so() {
+fn a_file_that_is_not_a_dump_is_an_error_that_says_so() {
     run(&["get", "instance", "--from", "/no/such/dump"]).exits(2).stderr_has("cannot read the dump /no/such/dump");
     run_with_input(&["get", "instance", "--from", "-"], "hello").exits(1).stderr_has("caused by");
     run_with_input(&["get", "instance", "--from", "-"], "{\"kind\":").exits(1).stderr_has("caused by");

@@ -156,8 +156,8 @@ fn as_a_plugin_of_kubectl_it_completes_and_says_how_it_was_called() {
         (&["help", "gett"][..], "`kubectl flux-operator help get`"),
         (&["status", "--from", dump], "kubectl flux-operator why"),
     ] {
-        let told = named("kubectl-flux_operator", line);
-        assert!(told.contains(shown), "{told}");
+        let reported = named("kubectl-flux_operator", line);
+        assert!(reported.contains(shown), "{reported}");
         assert!(!named("flux-operator", line).contains("kubectl flux-operator"));
     }
 }

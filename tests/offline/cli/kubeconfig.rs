@@ -20,12 +20,12 @@ fn with_user(folder: &Path, user: &str, arguments: &[&str]) -> Run {
 #[test]
 fn a_token_with_a_line_end_is_an_error_that_does_not_show_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (user, arguments, told) in [
+    for (user, arguments, reported) in [
         ("token: \"canary\\n\"", &[][..], "the token cannot be sent: it holds a line end"),
         ("token: t", &["--token", "can\nary"], "the token cannot be sent: it holds a line end"),
         ("tokenFile: none", &[], "token file"),
     ] {
-        let run = with_user(folder.path(), user, arguments).exits(6).stderr_has(told);
+        let run = with_user(folder.path(), user, arguments).exits(6).stderr_has(reported);
         for unwanted in ["ary", "panicked", "trying again"] {
             assert!(!run.stderr.contains(unwanted), "{}", run.stderr);
         }
@@ -44,7 +44,7 @@ mod on_unix {
         let folder = tempfile::tempdir().expect("a folder");
         let zero = "/dev/zero";
         let registry = ["artifact", "list", "oci://127.0.0.1:1/a/b"];
-        for (arguments, told) in [
+        for (arguments, reported) in [
             (&["get", "instance", "--kubeconfig", zero][..], "kubeconfig /dev/zero: it is larger than"),
             (
                 &["get", "instance", "--server=https://127.0.0.1:1", "--certificate-authority", zero],
@@ -61,7 +61,7 @@ mod on_unix {
             let run =
                 Run::from(command.current_dir(folder.path()).stdin(Stdio::null()).output().expect("the binary runs"));
             let code = if arguments.starts_with(&["get"]) { 6 } else { 1 };
-            assert!(run.code == code && run.stderr.contains(told), "{arguments:?}: {} {}", run.code, run.stderr);
+            assert!(run.code == code && run.stderr.contains(reported), "{arguments:?}: {} {}", run.code, run.stderr);
         }
     }
 
@@ -102,7 +102,7 @@ fn every_verb_ends_with_6_where_the_kubeconfig_names_no_cluster() {
     );
     let broken = file("broken", "contexts: [");
     let without_current = file("without-current", context);
-    for (flags, told) in [
+    for (flags, reported) in [
         (vec!["--kubeconfig", &missing], "No such file"),
         (vec!["--kubeconfig", &broken], "it is not a kubeconfig in YAML"),
         (vec!["--kubeconfig", &without_current], "no current context"),
@@ -126,7 +126,7 @@ fn every_verb_ends_with_6_where_the_kubeconfig_names_no_cluster() {
             let ended = Run::from(output);
             assert_eq!(ended.code, 6, "{words:?} {flags:?}: {}", ended.stderr);
             if !cfg!(windows) {
-                assert!(ended.stderr.contains(told), "{words:?} {flags:?}: {}", ended.stderr);
+                assert!(ended.stderr.contains(reported), "{words:?} {flags:?}: {}", ended.stderr);
             }
         }
     }

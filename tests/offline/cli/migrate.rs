@@ -72,7 +72,7 @@ fn health_checks_have_names_and_lost_fields_are_named_by_every_command() {
 }
 
 #[test]
-fn a_pipe_gets_the_text_and_wrong_words_are_told() {
+fn a_pipe_gets_the_text_and_wrong_words_are_reported() {
     let piped = run_with_input(&["migrate", "-f", "-"], OLD).exits(1);
     assert_eq!(piped.stdout, OLD.replace("v1beta2", "v1"));
     run_with_input(&["migrate", "-f", "-", "--to", "2.2"], NEW).exits(0).stdout_has("v1\n");
@@ -233,7 +233,7 @@ mod on_unix {
     }
 
     #[test]
-    fn edits_of_files_before_a_failure_are_told() {
+    fn edits_of_files_before_a_failure_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.yaml"), RELEASE).unwrap();
         let closed = folder.path().join("b");

@@ -95,7 +95,7 @@ fn a_page_is_whole_and_takes_nothing_from_elsewhere() {
     }
     assert!(html.contains("&lt;script&gt;"), "an attack is text");
     assert!(html.contains(&"a".repeat(60)), "names are whole");
-    assert!(html.contains("missing"), "what is gone is told as drift");
+    assert!(html.contains("missing"), "a deleted object is reported as drift");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_browser_runs_nothing_of_it_and_draws_it_light_dark_narrow_and_on_paper() {
 }
 
 #[test]
-fn a_reason_that_many_controllers_share_stands_once_in_each_part_of_the_page() {
+fn a_reason_that_many_controllers_share_appears_once_in_each_part_of_the_page() {
     let situations = test_support::situations::situations();
     let quota = situations.into_iter().find(|one| one.name.contains("quota")).expect("a situation");
     let folder = tempfile::tempdir().expect("a folder");

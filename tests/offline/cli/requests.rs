@@ -128,13 +128,13 @@ mod credential_plugins {
         write_plugin(folder.path(), "#!/bin/sh\nexit 3\n", Path::new("plugin"), &[]);
         let absolute = folder.path().to_str().expect("UTF-8");
         let nowhere = "cannot be started: it is in no absolute folder of PATH";
-        for (path, told) in
+        for (path, reported) in
             [(absolute, "ended with exit status: 3"), (".", nowhere), ("", nowhere), ("/nowhere:", nowhere)]
         {
             let mut command = command(&["get", "instance"]);
             command.env("PATH", path).env("KUBECONFIG", folder.path().join("config")).current_dir(folder.path());
             let run = Run::from(command.stdin(Stdio::null()).output().expect("the binary runs"));
-            run.exits(5).stderr_has(told);
+            run.exits(5).stderr_has(reported);
         }
     }
 

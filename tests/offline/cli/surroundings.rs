@@ -336,7 +336,7 @@ impl Reader {
         assert!(sent.success());
     }
 
-    /// The exit code, and what was said; `None` when the process does not end.
+    /// The exit code, and the printed text; `None` when the process does not end.
     fn end(mut self) -> Option<(Option<i32>, String)> {
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {

@@ -229,7 +229,7 @@ fn sorting_by_what_nothing_has_is_an_error() {
     sorted("nope").exits(2).stderr_has("columns: ");
 }
 
-/// Mistakes, and what is said of them.
+/// Mistakes, and the messages about them.
 const MISTAKES: &[(&str, &str)] = &[
     ("instal", "did you mean 'install'?"),
     ("statsu", "did you mean 'status'?"),
@@ -369,7 +369,7 @@ fn a_variable_is_no_part_of_the_usage() {
 }
 
 #[test]
-fn every_mistake_is_told_with_what_was_meant() {
+fn every_mistake_is_reported_with_a_correction() {
     for (line, says) in MISTAKES {
         let run = run(&words(line)).exits(2);
         assert!(run.stderr.contains(says), "{line}: {}", run.stderr);
@@ -428,7 +428,7 @@ fn a_version_that_is_not_released_causes_a_warning() {
 }
 
 #[test]
-fn pages_and_help_tell_the_options_the_examples_and_the_variables() {
+fn pages_and_help_show_the_options_the_examples_and_the_variables() {
     let page =
         |name: &str| std::fs::read_to_string(format!("{}/man/{name}.1", env!("CARGO_MANIFEST_DIR"))).expect("a page");
     let get = page("flux-operator-get");

@@ -23,7 +23,7 @@ pub(super) struct Memory {
     crashed: bool,
     last_status: String,
     /// Event reasons and messages written so far, so that each is written once.
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl Default for Memory {
@@ -34,7 +34,7 @@ impl Default for Memory {
             restarts: 0,
             crashed: false,
             last_status: String::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 }
@@ -99,8 +99,8 @@ pub(super) fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Wri
     memory.last_status = said;
     let events = plan.events.into_iter().filter(|event| {
         let text = format!("{} {} {}", event.reason, event.message, memory.restarts);
-        let new = !memory.told.contains(&text);
-        memory.told.push(text);
+        let new = !memory.reported.contains(&text);
+        memory.reported.push(text);
         new
     });
     Writes { delete: false, status, events: events.collect(), again: plan.again }

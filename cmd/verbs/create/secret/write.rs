@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::{Described, SecretArgs, SecretDryRun, secret_error};
+use super::{SecretArgs, SecretDryRun, SecretOutline, secret_error};
 use crate::session::Session;
 use crate::session::connect::{cli_error, context_namespace};
 use crate::terminal::{CliError, Exit, Shell};
@@ -24,7 +24,7 @@ const GONE_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) async fn write(
     shell: &Shell,
     args: &SecretArgs,
-    described: Described,
+    described: SecretOutline,
     credentials: Credentials,
 ) -> Result<Exit, CliError> {
     let content = credentials.content().map_err(secret_error)?;
@@ -32,7 +32,7 @@ pub(super) async fn write(
         let warnings = credentials.check(Timestamp::now()).map_err(secret_error)?;
         warnings.iter().for_each(|warning| shell.warn(warning));
     }
-    let Described { namespace, labels, annotations } = described;
+    let SecretOutline { namespace, labels, annotations } = described;
     let mut secret = SecretObject {
         name: args.name.clone(),
         namespace: namespace.clone().unwrap_or_default(),
@@ -48,7 +48,7 @@ pub(super) async fn write(
     let session = Session::open(shell).await?;
     let cluster = &session.cluster;
     secret.namespace = namespace.unwrap_or_else(|| session.namespace_or(DEFAULT_NAMESPACE));
-    let writing = Writing { shell, cluster, args, secret: &secret, dry_run: args.dry_run == SecretDryRun::Server };
+    let writing = SecretWriter { shell, cluster, args, secret: &secret, dry_run: args.dry_run == SecretDryRun::Server };
     let in_place = async {
         let live = writing.live().await?;
         match live.as_ref().map(|live| secret.replace_need(live)).filter(|need| *need != ReplaceNeed::InPlace) {
@@ -108,7 +108,7 @@ fn announce(shell: &Shell, secret: &SecretObject) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-struct Writing<'a> {
+struct SecretWriter<'a> {
     shell: &'a Shell,
     cluster: &'a Cluster,
     args: &'a SecretArgs,
@@ -116,7 +116,7 @@ struct Writing<'a> {
     dry_run: bool,
 }
 
-impl Writing<'_> {
+impl SecretWriter<'_> {
     async fn live(&self) -> Result<Option<Value>, CliError> {
         self.cluster.read(&id_of(self.secret)).await.map_err(|error| cli_error(&error))
     }
@@ -157,7 +157,7 @@ impl Writing<'_> {
                 .cause("somebody else deleted or changed it in the meantime")
                 .hint("run the command again"));
         }
-        let created = match gone(self.cluster, self.secret).await {
+        let created = match wait_until_gone(self.cluster, self.secret).await {
             Ok(()) => self.apply(None).await.map(|_| ()),
             Err(error) => Err(error),
         };
@@ -201,7 +201,7 @@ fn refusal(object: &str, need: &ReplaceNeed) -> CliError {
 }
 
 /// Waits until a deleted Secret is gone; only a finalizer makes this take longer than one check.
-async fn gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> {
+async fn wait_until_gone(cluster: &Cluster, secret: &SecretObject) -> Result<(), CliError> {
     let look = async {
         loop {
             if cluster.read(&id_of(secret)).await.map_err(|e| cli_error(&e))?.is_none() {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_container_of_a_controller_is_found_wherever_it_stands() {
+    fn the_container_of_a_controller_is_found_at_any_position() {
         let own = |names: &[&str]| {
             let containers: Vec<Value> = names.iter().map(|name| serde_json::json!({"name": name})).collect();
             let deployment = serde_json::json!({"metadata": {"name": "source-controller"},

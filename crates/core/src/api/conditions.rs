@@ -33,7 +33,7 @@ impl ConditionStatus {
 
 /// Time of a condition, and the generation of the object that it describes.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct ConditionTime {
     pub now: Timestamp,
     /// `metadata.generation` of the reconciled object.
     pub generation: Option<i64>,
@@ -59,7 +59,7 @@ pub fn set(
     status: ConditionStatus,
     reason: &str,
     message: &str,
-    moment: Moment,
+    moment: ConditionTime,
 ) {
     let before = get(conditions, type_).filter(|before| before.status == status.as_str());
     let since = before.map_or_else(|| Time(whole_seconds(moment.now)), |before| before.last_transition_time.clone());
@@ -84,27 +84,27 @@ pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
 }
 
 /// Marks work in progress: Reconciling is True, Ready is Unknown, Stalled is removed.
-pub fn mark_reconciling(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub fn mark_reconciling(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: ConditionTime) {
     remove(conditions, condition::STALLED);
     set(conditions, condition::RECONCILING, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::Unknown, reason, message, moment);
 }
 
 /// Marks a failure that a retry cannot fix: Stalled is True, Ready is False, Reconciling is removed.
-pub fn mark_stalled(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub fn mark_stalled(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: ConditionTime) {
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::STALLED, ConditionStatus::True, reason, message, moment);
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
 }
 
 /// Marks a failed run that will be retried: Ready is False; an existing Reconciling waits for the retry.
-pub fn mark_failed(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub fn mark_failed(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: ConditionTime) {
     set(conditions, condition::READY, ConditionStatus::False, reason, message, moment);
     finalise(conditions);
 }
 
 /// Marks a successful run: Ready is True, the other two are removed.
-pub fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: Moment) {
+pub fn mark_ready(conditions: &mut Vec<Condition>, reason: &str, message: &str, moment: ConditionTime) {
     remove(conditions, condition::STALLED);
     remove(conditions, condition::RECONCILING);
     set(conditions, condition::READY, ConditionStatus::True, reason, message, moment);
@@ -188,8 +188,8 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
 mod tests {
     use super::*;
 
-    fn at(second: i64) -> Moment {
-        Moment { now: Timestamp::from_millisecond(second * 1000 + 250).unwrap(), generation: Some(3) }
+    fn at(second: i64) -> ConditionTime {
+        ConditionTime { now: Timestamp::from_millisecond(second * 1000 + 250).unwrap(), generation: Some(3) }
     }
 
     fn summary(conditions: &[Condition]) -> Vec<String> {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controllers_are_told_from_people_by_the_names_of_their_programs() {
+    fn controllers_are_distinguished_from_people_by_the_names_of_their_programs() {
         for manager in ["kustomize-controller", "gotk-helm-controller", "flux-operator", "source-watcher"] {
             assert_eq!(Author::of(manager), Author::Flux, "{manager}");
         }

@@ -18,7 +18,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// The holder of a lease, by its recorded identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    Nobody,
+    Vacant,
     /// An operator inside or outside the cluster.
     Operator(String),
     /// A run from a terminal, which reconciles once.
@@ -29,7 +29,7 @@ impl Holder {
     /// Returns the identity; `None` if the lease is free.
     pub fn identity(&self) -> Option<&str> {
         match self {
-            Holder::Nobody => None,
+            Holder::Vacant => None,
             Holder::Operator(identity) | Holder::Terminal(identity) => Some(identity),
         }
     }
@@ -37,7 +37,7 @@ impl Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.identity().unwrap_or("nobody"))
+        f.write_str(self.identity().unwrap_or("no holder"))
     }
 }
 
@@ -65,7 +65,7 @@ impl LeaseRecord {
     pub fn of(lease: &Value) -> Self {
         let spec = |member: &str| lease.get("spec").and_then(|spec| spec.get(member));
         let holder = match spec("holderIdentity").and_then(Value::as_str).unwrap_or_default() {
-            "" => Holder::Nobody,
+            "" => Holder::Vacant,
             name if name.starts_with(TERMINAL_IDENTITY_PREFIX) => Holder::Terminal(name.to_owned()),
             name => Holder::Operator(name.to_owned()),
         };
@@ -79,7 +79,7 @@ impl LeaseRecord {
 
     /// Returns whether the holder is alive. Never sufficient to take a lease over: that requires watching it.
     pub fn freshness(&self, now: Timestamp) -> Freshness {
-        let Some(renewed) = self.renewed.filter(|_| self.holder != Holder::Nobody) else { return Freshness::Expired };
+        let Some(renewed) = self.renewed.filter(|_| self.holder != Holder::Vacant) else { return Freshness::Expired };
         // Either clock may be ahead, so a renewal in the future also counts as recent.
         match now.duration_since(renewed).unsigned_abs() {
             age if age <= self.duration => Freshness::Fresh,
@@ -92,7 +92,7 @@ impl LeaseRecord {
     pub fn free_since(&self) -> Option<Timestamp> {
         let renewed = self.renewed?;
         match self.holder {
-            Holder::Nobody => Some(renewed),
+            Holder::Vacant => Some(renewed),
             Holder::Terminal(_) => renewed.checked_add(self.duration).ok(),
             Holder::Operator(_) => None,
         }
@@ -114,10 +114,10 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_an_operator_a_terminal_or_nobody() {
+    fn a_holder_is_an_operator_or_a_terminal_or_missing() {
         assert_eq!(record("pod-abc_1", "").holder, Holder::Operator("pod-abc_1".into()));
         assert_eq!(record("flux-operator-ctl/host_7", "").holder, Holder::Terminal("flux-operator-ctl/host_7".into()));
-        assert_eq!(record("", "").holder, Holder::Nobody);
+        assert_eq!(record("", "").holder, Holder::Vacant);
         assert_eq!(LeaseRecord::of(&json!({})).duration, Duration::from_secs(15));
     }
 

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_is_told_from_other_deployments_by_name_or_label() {
+    fn an_operator_is_distinguished_from_other_deployments_by_name_or_label() {
         let deployment = |name: &str, label: &str| json!({"metadata": {"name": name, "labels": {NAME_LABEL: label}}});
         assert!(is_operator(&deployment("flux-operator", "")));
         assert!(is_operator(&deployment("chart-of-somebody", "flux-operator")));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_of_this_program_is_told_by_its_command() {
+    fn the_operator_of_this_program_is_recognised_by_its_command() {
         let deployment =
             |args: Value| json!({"spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}}});
         assert!(runs_this_program(&deployment(json!(["controller", "--log-level=debug"]))));

@@ -122,7 +122,7 @@ pub mod reason {
     pub const APPLY_SUCCEEDED: &str = "ApplySucceeded";
     pub const DEPENDENCY_NOT_READY: &str = "DependencyNotReady";
     pub const INVALID_CEL_EXPRESSION: &str = "InvalidCELExpression";
-    /// Objects that a ResourceSet no longer stands for are kept until its providers have exported.
+    /// Objects that a ResourceSet no longer renders are kept until its providers have exported.
     pub const PRUNING_WITHHELD: &str = "PruningWithheld";
     pub const DRIFT_DETECTED: &str = "DriftDetected";
     pub const DRIFT_CONTESTED: &str = "DriftContested";

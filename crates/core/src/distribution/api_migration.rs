@@ -50,10 +50,10 @@ const SHARED_NAMES: [&str; 4] = ["Alert", "Bucket", "Provider", "Receiver"];
 
 /// The API version of every kind in one version of Flux, with the schema of that version.
 #[derive(Debug)]
-pub struct StoredVersions(BTreeMap<(String, String), Stored>);
+pub struct StoredVersions(BTreeMap<(String, String), StoredVersion>);
 
 #[derive(Debug)]
-struct Stored {
+struct StoredVersion {
     version: String,
     schema: Value,
 }
@@ -100,7 +100,7 @@ pub struct UneditedVersion {
 
 /// A migrated text with its edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Migrated {
+pub struct MigratedText {
     pub text: String,
     /// In the order of the text.
     pub edits: Vec<Edit>,
@@ -138,24 +138,24 @@ impl StoredVersions {
     ///
     /// # Errors
     /// The text is not YAML: a template, for example.
-    pub fn migrate(&self, text: &str) -> Result<Migrated, YamlError> {
+    pub fn migrate(&self, text: &str) -> Result<MigratedText, YamlError> {
         // Editors on Windows write a byte order mark. It is kept and does not count as a column.
         let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
         if !may_concern_flux(body) {
-            return Ok(Migrated { text: text.to_owned(), ..Migrated::default() });
+            return Ok(MigratedText { text: text.to_owned(), ..MigratedText::default() });
         }
         let plan = self.plan(body, None, MAX_TEXTS, "")?;
         let text = format!("{mark}{}", edited(body, &plan.edits));
         let edits = plan.edits.into_iter().map(|planned| planned.edit).collect();
-        Ok(Migrated { text, edits, lost: plan.lost, unedited: plan.unedited })
+        Ok(MigratedText { text, edits, lost: plan.lost, unedited: plan.unedited })
     }
 
     /// Migrates the versions in a text that is not YAML, such as a template: lines `apiVersion: …` with a line `kind:
     /// …` beside them.
-    pub fn migrate_lines(&self, text: &str) -> Migrated {
+    pub fn migrate_lines(&self, text: &str) -> MigratedText {
         let edits = lines::plan(text, self);
         let text = edited(text, &edits);
-        Migrated { text, edits: edits.into_iter().map(|planned| planned.edit).collect(), ..Migrated::default() }
+        MigratedText { text, edits: edits.into_iter().map(|planned| planned.edit).collect(), ..MigratedText::default() }
     }
 
     /// Finds the old versions in a text that cannot be migrated.
@@ -221,12 +221,12 @@ impl StoredVersions {
             // A kustomization file may lack every field that names an object.
             let kind = document.get("kind").and_then(Value::as_str).unwrap_or("kustomization");
             let owner = if owner.is_empty() { kind } else { owner };
-            walk.look(document, String::new(), positions, owner, 0);
+            walk.visit(document, String::new(), positions, owner, 0);
         }
         walk.finish()
     }
 
-    fn get(&self, group: &str, kind: &str) -> Option<&Stored> {
+    fn get(&self, group: &str, kind: &str) -> Option<&StoredVersion> {
         self.0.get(&(group.to_owned(), kind.to_owned()))
     }
 
@@ -247,11 +247,11 @@ fn may_concern_flux(text: &str) -> bool {
 }
 
 /// Returns the stored version of a definition, by group and kind.
-fn stored_version(object: &Value) -> Option<((String, String), Stored)> {
+fn stored_version(object: &Value) -> Option<((String, String), StoredVersion)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let is_stored = |version: &&Value| version.get("storage").and_then(Value::as_bool) == Some(true);
     let version = object.pointer("/spec/versions")?.as_array()?.iter().find(is_stored)?;
-    let stored = Stored {
+    let stored = StoredVersion {
         version: version.get("name")?.as_str()?.to_owned(),
         schema: version.pointer("/schema/openAPIV3Schema")?.clone(),
     };
@@ -338,7 +338,7 @@ impl ObjectWalk<'_> {
     /// versions too.
     ///
     /// `owner` names the surrounding object, for values without a name.
-    fn look(&mut self, value: &Value, pointer: String, positions: &Positions, owner: &str, depth: usize) {
+    fn visit(&mut self, value: &Value, pointer: String, positions: &Positions, owner: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -347,38 +347,38 @@ impl ObjectWalk<'_> {
             Value::Object(fields) => {
                 let named = name_of(value);
                 let owner = named.as_deref().unwrap_or(owner);
-                self.look_at_object(value, &pointer, positions, owner);
-                self.look_at_operation(value, &pointer, positions, owner);
+                self.visit_object(value, &pointer, positions, owner);
+                self.visit_operation(value, &pointer, positions, owner);
                 for (key, item) in fields {
                     let pointer = below(key);
                     match (key.as_str(), item) {
                         ("patch" | "resourcesTemplate", Value::String(text)) => {
-                            self.look_at_text(text, positions.value(&pointer), value.get("target"), owner);
+                            self.visit_text(text, positions.value(&pointer), value.get("target"), owner);
                         }
                         ("target" | "select" | "source", Value::Object(_)) => {
-                            self.look_at_target(item, &pointer, positions, owner);
+                            self.visit_target(item, &pointer, positions, owner);
                         }
                         ("patchesStrategicMerge", Value::Array(items)) => {
                             for (index, text) in items.iter().enumerate() {
                                 let Some(text) = text.as_str() else { continue };
-                                self.look_at_text(text, positions.value(&format!("{pointer}/{index}")), None, owner);
+                                self.visit_text(text, positions.value(&format!("{pointer}/{index}")), None, owner);
                             }
                         }
                         _ => {}
                     }
-                    self.look(item, pointer, positions, owner, depth + 1);
+                    self.visit(item, pointer, positions, owner, depth + 1);
                 }
             }
             Value::Array(items) => {
                 for (index, value) in items.iter().enumerate() {
-                    self.look(value, below(&index.to_string()), positions, owner, depth + 1);
+                    self.visit(value, below(&index.to_string()), positions, owner, depth + 1);
                 }
             }
             _ => {}
         }
     }
 
-    fn look_at_object(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
+    fn visit_object(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return };
         let Some((group, version)) = api_version.split_once('/') else { return };
@@ -412,7 +412,7 @@ impl ObjectWalk<'_> {
     }
 
     /// Plans the edit of a JSON patch operation that sets or tests an object's version.
-    fn look_at_operation(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
+    fn visit_operation(&mut self, value: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let (Some(_), Some(path), Some(api_version)) = (text("op"), text("path"), text("value")) else { return };
         let Some((group, version)) = api_version.split_once('/') else { return };
@@ -430,7 +430,7 @@ impl ObjectWalk<'_> {
 
     /// Plans the edits of a patch target or of a replacement's selector: group, version and kind are expressions
     /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>).
-    fn look_at_target(&mut self, target: &Value, pointer: &str, positions: &Positions, object: &str) {
+    fn visit_target(&mut self, target: &Value, pointer: &str, positions: &Positions, object: &str) {
         let text = |key: &str| target.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let (Some(version), group, kind) = (text("version"), text("group"), text("kind")) else { return };
         if group.is_none() && kind.is_none_or(|kind| SHARED_NAMES.contains(&kind)) {
@@ -471,7 +471,7 @@ impl ObjectWalk<'_> {
     }
 
     /// Plans the edits of a text that contains YAML itself: a patch, or the template of a ResourceSet.
-    fn look_at_text(&mut self, text: &str, at: Option<Location>, target: Option<&Value>, owner: &str) {
+    fn visit_text(&mut self, text: &str, at: Option<Location>, target: Option<&Value>, owner: &str) {
         // A patch may also be the name of a file, which is a single line.
         let is_one = text.contains('\n') || text.trim_start().starts_with(['{', '[']);
         let Some(texts_left) = self.texts_left.checked_sub(1) else { return };
@@ -721,10 +721,10 @@ spec:
             .replace("valuesFile: 'values-prod.yaml'", "valuesFiles: ['values-prod.yaml']")
             .replace("v1beta2", "v1");
         assert_eq!(migrated.text, expected);
-        let told: Vec<String> =
+        let reported: Vec<String> =
             migrated.edits.iter().map(|e| format!("{} {} {} {}", e.line, e.object, e.from, e.to)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "2 HelmRelease/apps/web helm.toolkit.fluxcd.io/v2beta1 helm.toolkit.fluxcd.io/v2",
                 "9 HelmRelease/apps/web valuesFile valuesFiles",
@@ -763,8 +763,8 @@ spec:
 
     /// Returns `line object from to` of each edit, and the unchanged versions, with `!` where a person has to change
     /// them.
-    fn told(text: &str) -> (Vec<String>, Vec<String>, String) {
-        let Migrated { text, edits, unedited, .. } = newest().migrate(text).unwrap();
+    fn migration_of(text: &str) -> (Vec<String>, Vec<String>, String) {
+        let MigratedText { text, edits, unedited, .. } = newest().migrate(text).unwrap();
         let short = |version: &str| version.replace(".toolkit.fluxcd.io/", "/");
         let edits = edits.iter().map(|e| format!("{} {} {} {}", e.line, e.object, short(&e.from), short(&e.to)));
         let mark = |by_hand: bool| if by_hand { "!" } else { "" };
@@ -775,7 +775,7 @@ spec:
     #[test]
     fn patches_and_their_targets_are_edited_in_every_form_of_text() {
         let literal = "kind: Kustomization\napiVersion: kustomize.toolkit.fluxcd.io/v1\nmetadata: {name: apps}\nspec:\n  patches:\n  - patch: |-\n\n      apiVersion: kustomize.toolkit.fluxcd.io/v1beta2 # old\n      kind: Kustomization\n      metadata: {name: x}\n    target:\n      group: kustomize.toolkit.fluxcd.io\n      version: v1beta2\n      kind: Kustomization\n";
-        let (edits, stays, text) = told(literal);
+        let (edits, stays, text) = migration_of(literal);
         assert_eq!(edits, ["8 Kustomization/x kustomize/v1beta2 kustomize/v1", "13 Kustomization/apps v1beta2 v1"]);
         assert_eq!((stays, text), (vec![], literal.replace("v1beta2", "v1")));
         for patch in [
@@ -789,14 +789,14 @@ spec:
             "|\n    - op: add\n      path: /spec/healthChecks/-\n      value: {apiVersion: helm.toolkit.fluxcd.io/v2beta1, kind: HelmRelease, name: x}",
         ] {
             let text = format!("patches:\n- patch: {patch}\n  target: {{kind: HelmRelease, version: v2beta1}}\n");
-            let (edits, stays, new) = told(&text);
+            let (edits, stays, new) = migration_of(&text);
             assert_eq!((edits.len(), stays), (2, vec![]), "{text}\n{edits:?}");
             assert_eq!(new, text.replace("v2beta1", "v2"));
         }
         let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  postRenderers:\n  - kustomize:\n      patches:\n      - target: {group: source.toolkit.fluxcd.io, version: v1beta2}\n        patch: |\n          apiVersion: source.toolkit.fluxcd.io/v1beta2\n          kind: Bucket\n          metadata: {name: b}\n";
-        assert_eq!(told(release).2, release.replace("v1beta2", "v1"));
+        assert_eq!(migration_of(release).2, release.replace("v1beta2", "v1"));
         let merges = "patchesStrategicMerge:\n- |-\n  apiVersion: image.toolkit.fluxcd.io/v1beta1\n  kind: ImagePolicy\n  metadata: {name: p}\n- other.yaml\n";
-        assert_eq!(told(merges).2, merges.replace("v1beta1", "v1"));
+        assert_eq!(migration_of(merges).2, merges.replace("v1beta1", "v1"));
     }
 
     #[test]
@@ -809,25 +809,25 @@ spec:
             "{group: notification.toolkit.fluxcd.io, version: v1}",
         ] {
             let text = format!("patches:\n- patch: '[]'\n  target: {target}\n");
-            assert_eq!(told(&text), (vec![], vec![], text.clone()));
+            assert_eq!(migration_of(&text), (vec![], vec![], text.clone()));
         }
         let text = "patches:\n- patch: '[]'\n  target: {group: notification.toolkit.fluxcd.io, version: v1beta2}\n";
-        assert_eq!(told(text).1, ["!3 kustomization v1beta2"]);
+        assert_eq!(migration_of(text).1, ["!3 kustomization v1beta2"]);
     }
 
     #[test]
     fn old_versions_that_cannot_be_edited_are_named() {
         let object = |version: &str| format!("kind: HelmRelease\napiVersion: {version}\nmetadata: {{name: a}}\n");
         let anchored = "kind: HelmRelease\nmetadata: {name: a, annotations: {v: &v helm.toolkit.fluxcd.io/v2beta1}}\napiVersion: *v\n";
-        assert_eq!(told(anchored).1, ["!3 HelmRelease/a helm/v2beta1"]);
-        assert_eq!(told(anchored).2, anchored);
+        assert_eq!(migration_of(anchored).1, ["!3 HelmRelease/a helm/v2beta1"]);
+        assert_eq!(migration_of(anchored).2, anchored);
         let escaped = object("\"helm.toolkit.fluxcd.io\\/v2beta1\"");
-        assert_eq!(told(&escaped).1, ["!2 HelmRelease/a helm/v2beta1"]);
+        assert_eq!(migration_of(&escaped).1, ["!2 HelmRelease/a helm/v2beta1"]);
         let folded = object("helm.toolkit.fluxcd.io/v2bet\\\n  a1").replace("helm", "\"helm").replace("a1", "a1\"");
-        assert_eq!(told(&folded).1, ["!2 HelmRelease/a helm/v2beta1"], "{folded}");
+        assert_eq!(migration_of(&folded).1, ["!2 HelmRelease/a helm/v2beta1"], "{folded}");
         // The alias is edited at its anchor.
         let list = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: &v helm.toolkit.fluxcd.io/v2beta1, kind: HelmRelease, metadata: {name: a}}\n- {apiVersion: *v, kind: HelmRelease, metadata: {name: b}}\n";
-        let (edits, stays, text) = told(list);
+        let (edits, stays, text) = migration_of(list);
         assert_eq!((edits.len(), stays, text), (1, vec![], list.replace("v2beta1", "v2")));
         for (version, stays) in [
             ("helm.toolkit.fluxcd.io/${V:-v2}", "2 HelmRelease/a helm/${V:-v2}"),
@@ -838,22 +838,22 @@ spec:
             ("helm.toolkit.fluxcd.io/v7", "!2 HelmRelease/a helm/v7"),
         ] {
             let text = object(version);
-            assert_eq!(told(&text), (vec![], vec![stays.to_owned()], text.clone()));
+            assert_eq!(migration_of(&text), (vec![], vec![stays.to_owned()], text.clone()));
         }
     }
 
     #[test]
     fn a_list_is_written_in_the_version_of_its_items() {
         let text = "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmReleaseList\nmetadata: {}\nitems:\n- {metadata: {name: a}}\n";
-        let (edits, stays, edited) = told(text);
+        let (edits, stays, edited) = migration_of(text);
         assert_eq!((edits.len(), stays, edited), (1, vec![], text.replace("v2beta1", "v2")));
     }
 
     #[test]
-    fn a_byte_order_mark_stays_and_fields_are_named_again() {
+    fn a_byte_order_mark_is_kept_and_fields_are_renamed() {
         let text =
             "\u{feff}apiVersion: source.toolkit.fluxcd.io/v1beta2\r\nkind: HelmRepository\r\nmetadata: {name: a}\r\n";
-        assert_eq!(told(text).2, text.replace("v1beta2", "v1"));
+        assert_eq!(migration_of(text).2, text.replace("v1beta2", "v1"));
         let text = "apiVersion: helm.toolkit.fluxcd.io/v2beta2\nkind: HelmRelease\nmetadata: {name: a}\nsops: {mac: x}\nspec:\n  postRenderers:\n  - kustomize:\n      patchesStrategicMerge: [{kind: Ingress}]\n  timeout: null\n  values: {any: thing}\n";
         let first = newest().migrate(text).unwrap();
         let again = newest().migrate(&first.text).unwrap();

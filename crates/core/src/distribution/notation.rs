@@ -11,7 +11,7 @@ use super::version_gate::Gate;
 /// The parsed content of all notation files.
 #[derive(Debug, Default)]
 pub(super) struct Notation {
-    pub annotations: Vec<(Gated<&'static str>, &'static str)>,
+    pub annotations: Vec<(GatedValue<&'static str>, &'static str)>,
     patterns: HashMap<&'static str, &'static str>,
     columns: HashMap<&'static str, Vec<PrinterColumn>>,
     types: HashMap<&'static str, Field>,
@@ -20,7 +20,7 @@ pub(super) struct Notation {
 
 /// A value and the gate that says where it holds.
 #[derive(Debug, Clone)]
-pub(super) struct Gated<T> {
+pub(super) struct GatedValue<T> {
     pub value: T,
     pub gate: Gate<'static>,
 }
@@ -31,8 +31,8 @@ pub(super) struct Crd {
     pub kind: &'static str,
     pub plural: &'static str,
     pub component: &'static str,
-    pub short_names: Vec<Gated<&'static str>>,
-    pub categories: Vec<Gated<&'static str>>,
+    pub short_names: Vec<GatedValue<&'static str>>,
+    pub categories: Vec<GatedValue<&'static str>>,
     /// Versions in which the object lacks the label `app.kubernetes.io/part-of`.
     pub without_part_of: Option<Gate<'static>>,
     pub versions: Vec<ApiVersion>,
@@ -48,7 +48,7 @@ pub(super) struct ApiVersion {
     pub storage: Option<Gate<'static>>,
     pub deprecated: Option<Gate<'static>>,
     pub without_status: Option<Gate<'static>>,
-    pub columns: Vec<Gated<&'static str>>,
+    pub columns: Vec<GatedValue<&'static str>>,
 }
 
 /// A printer column.
@@ -68,8 +68,8 @@ pub(super) struct Field {
     pub required: Option<Gate<'static>>,
     pub wraps: Vec<Wrap>,
     pub base: Base,
-    pub attributes: Vec<Gated<Attribute>>,
-    pub values: Vec<Gated<&'static str>>,
+    pub attributes: Vec<GatedValue<Attribute>>,
+    pub values: Vec<GatedValue<&'static str>>,
     pub rules: Vec<CelRule>,
     pub gate: Gate<'static>,
     pub description: Option<&'static str>,
@@ -154,7 +154,7 @@ impl Notation {
                 "annotation" => {
                     let key = words.next("an annotation key")?.text;
                     let value = words.next("its value")?.text;
-                    self.annotations.push((Gated { value: key, gate: words.gate()? }, value));
+                    self.annotations.push((GatedValue { value: key, gate: words.gate()? }, value));
                     words.end()?;
                     no_children(children)?;
                 }
@@ -218,8 +218,8 @@ impl Notation {
         while let Some(word) = words.take() {
             let (text, gate) = word.split_gate()?;
             match text.split_once('=') {
-                Some(("short", value)) => crd.short_names.push(Gated { value, gate }),
-                Some(("category", value)) => crd.categories.push(Gated { value, gate }),
+                Some(("short", value)) => crd.short_names.push(GatedValue { value, gate }),
+                Some(("category", value)) => crd.categories.push(GatedValue { value, gate }),
                 None if text == "without-part-of" => crd.without_part_of = Some(gate),
                 _ => {
                     return Err(word.position.error(format!(
@@ -267,7 +267,7 @@ impl Notation {
                 "deprecated" => version.deprecated = Some(gate),
                 "nostatus" => version.without_status = Some(gate),
                 _ => match text.strip_prefix("columns=") {
-                    Some(value) if self.columns.contains_key(value) => version.columns.push(Gated { value, gate }),
+                    Some(value) if self.columns.contains_key(value) => version.columns.push(GatedValue { value, gate }),
                     Some(value) => return Err(word.position.error(format!("no `columns {value}` above"))),
                     None => {
                         return Err(word.position.error(format!(
@@ -327,7 +327,7 @@ impl Notation {
                 for value in values.split_whitespace() {
                     let word = Word { text: value, position: line.position(offset(line.text, value)) };
                     let (value, gate) = word.split_gate()?;
-                    field.values.push(Gated { value, gate });
+                    field.values.push(GatedValue { value, gate });
                 }
             } else if let Some(expression) = line.text.strip_prefix("? ") {
                 field.rules.push(rule(line, expression, children)?);
@@ -397,7 +397,7 @@ impl Notation {
         } else if let Some(values) = text.strip_prefix("oneof=") {
             for value in values.split('|') {
                 let (value, gate) = Word { text: value, position: word.position }.split_gate()?;
-                field.values.push(Gated { value, gate });
+                field.values.push(GatedValue { value, gate });
             }
             return Ok(());
         } else if let Some(json) = text.strip_prefix('=') {
@@ -425,7 +425,7 @@ impl Notation {
                 None => return Err(wrong(format!("unknown attribute `{text}`"))),
             }
         };
-        field.attributes.push(Gated { value, gate });
+        field.attributes.push(GatedValue { value, gate });
         Ok(())
     }
 }

@@ -10,12 +10,12 @@ use crate::format::yaml;
 
 /// A tree of files that answers as a distribution.
 #[derive(Debug)]
-pub(super) struct Packaged {
+pub(super) struct PackagedTree {
     tree: Box<dyn Tree>,
     versions: Vec<FluxVersion>,
 }
 
-impl Packaged {
+impl PackagedTree {
     pub(crate) fn open(tree: Box<dyn Tree>) -> Result<Self, DistributionError> {
         let mut packaged = Self { tree, versions: Vec::new() };
         packaged.versions = packaged.find_versions()?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Component;
 use super::lines::NotationError;
-use super::notation::{ApiVersion, Attribute, Base, Crd, Field, Gated, Notation, PrinterColumn, Wrap};
+use super::notation::{ApiVersion, Attribute, Base, Crd, Field, GatedValue, Notation, PrinterColumn, Wrap};
 use super::version_gate::{Gate, GateContext};
 
 /// A kind in one Flux version, without its schemas.
@@ -371,6 +371,6 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
-fn gated<T: Copy>(values: &[Gated<T>], place: GateContext<'_>) -> Vec<T> {
+fn gated<T: Copy>(values: &[GatedValue<T>], place: GateContext<'_>) -> Vec<T> {
     values.iter().filter(|value| value.gate.holds(place)).map(|value| value.value).collect()
 }

@@ -27,13 +27,13 @@ pub(super) struct Gate<'t>(Vec<Alternative<'t>>);
 struct Alternative<'t> {
     /// An empty list means every API version.
     apis: Vec<&'t str>,
-    from: Triple,
-    to: Triple,
+    from: VersionTriple,
+    to: VersionTriple,
 }
 
-type Triple = (u64, u64, u64);
-const FIRST: Triple = (0, 0, 0);
-const LAST: Triple = (u64::MAX, u64::MAX, u64::MAX);
+type VersionTriple = (u64, u64, u64);
+const FIRST: VersionTriple = (0, 0, 0);
+const LAST: VersionTriple = (u64::MAX, u64::MAX, u64::MAX);
 
 impl<'t> Gate<'t> {
     pub(crate) const EVERYWHERE: Gate<'static> = Gate(Vec::new());
@@ -93,7 +93,7 @@ impl<'t> Alternative<'t> {
 }
 
 /// Returns the first and the last version that `2.7` or `2.9.4` covers.
-fn bounds(text: &str) -> Result<(Triple, Triple), String> {
+fn bounds(text: &str) -> Result<(VersionTriple, VersionTriple), String> {
     let wrong = || format!("`{text}` is not a Flux version such as 2.7 or 2.9.4");
     let numbers: Vec<u64> = text.split('.').map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
     match *numbers.as_slice() {

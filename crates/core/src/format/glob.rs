@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text_and_a_question_mark_for_one_character() {
+    fn a_star_matches_any_text_and_a_question_mark_one_character() {
         for (pattern, text) in [("*", ""), ("a*c", "abbc"), ("a?c", "aüc"), ("*prod*", "eu-prod-1"), ("", "")] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }

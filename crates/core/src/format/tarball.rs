@@ -81,7 +81,7 @@ pub enum TarballError {
 }
 
 /// Counts bytes and stops with an error where `take` would end silently.
-struct Bounded<R, C> {
+struct BoundedReader<R, C> {
     inner: R,
     /// Returns the problem with the number of bytes so far, if there is one.
     find_problem: C,
@@ -95,7 +95,7 @@ struct Meter {
     problem: Cell<Option<String>>,
 }
 
-impl<R: Read, C: Fn(u64) -> Option<String>> Read for Bounded<R, C> {
+impl<R: Read, C: Fn(u64) -> Option<String>> Read for BoundedReader<R, C> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         let passed = self.meter.passed.get() + read as u64;
@@ -106,9 +106,9 @@ impl<R: Read, C: Fn(u64) -> Option<String>> Read for Bounded<R, C> {
     }
 }
 
-fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> (Bounded<R, C>, Rc<Meter>) {
+fn bounded<R: Read, C: Fn(u64) -> Option<String>>(inner: R, find_problem: C) -> (BoundedReader<R, C>, Rc<Meter>) {
     let meter = Rc::new(Meter::default());
-    (Bounded { inner, find_problem, meter: Rc::clone(&meter) }, meter)
+    (BoundedReader { inner, find_problem, meter: Rc::clone(&meter) }, meter)
 }
 
 /// Reads a gzip-compressed tar archive into memory, to its very end.
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_plain_archive_are_found_where_they_stand() {
+    fn the_files_of_a_plain_archive_are_found_at_their_positions() {
         let bytes = Raw::new().file("a", b"first").file("./b/c", b"second").0.into_inner().unwrap();
         let found = index_tar(io::Cursor::new(&bytes), 10).unwrap();
         let content = |path: &str| {

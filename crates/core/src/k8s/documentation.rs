@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wording_is_told_from_meaning() {
+    fn wording_is_distinguished_from_meaning() {
         let schema = "spec.versions[name=v1].schema.openAPIV3Schema";
         let cases = [
             ("description", true),

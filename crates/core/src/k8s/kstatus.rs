@@ -112,7 +112,7 @@ pub fn compute(object: &Value) -> Health {
 }
 
 /// Judges one object as Flux does before it goes on: a Job once it is complete, and a kind of the operator once its Ready condition
-/// is true and speaks of the spec as it is now.
+/// is true and describes the current spec.
 pub fn compute_for_flux(object: &Value) -> Health {
     let computed = compute(object);
     let is_of_operator = group(object) == "fluxcd.controlplane.io" && kind(object) != "FluxReport";
@@ -131,7 +131,7 @@ pub fn compute_for_flux(object: &Value) -> Health {
     }
 }
 
-/// Reports whether the Ready condition is true and speaks of the generation that the object has now.
+/// Reports whether the Ready condition is true and describes the current generation.
 pub fn is_observed_ready(object: &Value) -> bool {
     let generation = number(object, "/metadata/generation");
     let mut ready = items(object, "/status/conditions").iter().filter(|one| text(one, "/type") == "Ready").peekable();

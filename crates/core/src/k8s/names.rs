@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_of_labels_are_told_from_other_texts() {
+    fn keys_and_values_of_labels_are_distinguished_from_other_texts() {
         for good in ["a.b/C_d", "x", "sharding.fluxcd.io/key", &"x".repeat(63)] {
             assert!(is_label_key(good), "{good}");
         }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_loop_tells_how_the_container_ended() {
+    fn a_crash_loop_shows_how_the_container_ended() {
         let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
         let last = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}});
         let found = trouble(&deployment(), [&pod("1", container(waiting, last))]).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_pod_speaks_and_ordinary_starts_are_no_trouble() {
+    fn the_newest_pod_counts_and_ordinary_starts_are_not_a_problem() {
         let old = pod("1", container(json!({"waiting": {"reason": "ErrImagePull"}}), json!({})));
         let new = pod("2", container(json!({"waiting": {"reason": "ContainerCreating"}}), json!({})));
         assert_eq!(trouble(&deployment(), [&new]), None);

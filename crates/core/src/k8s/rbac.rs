@@ -100,7 +100,7 @@ pub fn roles(permissions: &BTreeSet<Permission>, name: &str, subject: Option<&Su
 }
 
 /// The scope of a rule: its group, and the names it is limited to (empty for all).
-type About<'a> = (&'a str, BTreeSet<&'a str>);
+type RuleScope<'a> = (&'a str, BTreeSet<&'a str>);
 
 fn rules(permissions: &[&Permission]) -> Vec<Value> {
     // Collect the names of each verb and resource, then merge verbs with the same names, then resources with the same
@@ -115,12 +115,12 @@ fn rules(permissions: &[&Permission]) -> Vec<Value> {
             .iter()
             .any(|one| (&*one.group, &*one.resource, &*one.verb) == (group, resource, verb) && one.name.is_none())
     };
-    let mut verbs: BTreeMap<(About<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
+    let mut verbs: BTreeMap<(RuleScope<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
     for ((group, resource, verb), names) in names {
         let names = if unlimited(group, resource, verb) { BTreeSet::new() } else { names };
         verbs.entry(((group, names), resource)).or_default().insert(verb);
     }
-    let mut resources: BTreeMap<(About<'_>, BTreeSet<&str>), Vec<&str>> = BTreeMap::new();
+    let mut resources: BTreeMap<(RuleScope<'_>, BTreeSet<&str>), Vec<&str>> = BTreeMap::new();
     for ((about, resource), verbs) in verbs {
         resources.entry((about, verbs)).or_default().push(resource);
     }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_carries_base64_and_says_immutable_only_when_wanted() {
+    fn a_manifest_carries_base64_and_is_immutable_only_on_request() {
         let manifest = secret().manifest();
         assert_eq!(manifest["data"]["a"], "dGV4dA==");
         assert_eq!(manifest["immutable"], true);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn another_type_or_an_immutable_secret_stands_in_the_way() {
+    fn another_type_or_an_immutable_secret_requires_a_replacement() {
         let live = |type_: &str, immutable: bool, a: &str| json!({"type": type_, "immutable": immutable, "data": {"a": a, "b": "/w=="}});
         assert_eq!(secret().replace_need(&live("Opaque", false, "x")), ReplaceNeed::InPlace);
         assert_eq!(secret().replace_need(&live("Opaque", true, "dGV4dA==")), ReplaceNeed::InPlace);

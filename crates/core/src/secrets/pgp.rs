@@ -197,7 +197,7 @@ mod tests {
     const PUBLIC: &str = include_str!("samples/pgp-public.asc");
 
     #[test]
-    fn open_keys_are_told_from_protected_ones() {
+    fn open_keys_are_distinguished_from_protected_ones() {
         assert_eq!(check(OPEN), Ok(Protection::None));
         assert_eq!(check(OPEN_RSA), Ok(Protection::None));
         assert_eq!(check(PROTECTED), Ok(Protection::Passphrase));

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn old_encryption_is_told_from_a_form_flux_cannot_read() {
+    fn old_encryption_is_distinguished_from_a_form_flux_cannot_read() {
         assert!(needs_passphrase(samples::RSA_ENCRYPTED_OLD.as_bytes()));
         assert_eq!(ssh(samples::RSA_ENCRYPTED_OLD, None, Some("sample")).check().unwrap().len(), 1);
         assert!(problem(&ssh(samples::RSA_ENCRYPTED_OLD, None, None)).contains("encrypted"));

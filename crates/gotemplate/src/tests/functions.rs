@@ -2,7 +2,7 @@ use super::{check, check_failures};
 use crate::functions;
 
 #[test]
-fn every_function_stands_in_the_table_once() {
+fn every_function_is_in_the_table_once() {
     let mut names = functions::names();
     names.sort_unstable();
     let count = names.len();

@@ -53,7 +53,7 @@ async fn branches_of_github_come_page_by_page_up_to_the_limit() {
 #[tokio::test]
 async fn tags_of_github_are_all_read_before_they_are_sorted_and_cut() {
     let server = FakeServer::start(|path, headers| {
-        assert!(!headers.contains("authorization"), "nobody asked for credentials");
+        assert!(!headers.contains("authorization"), "credentials are only sent on request");
         match path {
             "/api/v3/repos/o/r/tags?per_page=100" => {
                 reply(200, commits(&["1.0.0", "nightly"], "sha")).header("link", "<?page=2&per_page=100>; rel=\"next\"")

@@ -101,7 +101,7 @@ pub enum Reason {
     ExpressionInvalid,
 }
 
-/// A piece of evidence: who says it, what, and when.
+/// A piece of evidence: its source, its text and its time.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {

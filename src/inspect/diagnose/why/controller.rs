@@ -333,29 +333,29 @@ mod tests {
 
     #[test]
     fn a_controller_is_missing_only_where_flux_is_installed() {
-        let told = |objects| judge(objects).map(|found| (found.cause.reason, found.is_certain));
+        let reported = |objects| judge(objects).map(|found| (found.cause.reason, found.is_certain));
         let foreign =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "fs"}});
         let stopped = deployment("source-controller", 0, 0);
         let other = deployment("kustomize-controller", 1, 1);
-        assert_eq!(told(vec![deployment("source-controller", 1, 1)]), None);
-        assert_eq!(told(vec![deployment("source-controller", 1, 0)]), None, "its pod may become ready");
-        assert_eq!(told(vec![]), None, "Deployments are not known");
-        assert_eq!(told(vec![stopped]), Some((Reason::ControllerStopped, true)));
-        assert_eq!(told(vec![other]), Some((Reason::ControllerMissing, true)));
-        assert_eq!(told(vec![foreign]), Some((Reason::ControllerMissing, false)));
+        assert_eq!(reported(vec![deployment("source-controller", 1, 1)]), None);
+        assert_eq!(reported(vec![deployment("source-controller", 1, 0)]), None, "its pod may become ready");
+        assert_eq!(reported(vec![]), None, "Deployments are not known");
+        assert_eq!(reported(vec![stopped]), Some((Reason::ControllerStopped, true)));
+        assert_eq!(reported(vec![other]), Some((Reason::ControllerMissing, true)));
+        assert_eq!(reported(vec![foreign]), Some((Reason::ControllerMissing, false)));
     }
 
     #[test]
     fn a_controller_without_the_label_of_flux_is_one_all_the_same() {
-        let told = |replicas| {
+        let reported = |replicas| {
             let mut relabelled = deployment("source-controller", replicas, replicas);
             relabelled["metadata"]["labels"] = json!({});
             let instance = json!({"apiVersion": "fluxcd.controlplane.io/v1", "kind": "FluxInstance",
                 "metadata": {"name": "flux", "namespace": "fs"}, "status": {"components": [{"name": "source-controller"}]}});
             judge(vec![relabelled, instance]).map(|found| found.cause.reason)
         };
-        assert_eq!(told(1), None);
-        assert_eq!(told(0), Some(Reason::ControllerStopped));
+        assert_eq!(reported(1), None);
+        assert_eq!(reported(0), Some(Reason::ControllerStopped));
     }
 }

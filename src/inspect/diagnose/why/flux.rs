@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         if !is_ready && !is_static {
             return Some(self.unfinished(kind, object, from, is_asked));
         }
-        if let Some(cause) = self.behind(kind, object, from).or_else(|| self.failing_inputs(object)) {
+        if let Some(cause) = self.outdated_kustomization(kind, object, from).or_else(|| self.failing_inputs(object)) {
             return Some(cause);
         }
         // The objects of an instance or a dependency are looked into only when the question is about that itself.
@@ -101,14 +101,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the walk would find nothing: most objects are well, and an overview need not keep what each of them says.
-    pub(super) fn is_plainly_well(&mut self, kind: &'static FluxKind, object: &Value) -> bool {
+    pub(super) fn is_plainly_healthy(&mut self, kind: &'static FluxKind, object: &Value) -> bool {
         let is_ready = || fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
         kind.kind != "FluxInstance"
             && (is_ready() || is_static(kind, object))
             && fields::condition(object, STALLED).is_none_or(|c| !c.is_true())
             && !fields::is_being_deleted(object)
             && self.controller(kind, object).is_none()
-            && self.behind(kind, object, self.steps.len()).is_none()
+            && self.outdated_kustomization(kind, object, self.steps.len()).is_none()
             && self.failing_inputs(object).is_none()
     }
 
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A Kustomization that is ready with a revision that its source has long replaced: its controller does not come to it.
-    fn behind(&mut self, kind: &FluxKind, object: &Value, from: usize) -> Option<Cause> {
+    fn outdated_kustomization(&mut self, kind: &FluxKind, object: &Value, from: usize) -> Option<Cause> {
         if kind.kind != "Kustomization" || fields::condition(object, READY).is_none() {
             return None;
         }
@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         Some(cause.next(NextStep::ShowLogs(ObjectId::of(object))).next(again))
     }
 
-    /// An object that is being deleted, and who does not let it go.
+    /// An object that is being deleted, and the finalizers that hold it.
     pub(super) fn deleted(&mut self, kind: &'static FluxKind, object: &Value) -> Option<Cause> {
         let requested = fields::time(object, "/metadata/deletionTimestamp")?;
         if let Some(cause) = self.controller(kind, object) {
@@ -663,7 +663,7 @@ impl<'a> Walk<'a> {
         }
         let owner = ObjectId::of(owner);
         // All that an object lost is one cause.
-        Some(gone(id.clone(), &owner).at(owner.to_string()))
+        Some(deleted_object(id.clone(), &owner).at(owner.to_string()))
     }
 
     /// The cause that the owner of a missing object could not apply it, if its failure names the object.
@@ -686,7 +686,7 @@ impl<'a> Walk<'a> {
             match live {
                 None if self.is_absent(&id) => {
                     self.steps.push(super::WalkStep { object: id.clone(), ok: Some(false), says: "not found".into() });
-                    return Some(gone(id, &own));
+                    return Some(deleted_object(id, &own));
                 }
                 // An object that its owner judges by expressions has no other health.
                 Some(live) if health_checks::expressions_for(object, &id.group, &id.kind).is_some() => {
@@ -728,7 +728,7 @@ fn refused_object(text: &str) -> Option<ObjectId> {
 }
 
 /// An object that was applied and is not there any more.
-fn gone(id: ObjectId, owner: &ObjectId) -> Cause {
+fn deleted_object(id: ObjectId, owner: &ObjectId) -> Cause {
     let summary = format!("{} {} was applied and is gone", id.kind, id.name);
     Cause::of(Reason::ObjectMissing, id, summary)
         .evidence("status", format!("it is in the inventory of {owner} and not in the cluster"), None)

@@ -104,7 +104,7 @@ impl<'a> RowJudge<'a> {
         let whole = || snapshot.get(&kind.resource_type(), fields::namespace(object), fields::name(object));
         // The operator's own objects are here already, and a row does not say where a ResourceSet takes its inputs from.
         let object = if kind.group == GROUP { whole().unwrap_or(object) } else { object };
-        if kinds::is_suspended(object) || self.walk.is_plainly_well(kind, object) {
+        if kinds::is_suspended(object) || self.walk.is_plainly_healthy(kind, object) {
             return None;
         }
         // A controller that is gone explains any number of rows without reading them. An instance may have another cause before it.

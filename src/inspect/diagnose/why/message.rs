@@ -7,11 +7,11 @@ type MessageRule = (&'static str, Reason, &'static str);
 fn find(table: &'static [MessageRule], text: &str) -> Option<(Reason, &'static str)> {
     let text = text.to_lowercase();
     // The first row decides, so a particular text stands before a general one.
-    table.iter().find(|(part, _, _)| says(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
+    table.iter().find(|(part, _, _)| contains_part(&text, part)).map(|(_, reason, summary)| (*reason, *summary))
 }
 
 /// Whether a text contains a part; a status code has to stand alone, as ports and commits contain the same digits.
-fn says(text: &str, part: &str) -> bool {
+fn contains_part(text: &str, part: &str) -> bool {
     let is_code = part.bytes().all(|b| b.is_ascii_digit());
     let stands_alone = |at: usize| {
         let word = |c: char| c.is_ascii_alphanumeric();
@@ -187,7 +187,7 @@ pub(crate) fn release_failure(text: &str) -> Option<(Reason, &'static str)> {
     find(RELEASES, text).or_else(|| refusal(text))
 }
 
-/// Why a chart cannot be had, if the text says so.
+/// The reason for which a chart cannot be fetched, if the text has one.
 pub(crate) fn chart_failure(text: &str) -> Option<(Reason, &'static str)> {
     find(CHARTS, text).or_else(|| source_failure(text))
 }
@@ -376,7 +376,7 @@ pub(crate) fn wants_credentials(text: &str) -> bool {
     let text = text.to_lowercase();
     ["unauthorized", "authentication required", "401", "403", "forbidden", "denied", "no basic auth credentials"]
         .iter()
-        .any(|part| says(&text, part))
+        .any(|part| contains_part(&text, part))
 }
 
 /// The word that follows a phrase, up to a comma, blank, quote or colon.
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_code_stands_alone() {
+    fn a_status_code_is_not_part_of_a_longer_number() {
         let absent = "unable to list remote for 'http://127.0.0.1:40325/absent.git': repository not found: ";
         assert_eq!(source_failure(absent).map(|(r, _)| r), Some(Reason::SourceNotFound));
         let refused = "failed to fetch https://charts.example.com/index.yaml : 403 Forbidden";
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn refusals_are_distinguished() {
         let cases = [
             (r#"pods "a" is forbidden: exceeded quota: q, requested: pods=1"#, Reason::QuotaExceeded),
             (r#"admission webhook "w.example.com" denied the request: no"#, Reason::WebhookRefused),

@@ -20,11 +20,11 @@ use crate::k8s::{ObjectId, fields, kstatus};
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhyAll")]
 pub struct Overview {
-    /// How all of it stands together.
+    /// The verdict on all of it together.
     pub verdict: HealthVerdict,
     /// True when nothing fails and nothing that decides it was kept from the caller.
     pub well: bool,
-    /// How the Flux objects stand.
+    /// The verdicts on the Flux objects.
     pub counts: HealthCounts,
     /// The same by kind, in the order of kinds; only kinds that have objects.
     pub kinds: Vec<KindCounts>,
@@ -35,7 +35,7 @@ pub struct Overview {
     pub total: usize,
     /// Workloads that Flux applied and that were looked at beside them.
     pub workloads: usize,
-    /// Objects that fail, that nobody reconciles, or that are gone.
+    /// Objects that fail, that no controller reconciles, or that are gone.
     pub failing: usize,
     /// Objects that are on their way, or wait for one that is.
     pub in_progress: usize,
@@ -107,8 +107,9 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     if snapshot.is_loading() {
         return nothing;
     }
-    let nobody = Value::Null;
-    let mut walk = Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &nobody, now) };
+    let no_object = Value::Null;
+    let mut walk =
+        Walk { is_overview: true, scope: namespace.map(str::to_owned), ..Walk::new(snapshot, &no_object, now) };
     // An unhealthy object needs further reads, again and again; a healthy one is looked at once, at the end.
     let says_well =
         |object: &Value| fields::condition(object, READY).is_some_and(|c| c.is_true()) && fields::is_observed(object);
@@ -139,7 +140,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     for (kind, object) in &objects {
         let verdict = if kinds::is_suspended(object) {
             HealthVerdict::Suspended
-        } else if walk.is_plainly_well(kind, object) {
+        } else if walk.is_plainly_healthy(kind, object) {
             HealthVerdict::Ready
         } else {
             let cause = walk.object(object);
@@ -172,7 +173,7 @@ pub fn overview_of(snapshot: &Snapshot, namespace: Option<&str>, only: Option<&F
     let found =
         Overview { counts, kinds, unreadable, failing, in_progress, workloads: count, causes: groups, ..nothing };
     let verdict = whole_verdict(snapshot, &objects, &found);
-    Overview { verdict, well: verdict.is_well(), ..found }
+    Overview { verdict, well: verdict.is_healthy(), ..found }
 }
 
 /// Returns the verdict on the whole. The first that applies counts: a failure is certain even where objects cannot be read.

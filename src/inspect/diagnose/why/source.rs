@@ -60,12 +60,12 @@ impl<'a> Walk<'a> {
         // The one that the controller names, else one that is not there, else that with the credentials.
         let is_told = |pointer: &&str| {
             let name = fields::some_text(source, pointer);
-            name.is_some_and(|name| message::after(text, "secrets ").is_some_and(|told| told == name))
+            name.is_some_and(|name| message::after(text, "secrets ").is_some_and(|reported| reported == name))
         };
-        let told =
+        let reported =
             SECRETS.into_iter().find(is_told).and_then(|pointer| Some((pointer, fields::some_text(source, pointer)?)));
         let (pointer, named) =
-            told.or_else(|| self.missing_secret(source)).unwrap_or((CREDENTIALS, secret.unwrap_or("NAME")));
+            reported.or_else(|| self.missing_secret(source)).unwrap_or((CREDENTIALS, secret.unwrap_or("NAME")));
         let create = create_secret(source, pointer, named);
         // The server's answer is the same without credentials and without a secret to take them from.
         let (reason, summary) = match reason {

@@ -72,7 +72,7 @@ fn a_ready_instance_has_no_cause() {
 }
 
 #[test]
-fn a_suspended_instance_is_told_to_resume() {
+fn a_suspended_instance_gets_the_advice_to_resume() {
     let mut object = instance("True", "ReconciliationSucceeded", "done");
     object["metadata"]["annotations"] = json!({"fluxcd.controlplane.io/reconcile": "disabled"});
     let cause = cause(object, [deployment(json!({}))]);
@@ -96,7 +96,7 @@ fn an_image_that_cannot_be_pulled_names_the_image() {
 }
 
 #[test]
-fn a_missing_pull_secret_is_told_from_a_rejected_one() {
+fn a_missing_pull_secret_is_distinguished_from_a_rejected_one() {
     let spec = json!({"imagePullSecrets": [{"name": "regcred"}]});
     let failing = |event_text: &str| {
         [
@@ -188,7 +188,7 @@ fn a_crash_loop_shows_exit_code_and_last_log_line() {
 }
 
 #[test]
-fn memory_kills_are_told_from_other_crashes() {
+fn memory_kills_are_distinguished_from_other_crashes() {
     let status = json!({"phase": "Running", "containerStatuses": [{"name": "manager", "restartCount": 2, "state": {"running": {}},
         "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]});
     let cause = cause(unhealthy(), [deployment(json!({})), pod(json!({}), status)]);
@@ -224,7 +224,7 @@ fn pods_that_were_refused_are_explained_by_the_deployment_or_its_sets() {
 }
 
 #[test]
-fn an_unschedulable_pod_is_told_from_one_that_waits_for_a_claim() {
+fn an_unschedulable_pod_is_distinguished_from_one_that_waits_for_a_claim() {
     let status = |text: &str| json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": text}]});
     let no_node = cause(
         unhealthy(),
@@ -350,7 +350,7 @@ fn with_sync() -> Value {
 }
 
 #[test]
-fn sources_tell_host_key_credentials_and_secret_apart() {
+fn sources_distinguish_host_key_credentials_and_secret() {
     let clone = |text: &str| format!("failed to checkout and determine revision: unable to clone 'x': {text}");
     let cases = [
         (
@@ -519,6 +519,6 @@ fn objects_that_an_instance_could_not_apply_have_its_cause() {
     let web = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "web"}});
     let snapshot = Snapshot::of_dump([flux, kustomization, place("fs"), place("apps"), policy, web]);
     let all = overview(&snapshot, None, NOW.parse().unwrap());
-    let told: Vec<_> = all.causes.iter().map(|group| (group.cause.reason, group.affected.len())).collect();
-    assert_eq!(told, [(Reason::PolicyRefused, 4)], "{:#?}", all.causes);
+    let reported: Vec<_> = all.causes.iter().map(|group| (group.cause.reason, group.affected.len())).collect();
+    assert_eq!(reported, [(Reason::PolicyRefused, 4)], "{:#?}", all.causes);
 }

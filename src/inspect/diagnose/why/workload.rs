@@ -13,7 +13,7 @@ use crate::k8s::fields;
 use crate::k8s::kstatus;
 use crate::secrets::DOCKER_HUB;
 
-/// Waiting reasons of a container whose image cannot be had.
+/// Waiting reasons of a container whose image cannot be pulled.
 const PULL_REASONS: [&str; 6] = [
     "ImagePullBackOff",
     "ErrImagePull",
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// A workload that is not well and does not show why: what can be said, and what was ruled out.
+    /// A workload that is not healthy and does not show why: the known facts, and the causes that were ruled out.
     fn unexplained_workload(&self, workload: &Value, from: usize) -> Cause {
         let health = kstatus::compute(workload);
         let progressing = fields::condition(workload, "Progressing");

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_a_language_counts_where_it_stands_alone() {
+    fn a_word_of_a_language_counts_as_a_whole_word_only() {
         assert_eq!(masked(&["manager"], "the manager of managers: manager=manager"), "the # of managers: #=#");
         assert_eq!(masked(&["123456"], "at 1234567 123456"), "at 1234567 #");
         assert_eq!(masked(&["h4nter2"], "xh4nter2y"), "x#y");

@@ -22,24 +22,27 @@ fn line(redactor: &mut Redactor, text: &str) -> String {
 
 #[test]
 fn a_secret_is_its_keys_sizes_and_hashes() {
-    let told = redactor().object(secret(CANARY));
-    assert!(!told.to_string().contains(CANARY) && !told.to_string().contains(&STANDARD.encode(CANARY)), "{told}");
-    assert_eq!(told["masked"]["password"]["bytes"], CANARY.len());
-    assert_eq!(told["masked"]["password"]["hash"].as_str().map(str::len), Some(16));
-    assert_eq!((told.get("data"), told["type"].as_str()), (None, Some("Opaque")));
+    let reported = redactor().object(secret(CANARY));
+    assert!(
+        !reported.to_string().contains(CANARY) && !reported.to_string().contains(&STANDARD.encode(CANARY)),
+        "{reported}"
+    );
+    assert_eq!(reported["masked"]["password"]["bytes"], CANARY.len());
+    assert_eq!(reported["masked"]["password"]["hash"].as_str().map(str::len), Some(16));
+    assert_eq!((reported.get("data"), reported["type"].as_str()), (None, Some("Opaque")));
     let other = Redactor::new(b"other".to_vec()).object(secret(CANARY));
-    assert_ne!(other["masked"]["password"]["hash"], told["masked"]["password"]["hash"], "a salt for each bundle");
+    assert_ne!(other["masked"]["password"]["hash"], reported["masked"]["password"]["hash"], "a salt for each bundle");
     let trimmed = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": null}});
     assert_eq!(redactor().object(trimmed)["masked"], json!({"password": {}}));
 }
 
 #[test]
-fn a_value_is_masked_wherever_it_stands() {
+fn a_value_is_masked_in_every_place() {
     let mut redactor = redactor();
     let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "apps"},
         "message": format!("login with {CANARY} failed, {} too", STANDARD.encode(CANARY))});
-    let told = redactor.object(object);
-    assert_eq!(told["message"], "login with [masked] failed, [masked] too");
+    let reported = redactor.object(object);
+    assert_eq!(reported["message"], "login with [masked] failed, [masked] too");
     assert_eq!(line(&mut redactor, &format!("dial {CANARY}: no")), "dial [masked]: no");
     assert_eq!(redactor.masked().iter().map(|m| m.count).collect::<Vec<_>>(), [2, 1]);
 }
@@ -75,9 +78,9 @@ fn values_of_charts_variables_and_environments_are_masked_by_their_place() {
     let mut redactor = Redactor::new(vec![]);
     let release = json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "w", "namespace": "a"},
         "spec": {"interval": "5m", "values": {"db": {"pass": "x1", "port": 5432, "tls": true}, "hosts": ["a"]}}});
-    let told = redactor.object(release);
-    assert_eq!(told["spec"]["values"], json!({"db": {"pass": MASK, "port": MASK, "tls": true}, "hosts": [MASK]}));
-    assert_eq!(told["spec"]["interval"], "5m");
+    let reported = redactor.object(release);
+    assert_eq!(reported["spec"]["values"], json!({"db": {"pass": MASK, "port": MASK, "tls": true}, "hosts": [MASK]}));
+    assert_eq!(reported["spec"]["interval"], "5m");
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w", "namespace": "a"},
         "spec": {"template": {"spec": {"containers": [{"name": "c", "args": ["--events-addr=http://n"],
             "env": [{"name": "A", "value": "x1"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}]}}}});
@@ -96,9 +99,12 @@ fn object_identities_are_kept_even_if_a_secret_holds_the_same_words() {
     redactor.learn(&secret("podinfo"));
     let object = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "podinfo", "namespace": "podinfo"},
         "involvedObject": {"kind": "Pod", "name": "podinfo"}, "message": "by podinfo"});
-    let told = redactor.object(object);
-    assert_eq!((&told["metadata"]["name"], &told["involvedObject"]["name"]), (&json!("podinfo"), &json!("podinfo")));
-    assert_eq!(told["message"], "by [masked]");
+    let reported = redactor.object(object);
+    assert_eq!(
+        (&reported["metadata"]["name"], &reported["involvedObject"]["name"]),
+        (&json!("podinfo"), &json!("podinfo"))
+    );
+    assert_eq!(reported["message"], "by [masked]");
 }
 
 #[test]

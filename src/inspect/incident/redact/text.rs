@@ -39,7 +39,7 @@ struct RedactionPatterns {
     parameter: Regex,
     query: Regex,
     named: Regex,
-    told: Regex,
+    reported: Regex,
     told_at_length: Regex,
     flag: Regex,
     user_flag: Regex,
@@ -120,7 +120,7 @@ impl RedactionPatterns {
             parameter: Regex::new(r#"([?&#]|&amp;|\\u0026)([A-Za-z0-9_.%\[\]-]+)=([^&\s"'<>\\#]+)"#)?,
             query: Regex::new(r#"(://[^\s"'<>?#\\]+)([?#])([^\s"'<>\\]+)"#)?,
             named: Regex::new(r#"(?:([A-Za-z]+) )?([A-Za-z][A-Za-z0-9_.-]*)(\\*["'])?[ \t]*(:=|=>|[:=])[ \t]*"#)?,
-            told: Regex::new(
+            reported: Regex::new(
                 r#"(?i)(password|passwd|passphrase|pwd|token|api[ _-]?key)([ \t]+)("[^"\n]{4,}"|'[^'\n]{4,}'|[^\s"'=:,;()\[\]-][^\s"'=:,;()\[\]]{5,})"#,
             )?,
             // `Password for user app: …` and `the token is …`.
@@ -236,7 +236,7 @@ pub(super) fn mask(text: &str, extent: MaskExtent, secrets: &BTreeSet<String>) -
             });
         }
         masking.mask_named(patterns, secrets);
-        masking.replace(&patterns.told, |found| {
+        masking.replace(&patterns.reported, |found| {
             let quote =
                 found[3].chars().next().filter(|c| matches!(c, '"' | '\'')).map(String::from).unwrap_or_default();
             let value = found[3].trim_matches(['"', '\'']);
@@ -571,8 +571,8 @@ pub(super) fn credentials_within(text: &str) -> Vec<String> {
     }
     // `machine HOST login USER password PASSWORD`, as in `.netrc`.
     let is_netrc = contains_word(text, "machine") && contains_word(text, "login");
-    for told in patterns.told.captures_iter(text) {
-        let value = told[3].trim_matches(['"', '\'']);
+    for reported in patterns.reported.captures_iter(text) {
+        let value = reported[3].trim_matches(['"', '\'']);
         found.extend((is_netrc || is_random_word(value)).then(|| value.to_owned()));
     }
     let none = BTreeSet::new();

@@ -110,7 +110,7 @@ impl ManifestIndex {
     }
 
     /// The files that stay out of the artifact of the repository with this root, whose source has patterns of its own.
-    pub(super) fn left_out(&self, root: &Path, patterns: &str) -> LeftOut {
+    pub(super) fn left_out(&self, root: &Path, patterns: &str) -> IgnoredPaths {
         let of_root = self.ignores.get(root).map_or("", String::as_str);
         let below = self.ignores.iter().filter(|(folder, _)| folder.as_path() != root && folder.starts_with(root));
         let of = |folder: &Path, text: &str| {
@@ -120,7 +120,7 @@ impl ManifestIndex {
         };
         let mut rules = vec![of(root, &format!("{of_root}\n{patterns}"))];
         rules.extend(below.map(|(folder, text)| of(folder, text)));
-        LeftOut(rules)
+        IgnoredPaths(rules)
     }
 
     pub(super) fn documents(&self) -> impl Iterator<Item = &IndexedDocument> {
@@ -133,9 +133,9 @@ impl ManifestIndex {
 }
 
 /// Rules by the folder that their paths begin at.
-pub(super) struct LeftOut(Vec<(PathBuf, IgnoreRules)>);
+pub(super) struct IgnoredPaths(Vec<(PathBuf, IgnoreRules)>);
 
-impl LeftOut {
+impl IgnoredPaths {
     pub(super) fn contains(&self, path: &Path) -> bool {
         self.0.iter().any(|(folder, rules)| {
             let Ok(below) = path.strip_prefix(folder) else { return false };

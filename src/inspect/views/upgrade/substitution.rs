@@ -34,7 +34,7 @@ pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<UpgradeFinding> {
             if is_flux_kustomization(&document.object) && !is_partial(&document.object) {
                 written.push((place, document.object.clone()));
             } else if let Some(root) = synced_by(&document.object) {
-                search.look_at(place, &root, 0);
+                search.check_documents(place, &root, 0);
             }
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn unset_variables(index: &ManifestIndex) -> Vec<UpgradeFinding> {
     let (roots, others): (Vec<_>, Vec<_>) = written.into_iter().partition(|(place, _)| is_root(place));
     for (place, object) in roots.into_iter().chain(others) {
         if !search.reached.contains(&place.id()) {
-            search.look_at(place, &object, 0);
+            search.check_documents(place, &object, 0);
         }
     }
     search.found
@@ -127,7 +127,7 @@ impl<'a> VariableSearch<'a> {
     }
 
     /// Checks the documents that a Kustomization applies, including its Kustomizations in their applied form.
-    fn look_at(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
+    fn check_documents(&mut self, place: DocumentPlace<'a>, kustomization: &Value, depth: usize) {
         self.reached.insert(place.id());
         // Its text tells whether it was seen: with other patches it is another one.
         if depth > MAX_DEPTH || is_partial(kustomization) || !self.seen.insert(kustomization.to_string()) {
@@ -137,8 +137,7 @@ impl<'a> VariableSearch<'a> {
         let Some(mut built) = self.built(kustomization) else {
             if substitutes(kustomization) {
                 let path = fields::text(kustomization, "/spec/path");
-                let message =
-                    format!("its path {path} is not among these files: whether its variables are set cannot be told");
+                let message = format!("its path {path} is not among these files, so its variables cannot be checked");
                 let (path, line) = (place.shown.to_owned(), Some(place.document.line));
                 self.found.push(UpgradeFinding { path, line, object: name, breaks: false, message });
             }
@@ -154,7 +153,7 @@ impl<'a> VariableSearch<'a> {
         }
         for child in built.iter().filter(|built| !built.is_part && is_flux_kustomization(&built.object)) {
             let place = DocumentPlace { path: child.path, shown: child.shown, document: child.document };
-            self.look_at(place, &substituted(&child.object, kustomization), depth + 1);
+            self.check_documents(place, &substituted(&child.object, kustomization), depth + 1);
         }
     }
 

@@ -110,8 +110,8 @@ fn the_status_cuts_neither_counts_nor_causes() {
         ] {
             assert!(words.contains(whole), "{whole} on {columns} columns:\n{text}");
         }
-        let told = text.lines().filter(|line| !line.starts_with("Next"));
-        let widest = told.map(UnicodeWidthStr::width).max().unwrap_or_default();
+        let reported = text.lines().filter(|line| !line.starts_with("Next"));
+        let widest = reported.map(UnicodeWidthStr::width).max().unwrap_or_default();
         assert!(widest <= usize::from(columns), "{widest} wide on {columns} columns:\n{text}");
     }
     assert!(plain(&shown(80, "status")).contains("░  2 failing, 1 suspended"), "a shorter bar");
@@ -205,7 +205,7 @@ fn a_long_table_ends_with_its_sums_and_a_pipe_gets_rows_only() {
     let mut session = spawn_command(shell, Some(20_000)).expect("a terminal");
     let text = session.exp_string("END").expect("the command ends");
     assert!(text.contains("2 of 12 not ready, 1 suspended"), "{text}");
-    for (arguments, rows, told) in [
+    for (arguments, rows, reported) in [
         (&[][..], 13, "2 of 12 not ready, 1 suspended\n"),
         (&["-o", "wide"], 13, "2 of 12 not ready, 1 suspended\n"),
         (&["--quiet"], 13, ""),
@@ -215,7 +215,7 @@ fn a_long_table_ends_with_its_sums_and_a_pipe_gets_rows_only() {
     ] {
         let list = ["get", "gitrepo", "-A", "--from", &dump];
         let pipe = crate::cli::support::run(&[&list, arguments].concat()).exits(0);
-        assert_eq!(pipe.stderr, told, "{arguments:?}");
+        assert_eq!(pipe.stderr, reported, "{arguments:?}");
         assert!(rows == 0 || pipe.stdout.lines().count() == rows, "{arguments:?}: {}", pipe.stdout);
     }
 }

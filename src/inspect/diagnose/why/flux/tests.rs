@@ -15,8 +15,8 @@ fn explain(subject: &Value, others: &[Value]) -> Why {
 }
 
 #[test]
-fn every_cause_is_told_from_the_others_with_evidence_and_a_next_step() {
-    let mut told = BTreeSet::new();
+fn every_cause_is_distinguished_from_the_others_with_evidence_and_a_next_step() {
+    let mut reported = BTreeSet::new();
     let mut wrong = vec![];
     for Row { subject, others, reason, object, says } in rows() {
         let found = explain(&subject, &others);
@@ -30,10 +30,10 @@ fn every_cause_is_told_from_the_others_with_evidence_and_a_next_step() {
         if !is_it || found.ready || cause.evidence.is_empty() || cause.next.is_empty() {
             wrong.push(format!("not {reason} of {object} that says {says:?}: {text}"));
         }
-        told.insert(format!("{reason} {}", cause.summary));
+        reported.insert(format!("{reason} {}", cause.summary));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(told.len() >= 100, "{} causes: {told:#?}", told.len());
+    assert!(reported.len() >= 100, "{} causes: {reported:#?}", reported.len());
 }
 
 /// The word of a reason in the JSON output.
@@ -144,8 +144,8 @@ fn texts(subject: &Value) -> Vec<String> {
 fn a_source_that_fails_says_what_is_still_worked_with_and_a_refusal_names_its_object() {
     let artifact = json!({"revision": "main@sha1:old", "lastUpdateTime": "2025-12-01T00:00:00Z"});
     let failed = with(git("GitOperationFailed", &clone("no such host")), "/status/artifact", artifact);
-    let told = explain(&failed, &[]).cause.unwrap();
-    let at = told.evidence.iter().find(|e| e.text == "last artifact: main@sha1:old").and_then(|e| e.at);
+    let reported = explain(&failed, &[]).cause.unwrap();
+    let at = reported.evidence.iter().find(|e| e.text == "last artifact: main@sha1:old").and_then(|e| e.at);
     assert_eq!(at, "2025-12-01T00:00:00Z".parse().ok());
     let refused =
         ks("app", "ReconciliationFailed", "Deployment/apps/web dry-run failed (Invalid): spec.x: Invalid value");

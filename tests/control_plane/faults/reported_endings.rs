@@ -1,4 +1,4 @@
-//! "nothing was changed" is said only when it is so: every command that writes, ended by each signal at each of its
+//! "nothing was changed" is printed only when it is true: every command that writes, ended by each signal at each of its
 //! requests, and the audit log has the last word.
 
 use std::process::{Child, Command, Stdio};
@@ -24,7 +24,7 @@ pub fn tests() -> Vec<ClusterTest> {
         a_run_that_says_nothing_was_changed_has_changed_nothing,
         written_objects_are_reported_while_other_requests_still_run,
         a_write_that_is_not_answered_yet_is_no_nothing,
-        a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on,
+        a_run_that_was_frozen_past_its_lease_writes_nothing_when_it_continues,
         a_run_whose_lease_somebody_takes_ends_at_its_next_renewal,
     ]
 }
@@ -73,7 +73,7 @@ struct Endings<'a> {
     proxy: FaultProxy,
     signals: std::iter::Cycle<std::slice::Iter<'static, &'static str>>,
     unchanged: usize,
-    told: usize,
+    reported: usize,
 }
 
 impl Endings<'_> {
@@ -81,7 +81,7 @@ impl Endings<'_> {
 
     async fn new(plane: &ControlPlane) -> Endings<'_> {
         let proxy = FaultProxy::start(&plane.admin(Endings::USER).unwrap(), plane.folder()).await.unwrap();
-        Endings { plane, proxy, signals: SIGNALS.iter().cycle(), unchanged: 0, told: 0 }
+        Endings { plane, proxy, signals: SIGNALS.iter().cycle(), unchanged: 0, reported: 0 }
     }
 
     /// Ends a run at its request number `at`, and returns whether it changed anything; `None` when it has no such request.
@@ -103,17 +103,17 @@ impl Endings<'_> {
             self.unchanged += 1;
             assert!(changed.is_empty(), "{place}\n{:?}", changed.table());
         } else if run.code == 130 {
-            self.told += 1;
+            self.reported += 1;
             assert!(run.stderr.contains("interrupted"), "{place}");
         }
         assert!(matches!(run.code, 0 | 130), "{place}");
         Some(!changed.is_empty())
     }
 
-    fn happened(&self, unchanged: usize, told: usize) {
-        let counts = format!("{} said that nothing was changed, {} something else", self.unchanged, self.told);
+    fn happened(&self, unchanged: usize, reported: usize) {
+        let counts = format!("{} said that nothing was changed, {} something else", self.unchanged, self.reported);
         eprintln!("{counts}");
-        assert!(self.unchanged > unchanged && self.told > told, "{counts}");
+        assert!(self.unchanged > unchanged && self.reported > reported, "{counts}");
     }
 }
 
@@ -175,7 +175,7 @@ async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCl
     }
     let mut endings = Endings::new(&world.plane).await;
     for line in RUNS {
-        let (unchanged, told) = (endings.unchanged, endings.told);
+        let (unchanged, reported) = (endings.unchanged, endings.reported);
         let mut is_changed = true;
         for at in moments(9) {
             if is_changed {
@@ -193,8 +193,11 @@ async fn a_run_that_says_nothing_was_changed_has_changed_nothing(cluster: TestCl
                 None => break,
             }
         }
-        let (unchanged, told) = (endings.unchanged - unchanged, endings.told - told);
-        assert!(unchanged > 0 && told > 0, "{line}: {unchanged} said that nothing was changed, {told} something else");
+        let (unchanged, reported) = (endings.unchanged - unchanged, endings.reported - reported);
+        assert!(
+            unchanged > 0 && reported > 0,
+            "{line}: {unchanged} said that nothing was changed, {reported} something else"
+        );
     }
     endings.happened(5, 5);
 }
@@ -296,7 +299,7 @@ async fn ended(child: Child) -> Run {
     tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap().into()
 }
 
-async fn a_run_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on(cluster: TestCluster) {
+async fn a_run_that_was_frozen_past_its_lease_writes_nothing_when_it_continues(cluster: TestCluster) {
     let (world, home) = to_be_shrunk(&cluster).await;
     let user = "stopped";
     let proxy = FaultProxy::start(&world.plane.admin(user).unwrap(), world.plane.folder()).await.unwrap();
