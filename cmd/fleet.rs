@@ -169,7 +169,7 @@ struct Presenter<'a> {
     has_begun: bool,
     progress: Option<Progress>,
     /// The last line about progress, and when it was printed.
-    said: (String, Instant),
+    last_line: (String, Instant),
 }
 
 impl<'a> Presenter<'a> {
@@ -186,7 +186,7 @@ impl<'a> Presenter<'a> {
             is_list_printed: false,
             has_begun: false,
             progress: is_live.then(|| Progress::new(shell, ProgressMode::Auto)),
-            said: (String::new(), Instant::now()),
+            last_line: (String::new(), Instant::now()),
             read,
             shell,
         }
@@ -345,12 +345,12 @@ impl<'a> Presenter<'a> {
         let text = format!("{done} of {}, waiting for {}", fleet.clusters.len(), awaited.context);
         if let Some(progress) = &mut self.progress {
             progress.redraw("clusters", &text);
-        } else if self.is_list_printed && self.said.0 != text {
+        } else if self.is_list_printed && self.last_line.0 != text {
             // A change begins a new silence.
-            let pause = if self.said.0.is_empty() { SILENCE } else { BETWEEN_LINES };
-            if self.said.1.elapsed() >= pause && !self.shell.has_structured_errors() {
+            let pause = if self.last_line.0.is_empty() { SILENCE } else { BETWEEN_LINES };
+            if self.last_line.1.elapsed() >= pause && !self.shell.has_structured_errors() {
                 self.shell.status(&text);
-                self.said = (text, Instant::now());
+                self.last_line = (text, Instant::now());
             }
         }
     }
@@ -388,7 +388,7 @@ impl<'a> Presenter<'a> {
     }
 }
 
-/// The error of a wrong command line: it is wrong for every cluster in the same way, and said once.
+/// The error of a wrong command line: it is wrong for every cluster in the same way, and is printed once.
 fn common_mistake(fleet: &FleetRun) -> Option<CliError> {
     let mut errors = fleet.clusters.iter().map(failure);
     let first = errors.next()??;

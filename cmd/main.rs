@@ -22,7 +22,7 @@ mod verbs;
 
 // It needs the whole program, and only developers need it.
 #[cfg(test)]
-#[path = "../tools/generate/mod.rs"]
+#[path = "../tools/generate/generate.rs"]
 mod generate;
 
 use cli::{Cli, Command};

@@ -69,7 +69,7 @@ pub struct Shell {
     /// The awaited answer, printed after a silence.
     awaited: Mutex<String>,
     /// Number of printed lines; the maximum means continuous progress.
-    said: AtomicUsize,
+    printed: AtomicUsize,
     /// The purpose for which standard input was read.
     stdin_for: OnceLock<&'static str>,
     /// The first failed write to standard output; nothing is written after it.
@@ -97,7 +97,7 @@ impl Shell {
             ascii_only: environment::is_ascii_only(),
             interruption: Arc::default(),
             awaited: Mutex::new("the cluster".to_owned()),
-            said: AtomicUsize::new(0),
+            printed: AtomicUsize::new(0),
             stdin_for: OnceLock::new(),
             lost_output: OnceLock::new(),
             began: Instant::now(),
@@ -322,7 +322,7 @@ impl Shell {
         }
     }
 
-    /// A line that the command of one cluster said, with the context of the cluster.
+    /// A line that the command of one cluster printed, with the context of the cluster.
     pub fn relay(&self, context: &str, line: &str) {
         let event = || serde_json::from_str::<Value>(line).ok().filter(|_| self.structured_errors);
         match event() {
@@ -380,12 +380,12 @@ impl Shell {
     /// Notes that a line is printed.
     fn note_line(&self) {
         // The maximum stays the maximum, because it stands for continuous progress.
-        let _ = self.said.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |said| said.checked_add(1));
+        let _ = self.printed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |printed| printed.checked_add(1));
     }
 
     /// From now on progress shows what is awaited; other lines would disturb it.
     pub fn has_progress(&self) {
-        self.said.store(usize::MAX, Ordering::Relaxed);
+        self.printed.store(usize::MAX, Ordering::Relaxed);
     }
 
     /// Sets the text that is printed after a silence of a second.
@@ -396,9 +396,9 @@ impl Shell {
     /// Waits for an answer, and prints once what it waits for after a silence of a second. Dumps are read locally, so
     /// no message is needed.
     pub async fn while_waiting<T>(&self, attempted: &str, answer: impl Future<Output = T>) -> T {
-        let said = self.said.load(Ordering::Relaxed);
+        let printed = self.printed.load(Ordering::Relaxed);
         // Progress already shows what is awaited, and only a person wonders about a silence.
-        if said == usize::MAX || !self.stderr_terminal || self.structured_errors {
+        if printed == usize::MAX || !self.stderr_terminal || self.structured_errors {
             return answer.await;
         }
         // Boxed, because a deep run would overflow the stack.
@@ -407,7 +407,7 @@ impl Shell {
             return answered;
         }
         // If another line was printed in the meantime, there was no silence.
-        if self.said.load(Ordering::Relaxed) == said {
+        if self.printed.load(Ordering::Relaxed) == printed {
             let server = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let line = format!("◎ waiting for {server} to {attempted} …");
             let fits = line.chars().count() <= terminal_width();

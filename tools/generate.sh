@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the committed files that are derived from the code; `tools/generate/mod.rs` makes them.
+# Writes the committed files that are derived from the code; `tools/generate/generate.rs` makes them.
 set -eu
 cd "$(dirname "$0")/.."
 export GENERATE=yes

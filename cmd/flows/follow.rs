@@ -139,7 +139,7 @@ pub async fn request_and_follow(
     if follow.waits() {
         failed.extend(follow_sent(session, sent, act, follow.mode()).await);
     } else {
-        for one in sent.iter().filter(|one| sleeps_on(one, act)) {
+        for one in sent.iter().filter(|one| waits_for_resume(one, act)) {
             let object = one.target.reference();
             session.shell.warn(&format!("{object} is suspended: the request is handled when it is resumed"));
         }
@@ -148,7 +148,7 @@ pub async fn request_and_follow(
 }
 
 /// Whether the request was stored on a suspended object, where nothing handles it.
-fn sleeps_on(sent: &SentRequest, act: RequestKind<'_>) -> bool {
+fn waits_for_resume(sent: &SentRequest, act: RequestKind<'_>) -> bool {
     sent.target.is_suspended(&sent.object) && !matches!(act, RequestKind::Suspend(_))
 }
 
@@ -161,7 +161,7 @@ pub async fn follow_sent(
 ) -> Vec<CliError> {
     let (mut followed, mut failed) = (vec![], vec![]);
     for one in sent {
-        if sleeps_on(&one, act) {
+        if waits_for_resume(&one, act) {
             failed.push(explain(session, &one.target, WaitError::Suspended, "").await);
         } else if one.target.kind.has_status && is_static(&one.object) {
             let object = one.target.reference();

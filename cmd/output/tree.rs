@@ -40,20 +40,20 @@ fn add(node: &TreeNode, head: &str, indent: &str, each: &mut impl FnMut(&TreeNod
 fn lines(node: &TreeNode, head: &str, below: &str, width: Option<usize>) -> Vec<String> {
     let status = node.status.filter(|status| *status != Status::Current).map(|status| status.to_string());
     let message = node.message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said: Vec<String> = status.into_iter().chain(Some(message).filter(|text| !text.is_empty())).collect();
-    let (label, said) = (on_one_line(&node.label), on_one_line(&said.join(": ")));
+    let status_text: Vec<String> = status.into_iter().chain(Some(message).filter(|text| !text.is_empty())).collect();
+    let (label, status_text) = (on_one_line(&node.label), on_one_line(&status_text.join(": ")));
     let width = width.unwrap_or(usize::MAX);
     let whole = format!("{head}{label}");
     let mut lines = match label.rsplit_once('/').filter(|_| whole.width() > width) {
         Some((kind, name)) => vec![format!("{head}{kind}/"), format!("{below}{name}")],
         None => vec![whole],
     };
-    let Some(last) = lines.last_mut().filter(|_| !said.is_empty()) else { return lines };
+    let Some(last) = lines.last_mut().filter(|_| !status_text.is_empty()) else { return lines };
     let room = width.saturating_sub(last.width() + 2);
-    if room < LEAST && room < said.width() {
-        lines.push(format!("{below}{}", cut(&said, width.saturating_sub(below.width()))));
+    if room < LEAST && room < status_text.width() {
+        lines.push(format!("{below}{}", cut(&status_text, width.saturating_sub(below.width()))));
     } else {
-        *last = format!("{last}  {}", cut(&said, room));
+        *last = format!("{last}  {}", cut(&status_text, room));
     }
     lines
 }

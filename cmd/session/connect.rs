@@ -147,12 +147,12 @@ fn observer(quiet: bool) -> Option<RetryObserver> {
         let now = Instant::now();
         let attempts = {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            let (attempts, said) = known.entry(retry.problem.clone()).or_insert((0, now));
+            let (attempts, printed) = known.entry(retry.problem.clone()).or_insert((0, now));
             *attempts += 1;
-            if *attempts > 1 && now.duration_since(*said) < AGAIN {
+            if *attempts > 1 && now.duration_since(*printed) < AGAIN {
                 return;
             }
-            *said = now;
+            *printed = now;
             *attempts
         };
         let attempts = if attempts > 1 { format!(" ({attempts} attempts failed)") } else { String::new() };

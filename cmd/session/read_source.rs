@@ -586,8 +586,8 @@ mod tests {
             denied("list", "pods", None),
             unclear(),
         ];
-        let said: Vec<String> = reasons(refused.iter()).into_iter().collect();
+        let printed: Vec<String> = reasons(refused.iter()).into_iter().collect();
         let all = "user jane is not allowed to list buckets.source.toolkit.fluxcd.io, pods cluster-wide";
-        assert_eq!(said, ["a webhook says no", "user jane is not allowed to get pods in namespace apps", all]);
+        assert_eq!(printed, ["a webhook says no", "user jane is not allowed to get pods in namespace apps", all]);
     }
 }

@@ -275,8 +275,8 @@ impl TypedLine {
             let words: Vec<&str> = words.split(' ').collect();
             let end = self.verb + words.len();
             // clap must have refused this word, not a later one; two words are clear by themselves.
-            let said = self.words.get(self.verb..end).filter(|_| words.len() > 1 || at.is_some_and(|at| at < end))?;
-            said.iter().eq(&words).then(|| self.filled(templates, end))
+            let typed = self.words.get(self.verb..end).filter(|_| words.len() > 1 || at.is_some_and(|at| at < end))?;
+            typed.iter().eq(&words).then(|| self.filled(templates, end))
         })
     }
 
@@ -310,8 +310,8 @@ impl TypedLine {
         let at = self.position(flag).filter(|_| flags.contains(&flag))?;
         let mut words = self.words.clone();
         *words.get_mut(at)? = ours.to_owned();
-        let said = words.get(self.verb..)?;
-        let command = said.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
+        let typed = words.get(self.verb..)?;
+        let command = typed.iter().fold(tree, |command, word| command.find_subcommand(word).unwrap_or(command));
         command.get_arguments().find(|argument| argument.get_long() == ours.strip_prefix("--"))?;
         Some(TypedLine { words, verb: self.verb }.filled(&["flux-operator {}"], self.verb))
     }

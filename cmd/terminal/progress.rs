@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use flux_operator::format::harmless::on_one_line;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -280,10 +281,9 @@ fn elapsed(time: Duration) -> String {
     }
 }
 
-/// Removes line breaks and everything that a terminal would obey.
+/// A message on one line, with single blanks.
 pub fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split(|c: char| c.is_control()).filter(|w| !w.is_empty()).collect();
-    words.join(" ").trim().to_owned()
+    on_one_line(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Keeps the end of a long key, which is the name.
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_message_from_the_cluster_cannot_steer_the_terminal() {
-        assert_eq!(one_line("a\nb\x1b[31m\tc\n"), "a b [31m c");
+        assert_eq!(one_line("a\nb\x1b[31m\tc\n"), "a b[31m c");
     }
 
     #[test]

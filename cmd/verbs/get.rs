@@ -84,11 +84,11 @@ struct RequestedObjects {
 
 impl RequestedObjects {
     fn of(args: &Args) -> Result<Self, CliError> {
-        let said = match args.resources.as_slice() {
+        let words = match args.resources.as_slice() {
             [all, rest @ ..] if all == "all" || ANY_KIND.contains(&all.as_str()) => rest,
             words => words,
         };
-        let (words, objects) = match ObjectWords::read(said)? {
+        let (words, objects) = match ObjectWords::read(words)? {
             ObjectWords::Kinds(words) => (words, vec![]),
             ObjectWords::Objects(objects) => (vec![], objects),
         };

@@ -159,12 +159,12 @@ async fn call(client: &Client, policy: &CallPolicy, request: Request<Body>) -> R
         };
         let is_conflict = matches!(&answer, Ok(response) if response.status() == StatusCode::CONFLICT);
         let problem = failure.map(|f| f.problem).unwrap_or_default();
-        let said = match answer {
+        let message = match answer {
             Ok(response) => message_of(response).await,
             Err(_) => None,
         };
         let retry = Retry {
-            problem: said.map_or_else(|| problem.clone(), |said| format!("{problem}: {said}")),
+            problem: message.map_or_else(|| problem.clone(), |message| format!("{problem}: {message}")),
             pause,
             attempt,
             method: parts.method.to_string(),

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use flux_operator_core::format::backoff::Backoff;
 use flux_operator_core::format::error::innermost;
+use flux_operator_core::format::harmless::on_one_line;
 use flux_operator_core::format::proxy::ProxyEnvironment;
 use flux_operator_core::format::tls::{self, ServerTrust};
 use flux_operator_oci::transport::{Connector, header_text, is_same_server, join, retry_after, shown};
@@ -292,7 +293,7 @@ pub(crate) fn address(url: &str) -> Result<Uri, String> {
 
 /// A text of a server for an error: on one line, and cut.
 pub(crate) fn shown_text(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_MESSAGE).collect();
+    let line: String = on_one_line(text).chars().take(MAX_MESSAGE).collect();
     line.trim().to_owned()
 }
 

@@ -263,9 +263,9 @@ pub fn upgrade_group(snapshot: &Snapshot, namespace: &str, target: &Target) -> G
         group.add("objects", if breaks { Verdict::Fail } else { Verdict::Warn }, message, Some(advice));
     }
     let substituting = objects.iter().filter(|(_, object)| upgrade::substitutes(object)).count();
-    let said = upgrade::strictness_argument(&[running, patched].concat());
+    let argument = upgrade::strictness_argument(&[running, patched].concat());
     if minor_changes::substitutes_strictly(version) && substituting > 0 {
-        match said {
+        match argument {
             Some(true) => group.pass("substitution", "a variable without a value is an error already"),
             Some(false) => group.pass("substitution", "a variable without a value stays empty: a gate says so"),
             None => group.warn(

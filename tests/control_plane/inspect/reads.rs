@@ -337,9 +337,10 @@ async fn denied_kinds_are_named_and_end_with_5_when_nothing_is_left(cluster: Tes
     // A single warning for all kinds in one place.
     let place = format!(" in namespace {namespace}");
     for view in ["why", "what-changed", "stats", "status"] {
-        let said = ask(&["-n", &namespace, view]).stderr_has("helmreleases.helm.toolkit.fluxcd.io").stderr;
-        let warnings = said.lines().filter(|line| line.contains(" is not allowed to list ") && line.ends_with(&place));
-        assert_eq!(warnings.count(), 1, "{view}: {said}");
+        let stderr = ask(&["-n", &namespace, view]).stderr_has("helmreleases.helm.toolkit.fluxcd.io").stderr;
+        let warnings =
+            stderr.lines().filter(|line| line.contains(" is not allowed to list ") && line.ends_with(&place));
+        assert_eq!(warnings.count(), 1, "{view}: {stderr}");
     }
     let revision = ["wait", "revision", "main@sha1:0123456789012345678901234567890123456789", "--timeout", "60s"];
     ask(&revision).exits(5).stderr_has("is not allowed to list");
@@ -456,15 +457,15 @@ async fn changes_of_the_next_minor_version_are_reported_for_a_cluster(cluster: T
         checks.map(|one| format!("{} {}: {}", one["verdict"], one["name"], one["message"]).replace('"', "")).collect()
     };
     let reported = upgrade("2.9").await.exits(1).json();
-    let said = lines(&reported);
-    let has = |parts: &[&str]| said.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-    assert!(has(&["pass kubernetes: 1.", "1.33 or later is wanted"]), "{said:#?}");
-    assert!(has(&["pass stored versions"]), "{said:#?}");
-    assert!(has(&["fail flags and gates", "helm-controller: there is no flag --no-such-flag"]), "{said:#?}");
-    assert!(has(&["warn flags and gates", "AdoptLegacyReleases is ignored"]), "{said:#?}");
-    assert!(has(&["warn objects", &format!("HelmRelease/{namespace}/rendered"), "hooks"]), "{said:#?}");
-    assert!(has(&["fail objects", &format!("Receiver/{namespace}/pushed"), "email and audience"]), "{said:#?}");
-    assert!(has(&["warn substitution", "becomes an error"]), "{said:#?}");
+    let stderr = lines(&reported);
+    let has = |parts: &[&str]| stderr.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(has(&["pass kubernetes: 1.", "1.33 or later is wanted"]), "{stderr:#?}");
+    assert!(has(&["pass stored versions"]), "{stderr:#?}");
+    assert!(has(&["fail flags and gates", "helm-controller: there is no flag --no-such-flag"]), "{stderr:#?}");
+    assert!(has(&["warn flags and gates", "AdoptLegacyReleases is ignored"]), "{stderr:#?}");
+    assert!(has(&["warn objects", &format!("HelmRelease/{namespace}/rendered"), "hooks"]), "{stderr:#?}");
+    assert!(has(&["fail objects", &format!("Receiver/{namespace}/pushed"), "email and audience"]), "{stderr:#?}");
+    assert!(has(&["warn substitution", "becomes an error"]), "{stderr:#?}");
     // Changes of 2.9 do not matter for 2.8, which has its own minimum of Kubernetes.
     let before = lines(&upgrade("2.8").await.json());
     let has = |part: &str| before.iter().any(|line| line.contains(part));

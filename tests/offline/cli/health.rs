@@ -194,9 +194,9 @@ fn every_read_reports_in_one_sentence_that_flux_is_not_installed() {
         &["report", "-o", "json"],
     ] {
         let found = ask("an empty cluster", words).exits(4);
-        let said = format!("{}{}", found.stdout, found.stderr);
-        assert_eq!(said.matches("Flux is not installed in").count(), 1, "{words:?}: {said}");
-        assert!(said.contains("flux-operator apply"), "{words:?}: {said}");
+        let printed = format!("{}{}", found.stdout, found.stderr);
+        assert_eq!(printed.matches("Flux is not installed in").count(), 1, "{words:?}: {printed}");
+        assert!(printed.contains("flux-operator apply"), "{words:?}: {printed}");
     }
 }
 
@@ -215,8 +215,8 @@ fn one_cause_is_reported_once_and_names_the_refusing_policy() {
     for name in ["a policy that refuses every controller", "a webhook that refuses every controller"] {
         let sentence = if name.contains("policy") { "label team is not allowed" } else { "denied the request: no" };
         for words in [&["status"][..], &["why"]] {
-            let said = ask(name, words).stdout;
-            assert!(said.matches(sentence).count() <= 1, "{words:?}: {said}");
+            let printed = ask(name, words).stdout;
+            assert!(printed.matches(sentence).count() <= 1, "{words:?}: {printed}");
         }
     }
 }

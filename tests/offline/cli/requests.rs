@@ -145,12 +145,12 @@ mod credential_plugins {
         let script = "#!/bin/sh\necho 'open example.com and enter the code WDJB-MJHT' >&2\n\
                       while [ ! -e \"$1\" ]; do sleep 0.02; done\nexit 3\n";
         write_plugin(folder.path(), script, &place("plugin"), &[&place("go")]);
-        let said = std::fs::File::create(place("said")).expect("a file");
+        let printed = std::fs::File::create(place("said")).expect("a file");
         let mut child = command(&["get", "instance"])
             .env("KUBECONFIG", place("config"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said)
+            .stderr(printed)
             .spawn()
             .expect("the binary starts");
         let words = || std::fs::read_to_string(place("said")).expect("UTF-8");

@@ -341,9 +341,10 @@ impl Reader {
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().expect("a status") {
-                let mut said = String::new();
-                std::io::Read::read_to_string(&mut self.child.stderr.take().expect("piped"), &mut said).expect("text");
-                return Some((status.code(), said));
+                let mut stderr = String::new();
+                std::io::Read::read_to_string(&mut self.child.stderr.take().expect("piped"), &mut stderr)
+                    .expect("text");
+                return Some((status.code(), stderr));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -360,8 +361,8 @@ fn an_interrupt_ends_every_command_that_waits_for_input() {
         let reader = Reader::start(line);
         reader.reads();
         reader.signal(signal);
-        let (code, said) = reader.end().unwrap_or_else(|| panic!("`{line}` goes on after {signal}"));
-        assert_eq!(code, Some(130), "{line}: {said}");
+        let (code, stderr) = reader.end().unwrap_or_else(|| panic!("`{line}` goes on after {signal}"));
+        assert_eq!(code, Some(130), "{line}: {stderr}");
     });
 }
 
@@ -370,9 +371,9 @@ fn an_interrupt_ends_every_command_that_waits_for_input() {
 fn the_timeout_ends_every_command_that_waits_for_input() {
     for_each(READERS, |line| {
         let reader = Reader::start(&format!("--timeout 1s {line}"));
-        let (code, said) = reader.end().unwrap_or_else(|| panic!("`{line}` goes on after its --timeout"));
-        assert_eq!(code, Some(7), "{line}: {said}");
-        assert!(said.contains("while reading "), "{line}: {said}");
+        let (code, stderr) = reader.end().unwrap_or_else(|| panic!("`{line}` goes on after its --timeout"));
+        assert_eq!(code, Some(7), "{line}: {stderr}");
+        assert!(stderr.contains("while reading "), "{line}: {stderr}");
     });
 }
 

@@ -94,9 +94,9 @@ pub(super) fn step(pod: &Pod, behaviour: &Behaviour, memory: &mut Memory) -> Wri
 
     let status = status(pod, &plan, memory);
     // Times differ in every step, so compare only the other fields.
-    let said = format!("{} {} {:?} {}", plan.phase, plan.ready, plan.state, memory.restarts);
-    let status = (said != memory.last_status).then_some(status);
-    memory.last_status = said;
+    let printed = format!("{} {} {:?} {}", plan.phase, plan.ready, plan.state, memory.restarts);
+    let status = (printed != memory.last_status).then_some(status);
+    memory.last_status = printed;
     let events = plan.events.into_iter().filter(|event| {
         let text = format!("{} {} {}", event.reason, event.message, memory.restarts);
         let new = !memory.reported.contains(&text);

@@ -206,12 +206,12 @@ pub(super) fn key_of(block: &Block) -> Result<PrivateKey, KeyProblem> {
 /// Reads the SSH private key of a block. Unlike for [`key_of`], the label must state the format.
 pub(super) fn ssh_key_of(block: &Block) -> Result<PrivateKey, KeyProblem> {
     let key = key_of(block)?;
-    let said = match block.label.as_str() {
+    let form = match block.label.as_str() {
         "RSA PRIVATE KEY" => Form::Pkcs1,
         "EC PRIVATE KEY" => Form::Sec1,
         _ => Form::Pkcs8,
     };
-    if form_of(&block.bytes) == Some(said) { Ok(key) } else { Err(KeyProblem::OtherForm(block.label.clone())) }
+    if form_of(&block.bytes) == Some(form) { Ok(key) } else { Err(KeyProblem::OtherForm(block.label.clone())) }
 }
 
 fn der_of(block: &Block) -> Result<(PrivateKeyDer<'static>, Form), KeyProblem> {

@@ -81,10 +81,10 @@ fn every_table_fits_60_80_and_200_columns_and_cuts_no_name() {
 
 #[test]
 fn a_kind_without_anything_to_debug_is_reported() {
-    for (part, said) in
+    for (part, printed) in
         [("--vars", "kustomization/web has no variables"), ("--history", "kustomization/web has no history")]
     {
-        let run = super::read(&["debug", "ks", "web", "-n", "apps", part]).exits(0).stderr_has(said);
+        let run = super::read(&["debug", "ks", "web", "-n", "apps", part]).exits(0).stderr_has(printed);
         assert_eq!(run.stdout, "");
     }
 }
@@ -440,7 +440,7 @@ fn filters_that_let_nothing_through_do_not_say_that_nothing_is_there() {
 
 #[test]
 fn an_empty_list_says_what_was_looked_for() {
-    for (line, said) in [
+    for (line, printed) in [
         ("get all -A -l a=zzz", "no Flux resources found with labels a=zzz\n"),
         ("get all -n apps -l a=zzz", "no Flux resources found in namespace apps with labels a=zzz\n"),
         ("get suspended -A -l a=zzz", "nothing is suspended with labels a=zzz\n"),
@@ -448,7 +448,7 @@ fn an_empty_list_says_what_was_looked_for() {
         ("get suspended -A --ready-status Unknown", "the one that was found does not match the filters\n"),
     ] {
         let run = super::read(&line.split(' ').collect::<Vec<_>>()).exits(0);
-        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", said), "{line}");
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", printed), "{line}");
     }
     super::read(&["get", "ks", "hr", "-A"]).exits(3).stderr_has("kustomizations in any namespace: flux-system, web");
 }
