@@ -133,8 +133,6 @@ fn two_builds_of_a_commit_in_two_folders_give_the_same_bytes() {
         let flags = output_of(Command::new(script).arg("--print-flags").env("CARGO_TARGET_DIR", &results));
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--locked", "--bin", "flux-operator"]).current_dir(&sources);
-        // A release has no generator, which names the folder of its sources.
-        cargo.args(["--no-default-features", "--features", "cli"]);
         cargo.env("CARGO_TARGET_DIR", &results).env("CARGO_INCREMENTAL", "0");
         output_of(cargo.env("RUSTC_WORKSPACE_WRAPPER", &wrapper).env("RELEASE_FLAGS", flags.trim()));
         std::fs::read(results.join("debug/flux-operator")).expect("the program")
