@@ -349,14 +349,14 @@ impl Shell {
             // The terminal has printed `^C`, and the cursor is behind it.
             let _ = writeln!(io::stderr().lock());
         }
-        let reported = error.for_flags(&self.global);
+        let failure = error.for_flags(&self.global);
         match &self.collected {
             Some(collected) if !error.is_silent() => {
-                let text = reported.shown(self.structured_errors, self.color);
+                let text = failure.shown(self.structured_errors, self.color);
                 text.lines().for_each(|line| collected.say(line.to_owned()));
             }
             Some(_) => {}
-            None => reported.print(self.structured_errors, self.color),
+            None => failure.print(self.structured_errors, self.color),
         }
         error.exit()
     }
@@ -573,12 +573,12 @@ mod tests {
     fn a_system_without_threads_is_an_error_and_other_panics_go_on() {
         // No system can allocate such a stack, so the thread cannot be created.
         const STACK: usize = 1 << 46;
-        let reported = |result: Result<(), CliError>| format!("{:?}", result.err());
+        let failure = |result: Result<(), CliError>| format!("{:?}", result.err());
         let at_the_start = drive(runtime().thread_stack_size(STACK), async {});
-        assert!(reported(at_the_start).contains("OS can't spawn worker thread"));
+        assert!(failure(at_the_start).contains("OS can't spawn worker thread"));
         let one_thread = &mut tokio::runtime::Builder::new_current_thread();
         let later = drive(one_thread.thread_stack_size(STACK), async { drop(tokio::task::spawn_blocking(|| ())) });
-        assert!(reported(later).contains("OS can't spawn worker thread"));
+        assert!(failure(later).contains("OS can't spawn worker thread"));
         let mistake = std::panic::catch_unwind(|| drive(&mut runtime(), async { panic!("a mistake") }));
         assert_eq!(mistake.err().and_then(|payload| payload.downcast_ref::<&str>().copied()), Some("a mistake"));
     }

@@ -46,27 +46,27 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
         OperatorError::Call(call) => cli_error(call),
         OperatorError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |error| cli_error(&error.source).exit());
-            let reported =
-                errors.iter().fold(failed().with_exit(exit), |reported, error| reported.cause(error.to_string()));
+            let failure =
+                errors.iter().fold(failed().with_exit(exit), |failure, error| failure.cause(error.to_string()));
             errors
                 .iter()
                 .flat_map(|error| hints::of_cluster(&error.source.reason))
                 .take(1)
-                .fold(reported, CliError::hint)
+                .fold(failure, CliError::hint)
         }
         OperatorError::InstancesExist { instances } => {
-            let reported = instances.iter().fold(failed(), |reported, one| reported.cause(format!("{one} exists")));
-            reported.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
+            let failure = instances.iter().fold(failed(), |failure, one| failure.cause(format!("{one} exists")));
+            failure.hint("uninstall Flux first with `flux-operator uninstall instance`, or add --with-instance")
         }
         OperatorError::HelmRelease { release, namespace } => {
             failed().caused_by(error).hint(format!("helm uninstall {release} -n {namespace}"))
         }
         OperatorError::NotSettled { objects, .. } => {
-            let reported = failed().with_exit(Exit::Unhealthy);
-            let reported = objects.iter().fold(reported, |reported, one| {
-                reported.cause(format!("{} is {}: {}", one.object, one.health, one.detail))
+            let failure = failed().with_exit(Exit::Unhealthy);
+            let failure = objects.iter().fold(failure, |failure, one| {
+                failure.cause(format!("{} is {}: {}", one.object, one.health, one.detail))
             });
-            reported.hint("the next run goes on from here")
+            failure.hint("the next run goes on from here")
         }
     }
 }

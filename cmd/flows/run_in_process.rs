@@ -236,8 +236,8 @@ impl RunRequest<'_> {
             ReconcileError::InstanceGone { .. } => self.missing(error).await,
             // An apply may create the object, so only its namespace is missing.
             _ if is_namespace_missing(error) && self.verb == "apply" => {
-                let reported = reconcile_error(self.session, error, self.verb, &self.key());
-                self.session.with_nearest_namespace(reported, &self.target.namespace).await
+                let failure = reconcile_error(self.session, error, self.verb, &self.key());
+                self.session.with_nearest_namespace(failure, &self.target.namespace).await
             }
             _ if is_namespace_missing(error) => self.missing(error).await,
             ReconcileError::InstanceSuspended { .. } => suspended(self.session, self.target).await,
@@ -737,20 +737,20 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
         }
         ReconcileError::Refused(errors) => {
             let exit = errors.first().map_or(Exit::Failed, |e| cli_error(&e.source).exit());
-            let reported =
+            let failure =
                 CliError::new(exit, format!("the API server refuses objects of {key} ({})", session.cluster.endpoint));
-            let reported = fold_errors(errors).into_iter().fold(reported, CliError::cause);
-            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(reported, CliError::hint)
+            let failure = fold_errors(errors).into_iter().fold(failure, CliError::cause);
+            errors.iter().flat_map(|e| hints::of_cluster(&e.source.reason)).take(1).fold(failure, CliError::hint)
         }
         ReconcileError::SecondInstance { instance, other } => {
-            let reported = failed().hint(format!(
+            let failure = failed().hint(format!(
                 "change {other} instead, or uninstall it first; Flux reads all namespaces from one installation"
             ));
             match other.namespace() {
                 Some(namespace) if instance.name == other.name => {
-                    reported.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
+                    failure.hint(format!("a manifest without a namespace is applied to it with -n {namespace}"))
                 }
-                _ => reported,
+                _ => failure,
             }
         }
         ReconcileError::OwnedByOther { owner, .. } => {

@@ -68,11 +68,11 @@ pub fn cli_error(error: &ClusterError) -> CliError {
         Category::Unreachable => Exit::Unreachable,
         Category::TimedOut => Exit::Unhealthy,
     };
-    let mut reported = CliError::new(exit, error.to_string()).caused_by(&error.reason);
+    let mut failure = CliError::new(exit, error.to_string()).caused_by(&error.reason);
     if let Some(object) = &error.object {
-        reported = reported.object(object.lower_case());
+        failure = failure.object(object.lower_case());
     }
-    hints::of_cluster(&error.reason).into_iter().fold(reported, CliError::hint)
+    hints::of_cluster(&error.reason).into_iter().fold(failure, CliError::hint)
 }
 
 /// Returns the source of the kubeconfig: the flag, or else the list in the environment, or else the default file.

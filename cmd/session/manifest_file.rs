@@ -109,7 +109,7 @@ fn instance_of(
 }
 
 fn refused(error: &ManifestError, what: &str, command: &str) -> CliError {
-    let reported = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
+    let failure = manifest_error(error, &format!("cannot read a FluxInstance from {what}"));
     // The verb without its noun, which is the instance where none is typed.
     let verb = command.split(' ').next().unwrap_or_default();
     match error {
@@ -117,12 +117,12 @@ fn refused(error: &ManifestError, what: &str, command: &str) -> CliError {
             if SET_VERBS.contains(&verb) && found.iter().any(|one| one.starts_with("ResourceSet ")) =>
         {
             let file = if what == name_of_input(Path::new("-")) { "-" } else { what };
-            reported.hint(format!("for a ResourceSet use `flux-operator {verb} resourceset -f {}`", quoted(file)))
+            failure.hint(format!("for a ResourceSet use `flux-operator {verb} resourceset -f {}`", quoted(file)))
         }
         ManifestError::NoInstance { .. } => {
-            reported.hint("write one with `flux-operator create instance`, then pass it with -f")
+            failure.hint("write one with `flux-operator create instance`, then pass it with -f")
         }
-        _ => reported,
+        _ => failure,
     }
 }
 
@@ -147,11 +147,11 @@ pub async fn read_text(path: &Path, content: &'static str, shell: &Shell) -> Res
     }
     if path.is_dir() {
         let inside = manifests_in(path);
-        let reported = CliError::usage(format!("cannot read {what}")).cause("it is a directory");
+        let failure = CliError::usage(format!("cannot read {what}")).cause("it is a directory");
         let wanted = if content == INSTANCE { "one FluxInstance" } else { content };
         return Err(match inside.as_slice() {
-            [] => reported.hint(format!("pass one file with {wanted}")),
-            names => reported.hint(format!("pass one file with {wanted}; it holds {}", names.join(", "))),
+            [] => failure.hint(format!("pass one file with {wanted}")),
+            names => failure.hint(format!("pass one file with {wanted}; it holds {}", names.join(", "))),
         });
     }
     let file = path.to_owned();

@@ -318,8 +318,8 @@ pub async fn read_key(path: Option<&Path>, shell: &Shell) -> Result<Option<Publi
 }
 
 fn fetch_error(error: &FetchError) -> CliError {
-    let reported = CliError::new(exit_of_fetch(error), error.to_string()).caused_by(&error.reason);
-    with_fetch_hint(reported, error)
+    let failure = CliError::new(exit_of_fetch(error), error.to_string()).caused_by(&error.reason);
+    with_fetch_hint(failure, error)
 }
 
 pub fn exit_of_fetch(error: &FetchError) -> Exit {
@@ -332,17 +332,17 @@ pub fn exit_of_fetch(error: &FetchError) -> Exit {
 }
 
 /// Adds advice to the error for a distribution that cannot be fetched.
-pub fn with_fetch_hint(reported: CliError, error: &FetchError) -> CliError {
+pub fn with_fetch_hint(failure: CliError, error: &FetchError) -> CliError {
     match &error.reason {
-        FetchReason::Oci(oci) => with_next_step(reported, &oci.reason),
+        FetchReason::Oci(oci) => with_next_step(failure, &oci.reason),
         FetchReason::Offline => {
-            reported.hint("leave --offline out, or pull it once while connected: artifacts are kept by their digest")
+            failure.hint("leave --offline out, or pull it once while connected: artifacts are kept by their digest")
         }
         FetchReason::Distribution(_) => {
-            reported.hint("write a folder of the expected layout with `flux-operator distribution export`")
+            failure.hint("write a folder of the expected layout with `flux-operator distribution export`")
         }
-        FetchReason::NoLastGood { last, .. } => with_fetch_hint(reported, last),
-        FetchReason::Unverifiable => reported.hint(NOTHING_TO_VERIFY),
-        FetchReason::TimedOut { .. } | FetchReason::Reference(_) => reported,
+        FetchReason::NoLastGood { last, .. } => with_fetch_hint(failure, last),
+        FetchReason::Unverifiable => failure.hint(NOTHING_TO_VERIFY),
+        FetchReason::TimedOut { .. } | FetchReason::Reference(_) => failure,
     }
 }

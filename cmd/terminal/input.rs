@@ -19,10 +19,10 @@ pub fn name_of_input(path: &Path) -> String {
 
 /// The error for a file of the command line that cannot be opened, with the nearest name where there is none.
 pub fn unopened(path: &Path, error: &std::io::Error) -> CliError {
-    let reported = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
+    let failure = CliError::usage(format!("cannot read {}", name_of_input(path))).caused_by(error);
     match suggested_file(path, error) {
-        Some(suggestion) => reported.hint(suggestion),
-        None => reported,
+        Some(suggestion) => failure.hint(suggestion),
+        None => failure,
     }
 }
 

@@ -54,10 +54,10 @@ pub fn report(
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
-    let reported = misplaced_plugin(&error, arguments)
+    let failure = misplaced_plugin(&error, arguments)
         .or_else(|| unknown_topic(&error, arguments, commands))
         .or_else(|| mistakes::explained(&error, arguments, commands));
-    if let Some(error) = reported {
+    if let Some(error) = failure {
         error.print(structured, in_color);
         return error.exit().code_and_category().0;
     }
@@ -216,9 +216,9 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     if error.kind() != ErrorKind::InvalidSubcommand || arguments.get(1).is_none_or(|first| first != "help") {
         return None;
     }
-    let reported = CliError::usage(format!("there is no command {word}"));
+    let failure = CliError::usage(format!("there is no command {word}"));
     if kinds::find(word).is_some() {
-        return Some(reported.hint(format!(
+        return Some(failure.hint(format!(
             "it is a kind: `flux-operator explain {word}` shows its fields, `flux-operator get {word}` its objects"
         )));
     }
@@ -226,8 +226,8 @@ fn unknown_topic(error: &clap::Error, arguments: &[OsString], commands: fn() -> 
     let near = || nearest(word, tree.get_subcommands().map(clap::Command::get_name));
     let near = mistakes::verb_of(word).or_else(near);
     Some(match near {
-        Some(near) => reported.hint(format!("did you mean `flux-operator help {near}`?")),
-        None => reported.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
+        Some(near) => failure.hint(format!("did you mean `flux-operator help {near}`?")),
+        None => failure.hint("`flux-operator --help` lists the commands, `flux-operator help topics` other pages"),
     })
 }
 
@@ -359,8 +359,8 @@ fn wrong_variable(error: &clap::Error, arguments: &[OsString]) -> Option<CliErro
         return None;
     }
     let why = std::error::Error::source(error).map(ToString::to_string);
-    let reported = CliError::usage(format!("the variable {variable} has the value `{value}`"));
-    Some(why.into_iter().fold(reported, CliError::cause))
+    let failure = CliError::usage(format!("the variable {variable} has the value `{value}`"));
+    Some(why.into_iter().fold(failure, CliError::cause))
 }
 
 /// clap folds help texts to the terminal's width, 80 columns at most, but not usage lines, so those of the commands with
@@ -418,28 +418,28 @@ fn own_error(error: &clap::Error) -> CliError {
     if !missing.is_empty() {
         message = format!("{} {}", message, missing.join(", "));
     }
-    let mut reported = CliError::usage(message);
+    let mut failure = CliError::usage(message);
     let tips: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
     for tip in &tips {
-        reported = reported.hint(match tip.split_once(": ") {
+        failure = failure.hint(match tip.split_once(": ") {
             Some((kind, names)) if kind.contains("similar") => format!("did you mean {}?", names.replace(", ", " or ")),
             _ => (*tip).to_owned(),
         });
     }
     for values in values {
-        reported = reported.hint(values.trim_start_matches('[').trim_end_matches(']'));
+        failure = failure.hint(values.trim_start_matches('[').trim_end_matches(']'));
     }
     if let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage)
-        && reported.hints().is_empty()
+        && failure.hints().is_empty()
     {
-        reported = reported.hint(format!("`{} --help` shows how", command_of(&usage.to_string())));
+        failure = failure.hint(format!("`{} --help` shows how", command_of(&usage.to_string())));
     }
     if missing.iter().any(|flag| flag.starts_with("--knownhosts-file")) {
-        reported = reported.hint(
+        failure = failure.hint(
             "write the file with `ssh-keyscan HOST > known_hosts`, and compare its keys with those that the host publishes",
         );
     }
-    reported
+    failure
 }
 
 /// The command of a usage line, without its flags and arguments.

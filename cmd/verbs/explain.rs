@@ -250,17 +250,17 @@ fn flux_definition(kind: &FluxKind) -> Result<Option<Value>, DistributionError> 
 fn unknown(error: &ExplainError, kind: &FluxKind) -> CliError {
     let report = CliError::usage(error.to_string());
     let ExplainError::NoField { parent, name, known } = error else { return report };
-    let reported = match nearest(name, known.iter().map(String::as_str)) {
+    let failure = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => return report.hint(format!("did you mean {near}?")),
         None if known.is_empty() => report.hint("it has no fields"),
         None => report.hint(format!("fields are {}", known.join(", "))),
     };
     if parent != kind.kind {
-        return reported;
+        return failure;
     }
     // Other verbs have the name of an object in this place.
     let word = kind.kind.to_lowercase();
-    reported.hint(format!(
+    failure.hint(format!(
         "a field is written with its path, as in `flux-operator explain {word}.spec`; `flux-operator get {word} {name}` shows an object"
     ))
 }

@@ -108,12 +108,12 @@ fn read(command: &[String], shell: &Shell) -> Result<(Cli, Vec<String>), CliErro
     let read =
         tree.try_get_matches_from(&arguments).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = read.map_err(|error| {
-        if let Some(reported) = own_flag_behind(&error, command) {
-            return reported;
+        if let Some(failure) = own_flag_behind(&error, command) {
+            return failure;
         }
         let wrong = as_error(error, &arguments, Cli::command);
-        let reported = CliError::usage(format!("invalid command `{}`", command.join(" "))).cause(wrong.message());
-        wrong.hints().iter().cloned().fold(reported, CliError::hint)
+        let failure = CliError::usage(format!("invalid command `{}`", command.join(" "))).cause(wrong.message());
+        wrong.hints().iter().cloned().fold(failure, CliError::hint)
     })?;
     let mut words = vec![];
     let mut below: &ArgMatches = &matches;
@@ -140,9 +140,9 @@ fn own_flag_behind(error: &clap::Error, command: &[String]) -> Option<CliError> 
     let (before, rest) = command.split_at(at);
     let (own, after) = rest.split_at(length.min(rest.len()));
     let words: Vec<_> = own.iter().chain(before).chain(after).map(|word| quoted(word)).collect();
-    let reported = CliError::usage(format!("invalid command `{}`", command.join(" ")))
+    let failure = CliError::usage(format!("invalid command `{}`", command.join(" ")))
         .cause(format!("{flag} is a flag of `rbac` and stands behind the command"));
-    Some(reported.hint(format!("put it first: `flux-operator rbac {}`", words.join(" "))))
+    Some(failure.hint(format!("put it first: `flux-operator rbac {}`", words.join(" "))))
 }
 
 /// Comments that name the rights a run uses only under a condition.

@@ -82,8 +82,8 @@ async fn distribution(args: &Args, artifact: Option<&str>, shell: &Shell) -> Res
 }
 
 fn failed(error: &BuildError, object: &str) -> CliError {
-    let reported = CliError::failed(format!("cannot build {object}")).caused_by(error).object(object);
-    hints::of_build(error).into_iter().fold(reported, CliError::hint)
+    let failure = CliError::failed(format!("cannot build {object}")).caused_by(error).object(object);
+    hints::of_build(error).into_iter().fold(failure, CliError::hint)
 }
 
 fn rendered(args: &Args, built: &Build, shell: &Shell) -> Result<String, CliError> {

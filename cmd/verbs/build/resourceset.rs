@@ -180,18 +180,18 @@ fn failed(error: &ResourceSetError, filename: &Path) -> CliError {
         | BuildErrorKind::DuplicateObject
         | BuildErrorKind::NoObjects => Exit::Failed,
     };
-    let reported = CliError::new(exit, attempted(filename)).caused_by(error);
-    let Some(place) = &error.place else { return reported };
+    let failure = CliError::new(exit, attempted(filename)).caused_by(error);
+    let Some(place) = &error.place else { return failure };
     let line = match (error.kind, place.line) {
         (BuildErrorKind::Template, Some(line)) => format!(", line {line} of its text"),
         (_, Some(line)) => format!(", line {line} of what it rendered"),
         (_, None) => String::new(),
     };
     let input = place.input.as_ref().map(|input| format!(", {input}")).unwrap_or_default();
-    let reported = reported.cause(format!("at {}{line}{input}", place.origin));
+    let failure = failure.cause(format!("at {}{line}{input}", place.origin));
     match error.kind {
-        BuildErrorKind::Object => reported.hint("put values into quotes: << inputs.value | quote >>"),
-        _ => reported,
+        BuildErrorKind::Object => failure.hint("put values into quotes: << inputs.value | quote >>"),
+        _ => failure,
     }
 }
 

@@ -306,9 +306,9 @@ fn secret_error(error: SecretError) -> CliError {
         SecretError::Missing(value) => CliError::usage(in_flags(&error.to_string())).hint(flags_of(value)),
         SecretError::Invalid { .. } => CliError::usage(in_flags(&error.to_string())),
         SecretError::Check { hint, .. } => {
-            let reported = CliError::failed(error.to_string());
-            let reported = hint.iter().fold(reported, |reported, hint| reported.hint(hint.clone()));
-            reported.hint("if it is right nevertheless, write it with --skip-checks")
+            let failure = CliError::failed(error.to_string());
+            let failure = hint.iter().fold(failure, |failure, hint| failure.hint(hint.clone()));
+            failure.hint("if it is right nevertheless, write it with --skip-checks")
         }
     }
 }
