@@ -31,6 +31,7 @@ struct Insertion {
 impl MendedText {
     /// Adds blanks wherever they help; `None` if they do not.
     pub(super) fn of(text: &str) -> Option<MendedText> {
+        let text = &ended_by_line_feeds(text);
         let mut mended = MendedText::with_quoted_colons(text)
             .unwrap_or_else(|| MendedText { text: text.to_owned(), added: Vec::new() });
         let mut work = MAX_WORK;
@@ -53,7 +54,7 @@ impl MendedText {
                 _ => work = work.checked_sub(mended.indent_quoted_scalar(&error, work)?)?,
             }
         }
-        (mended.text != text).then_some(mended)
+        (mended.text != *text).then_some(mended)
     }
 
     /// Puts quotes around every plain text in `[…]` or `{…}` that ends in a colon before `,`, `]` or `}`; `None` if
@@ -237,6 +238,13 @@ impl AliasEnd {
         let column = error.marker().col() + name.chars().count();
         Some(AliasEnd { offset: start + name.len(), line: error.marker().line(), column })
     }
+}
+
+/// Replaces carriage returns that end a line by themselves, which mean the same. Repairs look for line feeds, and would not
+/// find the lines that an error is about.
+fn ended_by_line_feeds(text: &str) -> String {
+    let next = text.chars().skip(1).map(Some).chain([None]);
+    text.chars().zip(next).map(|(c, next)| if c == '\r' && next != Some('\n') { '\n' } else { c }).collect()
 }
 
 /// The tokens of a text up to its first error.
