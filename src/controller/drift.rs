@@ -501,6 +501,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[ignore = "slow: it simulates two weeks"]
     async fn two_weeks_of_foreign_changes_leave_nothing_behind() {
         // This cluster only accepts events.
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
