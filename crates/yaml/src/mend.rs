@@ -192,7 +192,8 @@ impl MendedText {
         let mut text = String::with_capacity(self.text.len() + lines * count);
         text.push_str(head);
         for (index, line) in scalar.split_inclusive('\n').enumerate() {
-            if index > 0 && !line.trim().is_empty() {
+            // Other white space is text, which has to be indented as well.
+            if index > 0 && !line.trim_matches([' ', '\t', '\r', '\n']).is_empty() {
                 text.push_str(&blanks);
                 self.added.push(Insertion { line: open.marker().line() + index, column: 0, count });
             }

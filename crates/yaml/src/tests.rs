@@ -200,6 +200,7 @@ fn lines_of_a_quoted_scalar_may_begin_anywhere() {
         ("v: \"a\n#b\"\n", json!({"v": "a #b"})),
         ("v: \"a\r\nb\"\r\nw: 1\r\n", json!({"v": "a b", "w": 1})),
         ("v: \"a\rb\"\rw: 1\r", json!({"v": "a b", "w": 1})),
+        ("v: \"a\n\u{a0}\nb\"\n", json!({"v": "a \u{a0} b"})),
         ("x: &k w\nv: \"ü\nb\"\n*k: 1\n", json!({"x": "w", "v": "ü b", "w": 1})),
     ] {
         assert_eq!(one(text), expected, "{text:?}");
