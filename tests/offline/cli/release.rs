@@ -108,8 +108,9 @@ fn a_release_installs_names_what_is_in_it_and_is_the_same_each_time() {
     assert_eq!(first["rootfs/usr/local/bin/flux-operator"], b"#!/bin/sh\necho it works\n");
 }
 
-/// Compiles only the packages of this project, twice, as `tools/release.sh` tells rustc to, but unoptimised. As in a release,
-/// the program has no debug information, which takes a fifth of the time. Compiled crates of others are linked from the folder of this build: what a release does about their folders is not tested here.
+/// Compiles only the packages of this project, twice, as `tools/release.sh` tells rustc to, but unoptimised. Compiled crates
+/// of others are linked from the folder of this build: what a release does about their folders is not tested here. As in a
+/// release, there is no debug information, so that the builds take a fifth less time.
 #[test]
 #[ignore = "slow: it compiles the program twice"]
 fn two_builds_of_a_commit_in_two_folders_give_the_same_bytes() {
