@@ -122,7 +122,8 @@ const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client that opens its first connection before it chooses the protocol. With HTTP/2, all requests share this
-/// connection, and concurrent first requests wait for one handshake instead of making one each.
+/// connection, and concurrent first requests wait for one handshake instead of making one each. Rarely there are two:
+/// hyper-util's pool connects again for a request that asks while the first connection becomes ready.
 #[derive(Clone)]
 struct SingleConnectionClient {
     connector: HttpsConnector<ProxyRoute>,

@@ -134,12 +134,18 @@ async fn notification_controller_is_notified_and_never_waited_for(cluster: TestC
     // Neither a silent address nor a service without endpoints delays a run.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_address = format!("http://{}/", silent.local_addr().unwrap());
-    for (number, target) in
-        [NotificationTarget::Address(silent_address), NotificationTarget::ServiceProxy].into_iter().enumerate()
+    // A post that is left to a task would be counted by a later test on this control plane, so the one through the API
+    // server is given up after a moment.
+    for (number, (target, patience)) in [
+        (NotificationTarget::Address(silent_address), Duration::ZERO),
+        (NotificationTarget::ServiceProxy, Duration::from_millis(500)),
+    ]
+    .into_iter()
+    .enumerate()
     {
         world.patch_as("someone", &deployment_id("source-controller"), json!({"spec": {"replicas": number + 2}})).await;
         let begun = std::time::Instant::now();
-        let outcome = world.run_with(&world.cluster, &options(target, Duration::ZERO)).await.unwrap();
+        let outcome = world.run_with(&world.cluster, &options(target, patience)).await.unwrap();
         assert!(outcome.is_ready() && !outcome.changes.is_empty());
         assert!(begun.elapsed() < IN_TIME, "{:?}", begun.elapsed());
     }
