@@ -208,10 +208,10 @@ pub const COMMANDS_WITHOUT_RIGHTS: [(&str, &str); 7] = [
     ("artifact", "it works with registries"),
     ("build", "it works with files and registries"),
     ("distribution", "it works with files and registries"),
-    ("completion", "it asks nothing of an API server"),
-    ("explain", "it asks nothing of an API server"),
+    ("completion", "it sends nothing to an API server"),
+    ("explain", "it sends nothing to an API server"),
     ("controller", "the operator's own rights come with `flux-operator install --export`"),
-    ("rbac", "it asks nothing of an API server"),
+    ("rbac", "it sends nothing to an API server"),
 ];
 
 /// Whether the rights of a command can be asked for.

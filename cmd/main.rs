@@ -131,7 +131,7 @@ fn flag_before_noun(matches: &ArgMatches, tree: &clap::Command) -> Option<String
     let flag = matches.ids().find(is_typed).and_then(|id| verb.get_arguments().find(|flag| flag.get_id() == id))?;
     let command = format!("{} {noun}", verb.get_name());
     Some(match flag.get_long() {
-        Some(long) => format!("--{long} stands before `{noun}`: write the flags of `{command}` behind it"),
+        Some(long) => format!("--{long} is before `{noun}`: write the flags of `{command}` after it"),
         None => format!("`{command}` takes no words before `{noun}`"),
     })
 }

@@ -53,15 +53,15 @@ pub enum BootstrapError {
     NotInstalled { namespace: String },
     #[error("{instance} reconciles it already")]
     HasInstance { instance: ObjectId },
-    #[error("the controllers do not say which version of Flux they are of: no label app.kubernetes.io/version")]
+    #[error("the controllers do not say their version of Flux: they have no label app.kubernetes.io/version")]
     NoVersion,
     #[error("the controllers are of several versions of Flux: {}", .0.join(", "))]
     SeveralVersions(Vec<String>),
     #[error("the images come from several registries: {}", .0.join(", "))]
     SeveralRegistries(Vec<String>),
-    #[error("the instance that was made of it breaks a rule")]
+    #[error("the instance created from it breaks a rule")]
     Manifest(#[from] ManifestError),
-    #[error("the instance that was made of it cannot be written")]
+    #[error("the instance created from it cannot be written")]
     Yaml(#[from] YamlError),
     #[error(transparent)]
     Plan(#[from] ReconcileError),

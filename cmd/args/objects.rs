@@ -40,7 +40,7 @@ impl ResourceArgs {
             return self.of_kinds();
         }
         if self.all_namespaces {
-            return Err(CliError::usage("-A names no objects").hint("add --all, or --selector LABELS"));
+            return Err(CliError::usage("-A does not select objects").hint("add --all, or --selector LABELS"));
         }
         self.named().map(ObjectSelection::Objects)
     }
@@ -59,8 +59,7 @@ impl ResourceArgs {
     fn of_kinds(&self) -> Result<ObjectSelection, CliError> {
         let words = match ObjectWords::read(&self.resources)? {
             ObjectWords::Kinds(words) if words.is_empty() => {
-                return Err(CliError::usage("--all and --selector ask for objects of a kind, and none is given")
-                    .hint("write kinds: KIND or KIND,KIND"));
+                return Err(CliError::usage("--all and --selector need a kind").hint("write kinds: KIND or KIND,KIND"));
             }
             ObjectWords::Kinds(words) => words,
             // As in kubectl, further words may be kinds as well.
@@ -163,7 +162,7 @@ impl<'a> OperatorObject<'a> {
     pub fn read(words: &'a [String], verb: &str) -> Result<Self, CliError> {
         if words.first().is_some_and(|word| word == "artifact") {
             return Err(CliError::usage(format!("`{verb}` does not support artifacts"))
-                .hint("`flux-operator artifact --help` shows what there is for them, and `flux build artifact` writes an archive"));
+                .hint("`flux-operator artifact --help` lists the commands for artifacts, and `flux build artifact` writes an archive"));
         }
         let (word, name) = match (words, ObjectWords::read(words)?) {
             ([], _) => return Ok(OperatorObject::Instance(None)),
@@ -265,7 +264,7 @@ pub fn unknown_kind(word: &str) -> CliError {
     let error = CliError::usage(format!("unknown kind `{word}`"));
     if let Some(other) = kinds::find_resource_type(word) {
         return CliError::usage(format!("{} is not a Flux kind", other.kind))
-            .hint(format!("`flux-operator trace {word}/NAME` says which object of Flux one belongs to"))
+            .hint(format!("`flux-operator trace {word}/NAME` shows which Flux object manages it"))
             .hint(Hint::Kubectl {
                 before: "for kinds that are not of Flux use kubectl, as in ",
                 arguments: format!("get {word}"),
@@ -273,7 +272,7 @@ pub fn unknown_kind(word: &str) -> CliError {
             });
     }
     if word == "all" {
-        return CliError::usage("`all` is not a kind").hint("all objects of a kind are meant with --all: KIND --all");
+        return CliError::usage("`all` is not a kind").hint("to select all objects of a kind, write KIND --all");
     }
     let of_group = object_words::kinds_of_group(word);
     if let Some(first) = of_group.first() {

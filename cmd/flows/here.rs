@@ -75,7 +75,7 @@ pub async fn dry_run(
         return Err(suspended(session, target).await);
     }
     for (definition, lost) in plan.lost_custom_resources() {
-        session.shell.warn(&format!("{definition} takes {lost} with it"));
+        session.shell.warn(&format!("deleting {definition} also deletes {lost}"));
     }
     let place = session.place(&target.reference());
     session.shell.status(&format!("(server dry run) {place}: {}", plan_counts(&plan)));
@@ -179,9 +179,10 @@ fn print_uninstalled(session: &Session<'_>, key: &str, done: &UninstallResult, a
         error = error.cause(format!("still there: {} ({}) {}", remaining.object, remaining.health, remaining.detail));
     }
     if !held.is_empty() {
-        error = error.hint("these finalizers belong to somebody else: remove them there, or by hand");
+        error =
+            error.hint("other controllers added these finalizers: let them finish, or remove the finalizers by hand");
     }
-    Err(error.hint(format!("the next run goes on from here: `{again}`")))
+    Err(error.hint(format!("the next run continues from here: `{again}`")))
 }
 
 fn counts<'a>(objects: impl Iterator<Item = &'a ObjectId>) -> String {

@@ -230,7 +230,7 @@ pub async fn for_each(
         links: folder.links_outside.iter().map(|link| link.display().to_string()).collect(),
     };
     for link in &migration.passed_over.links {
-        shell.warn(&format!("{link} is not followed: it leads out of {}", root.display()));
+        shell.warn(&format!("{link} is not followed: it points outside of {}", root.display()));
     }
     let (versions, edits_lines) = (Arc::new(versions), !request.extensions.is_empty());
     let at_once = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_AT_ONCE);

@@ -66,7 +66,7 @@ pub fn operator_error(session: &Session<'_>, error: &OperatorError, verb: &str, 
             let failure = objects.iter().fold(failure, |failure, one| {
                 failure.cause(format!("{} is {}: {}", one.object, one.health, one.detail))
             });
-            failure.hint("the next run goes on from here")
+            failure.hint("the next run continues from here")
         }
     }
 }

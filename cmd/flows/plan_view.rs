@@ -105,7 +105,7 @@ pub fn pruned(prune: &[PlannedPrune], style: &Style) -> String {
     let mut text = String::new();
     for prune in prune {
         text.push_str(&style.object(prune.step, &prune.object.to_string()));
-        let lost = prune.custom_resources.as_ref().map(|lost| format!("takes {lost} with it"));
+        let lost = prune.custom_resources.as_ref().map(|lost| format!("also deletes {lost}"));
         let why = lost.or_else(|| prune.reason.clone());
         text.push_str(&why.map(|why| style.line(4, &why)).unwrap_or_default());
     }

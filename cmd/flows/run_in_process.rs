@@ -64,7 +64,7 @@ impl InProcessArgs {
         if !self.in_process {
             return Ok(());
         }
-        Err(CliError::usage(format!("--in-process does the work of the operator, not that on {}", kind.plural)))
+        Err(CliError::usage(format!("--in-process replaces the operator, which does not reconcile {}", kind.plural)))
     }
 }
 
@@ -159,7 +159,7 @@ pub fn refuse_beside_operator(
         _ if args.force_in_process => Ok(()),
         OperatorCoverage::Watched(operator) => Err(refused(session, reference)
             .cause(format!("the operator in namespace {} is running: {}", operator.namespace, operator.state))
-            .hint(format!("leave the work to it with `{without}`, or add --force-in-process"))),
+            .hint(format!("let the operator reconcile with `{without}`, or add --force-in-process"))),
         OperatorCoverage::NotRunning(operator) => refused_by_silent(session, reference, operator).map_or(Ok(()), Err),
         _ => Ok(()),
     }
@@ -229,7 +229,7 @@ impl RunRequest<'_> {
     async fn error(&self, error: &ReconcileError) -> CliError {
         match error {
             ReconcileError::OperatorAlive { operator } => {
-                let hint = format!("leave the work to it with `{}`, or add --force-in-process", self.without);
+                let hint = format!("let the operator reconcile with `{}`, or add --force-in-process", self.without);
                 refused(self.session, &self.key()).cause(format!("an operator is running: {operator}")).hint(hint)
             }
             // The lookup finds similar objects.
@@ -492,7 +492,7 @@ async fn agree_to_lose(
         shell.status(&format!("goes: {line}"));
     }
     if *request.target.kind == *instance_kind() {
-        shell.status("What Flux has deployed keeps running.");
+        shell.status("Workloads that Flux deployed keep running.");
     }
     let question = format!("{question} from {}", request.session.cluster.endpoint);
     let context = request.session.cluster.endpoint.context.as_deref();
@@ -726,7 +726,7 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
             failed().hint("wait until the other reconciler is done, or take over with --force-in-process")
         }
         ReconcileError::OperatorSilent { operator } => refused_by_silent(session, key, operator).unwrap_or_else(failed),
-        ReconcileError::OperatorAlive { .. } => failed().hint("leave the work to it, or add --force-in-process"),
+        ReconcileError::OperatorAlive { .. } => failed().hint("let the operator reconcile, or add --force-in-process"),
         ReconcileError::Artifact(artifact) => {
             let failed = failed().with_exit(registries::exit_of_fetch(artifact));
             registries::with_fetch_hint(failed, artifact)
@@ -753,17 +753,16 @@ pub fn reconcile_error(session: &Session<'_>, error: &ReconcileError, verb: &str
                 _ => failure,
             }
         }
-        ReconcileError::OwnedByOther { owner, .. } => {
-            failed().hint(format!("change {owner} instead, or uninstall it first: what it owns goes with it"))
-        }
+        ReconcileError::OwnedByOther { owner, .. } => failed()
+            .hint(format!("change {owner} instead, or uninstall it first, which deletes the objects that it owns")),
         ReconcileError::BeingDeleted { .. } => {
-            failed().hint("complete its end with `flux-operator uninstall instance --in-process`")
+            failed().hint("complete its deletion with `flux-operator uninstall instance --in-process`")
         }
         ReconcileError::StatusNotServed { .. } => {
-            failed().hint("restore the definition: delete it where no instance needs it, the next apply makes it anew")
+            failed().hint("restore the definition: delete it if no instance needs it; the next apply creates it again")
         }
         ReconcileError::InstanceMoved { .. } | ReconcileError::InstanceReplaced { .. } => {
-            failed().hint("somebody else works on it: look at it again, then repeat the command")
+            failed().hint("another process is changing it: check it, then repeat the command")
         }
         ReconcileError::CustomResourcesLost { .. } | ReconcileError::Destructive { .. } => {
             failed().hint("repeat the command with --yes to go ahead")

@@ -108,7 +108,7 @@ pub async fn warn_of_problems(
         shell.warn(&problem.text);
     }
     for (definition, lost) in plan.lost_custom_resources() {
-        shell.warn(&format!("{definition} takes {lost} with it"));
+        shell.warn(&format!("deleting {definition} also deletes {lost}"));
     }
     if let Some(owner) = fields::label(live, "kustomize.toolkit.fluxcd.io/name") {
         shell.warn(&format!("Kustomization {owner} applies this instance: change it in its repository, too"));

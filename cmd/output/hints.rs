@@ -60,7 +60,7 @@ pub fn of_cluster(reason: &Reason) -> Vec<Hint> {
         Reason::ContextNotFound { known, .. } => hint(format!("known contexts: {}", known.join(", "))),
         // The kubeconfig itself may say how to get the plugin (`installHint`).
         Reason::CredentialPlugin { install_hint: Some(text), .. } => hint(text.trim()),
-        Reason::CredentialPlugin { command, .. } => hint(format!("check that `{command}` runs by itself")),
+        Reason::CredentialPlugin { command, .. } => hint(format!("check that `{command}` runs when started directly")),
         Reason::Unreachable { .. } => {
             hint("check that the cluster runs, and the address, VPN and proxy-url of this context")
         }

@@ -51,7 +51,7 @@ pub async fn read_instance_at(
 ) -> Result<InstanceManifest, CliError> {
     let Some(source) = address(source) else { return read_instance_for(source, context_namespace, shell).await };
     if source.starts_with("http://") {
-        shell.warn(&format!("{source} is read without TLS: anybody on the way can change it"));
+        shell.warn(&format!("{source} is read without TLS: anyone between you and the server can change it"));
     }
     let failed =
         |error: &(dyn std::error::Error + 'static)| CliError::failed(format!("cannot read {source}")).caused_by(error);

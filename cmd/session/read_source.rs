@@ -487,7 +487,9 @@ async fn read_dump_with(
     }
     if let Some(first) = doubtful.first() {
         let objects = if doubtful.len() == 1 { "1 object is" } else { &format!("{} objects are", doubtful.len()) };
-        shell.warn(&format!("{objects} left out, as another has its name and no namespace tells them apart: {first}"));
+        shell.warn(&format!(
+            "{objects} left out, because another object has the same name and neither has a namespace: {first}"
+        ));
     }
     Ok(snapshot)
 }

@@ -236,7 +236,7 @@ impl SourceArgs {
                 let head = fetch::read_head(&mut input).map_err(|error| unusable().caused_by(&error))?;
                 if fetch::is_head_of_packed(&head) {
                     // It may contain images of a gigabyte and is read at random positions.
-                    let error = unusable().cause("a file of `distribution pack` cannot be read as it comes");
+                    let error = unusable().cause("a file of `distribution pack` cannot be read from a stream");
                     return Err(error.hint("give it as a file: --distribution FILE"));
                 }
                 Distribution::from_archive("standard input", head.as_slice().chain(input))
@@ -281,7 +281,8 @@ impl SourceArgs {
         match &self.distribution {
             Some(_) => self.open(shell, None).await.map(Some),
             None if self.verify_key.is_some() => {
-                Err(CliError::usage("--verify-key verifies what is pulled, and nothing is").hint(NOTHING_TO_VERIFY))
+                Err(CliError::usage("--verify-key verifies artifacts that are pulled, and none is")
+                    .hint(NOTHING_TO_VERIFY))
             }
             None => Ok(None),
         }

@@ -60,7 +60,7 @@ impl WatchWakeups {
                     Ok(_) => Some((Some(Ok(())), Some(follower))),
                     // It would be refused again.
                     Err(error) if error.category() == Category::Denied => Some((Some(Err(error)), None)),
-                    // Any other failure may pass, and the follower lists anew.
+                    // Any other failure may pass, and the follower lists again.
                     Err(_) => Some((None, Some(follower))),
                 }
             })

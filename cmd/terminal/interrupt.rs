@@ -141,7 +141,7 @@ mod tests {
     fn an_interrupt_says_what_goes_on_and_how_to_resume() {
         let interruption = Interruption::default();
         assert_eq!(interruption.error().exit(), Exit::Interrupted);
-        interruption.set("the operator goes on", Some("flux-operator wait instance flux".into()));
+        interruption.set("the operator continues", Some("flux-operator wait instance flux".into()));
         let text = interruption.error().text(false);
         insta::assert_snapshot!(text, @r"
         error: interrupted: the operator goes on

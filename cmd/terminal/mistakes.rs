@@ -63,11 +63,11 @@ const RENAMED_VERBS: &[(&str, &str)] = &[("distro", "distribution")];
 const FLAGS_OF_OTHERS: &[(&str, &[&str], &str)] = &[
     ("get", &["--status-selector"], "lists are filtered with `flux-operator get all --ready-status False`"),
     ("logs", &["-A", "--all-namespaces"], "`flux-operator logs` shows the controllers of every namespace already"),
-    ("upgrade", &["--to", "--version"], "the version stands alone: `flux-operator upgrade 2.9.x`"),
+    ("upgrade", &["--to", "--version"], "write the version without a flag: `flux-operator upgrade 2.9.x`"),
     (
         "rollback",
         &["--version", "--revision", "--to-revision"],
-        "a version or revision of `flux-operator get history` is named with --to: `flux-operator rollback --to v2.9.2`",
+        "a version or revision of `flux-operator get history` is given with --to: `flux-operator rollback --to v2.9.2`",
     ),
 ];
 /// Flags whose value is typed without the flag, in the order in which they are meant: of a version, of a file or folder that

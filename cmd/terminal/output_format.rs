@@ -221,7 +221,7 @@ impl OutputArgs {
             // kubectl refuses such a path as well: a mistyped field must not look like a sorted list.
             if !listing.items.is_empty() && listing.items.iter().all(|item| template.values(&item.value).is_empty()) {
                 return Err(CliError::usage(format!("cannot sort by {key}: nothing in the list has it"))
-                    .hint("`-o json` shows what there is"));
+                    .hint("`-o json` shows all fields"));
             }
             listing.items.sort_by(|a, b| compare(&template.values(&a.value), &template.values(&b.value)));
             return Ok(());

@@ -94,7 +94,7 @@ fn without_line_end(bytes: &[u8], origin: &str, lines: SecretLines) -> Result<Se
     let is_json = || serde_json::from_str::<std::collections::HashMap<String, serde::de::IgnoredAny>>(line).is_ok();
     if line.contains(['\n', '\r']) && !(lines == SecretLines::OneOrJson && is_json()) {
         return Err(CliError::usage(format!("{origin} holds more than one line"))
-            .hint("a password is one line; its line end does not belong to it"));
+            .hint("a password is one line, without its line ending"));
     }
     Ok(line.into())
 }

@@ -264,7 +264,7 @@ fn misplaced_plugin(error: &clap::Error, arguments: &[OsString]) -> Option<CliEr
     }
     find_program(&std::env::var_os(environment::PATH)?, &format!("flux-operator-{word}"))?;
     Some(
-        CliError::usage(format!("{word} is a plugin, and its flags stand behind its name"))
+        CliError::usage(format!("{word} is a plugin, and its flags go after its name"))
             .hint(format!("write `flux-operator {word}`, then the flags")),
     )
 }

@@ -224,7 +224,7 @@ fn make(args: &Args, shell: &Shell, now: Timestamp) -> Result<(Vec<u8>, Exit), C
     if let Some(why) = &bundle.incomplete {
         if !args.allow_unmasked {
             return Err(CliError::failed(format!("cannot mask all secrets, so nothing is written: {why}"))
-                .hint("--allow-unmasked writes it all the same; look through it before you give it to someone"));
+                .hint("--allow-unmasked writes it anyway; review it before you share it"));
         }
         shell.warn(&format!("secrets may be left in the bundle: {why}"));
     }

@@ -212,7 +212,7 @@ fn election(args: &Args) -> Result<Option<LeaseOptions>, CliError> {
                 "cannot hold a lease of {duration:?} with a renewal deadline of {deadline:?} and tries {period:?} apart"
             ),
         )
-        .hint("lease duration, renewal deadline and retry period have to become shorter in this order"));
+        .hint("the renewal deadline must be shorter than the lease duration, and the retry period shorter than the renewal deadline"));
     }
     if duration.subsec_nanos() > 0 {
         // A Lease contains whole seconds, so followers would take over before the holder gives up.

@@ -149,7 +149,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
             CliError::failed(format!("cannot tell the {what} of {}/{name}", kind.kind.to_lowercase())).caused_by(&e)
         })?;
         for unknown in &reported.unknown {
-            shell.warn(&format!("not shown: what comes from {unknown}: the dump holds no values of it"));
+            shell.warn(&format!("not shown: what comes from {unknown}: the dump does not contain its values"));
         }
         let shown = match structured_without_names(&reported, &args.view.output)? {
             Some(text) => text,

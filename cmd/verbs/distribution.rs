@@ -211,7 +211,7 @@ impl MirrorImage {
             }
             Err(error) => {
                 lines().set(&self.component, State::Failed, &error.reason.to_string());
-                Err(registry_error(&error).hint("run it again: what was copied stays"))
+                Err(registry_error(&error).hint("run it again: images that were copied are kept"))
             }
         }
     }

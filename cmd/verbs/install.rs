@@ -132,7 +132,7 @@ const INSTALLS: &[Right] = &[
     when("the object is new", "create", KIND),
     when("the object is read by its name", "get list", KIND),
     when("it is waited for", "watch", KIND),
-    when("a binding changes its role and is made anew", "delete", KIND),
+    when("a binding changes its role and is created again", "delete", KIND),
 ];
 /// Objects of others that an operator has to know.
 const LOOKS: &[Right] = &[
@@ -340,7 +340,7 @@ async fn apply_instance(
 
 fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
     if plan.replaces_another {
-        session.shell.warn("another operator is installed: its Deployment is replaced, and goes on as this one");
+        session.shell.warn("another operator is installed: this operator replaces it in its Deployment");
     }
     if let Some(release) = &plan.helm_release {
         session.shell.warn(&format!(
@@ -352,8 +352,8 @@ fn warn(session: &Session<'_>, plan: &InstallPlan, namespace: &str) {
         session.shell.warn(&format!("{id} is removed: {account} is no longer cluster-admin; --cluster-admin keeps it"));
     }
     for id in &plan.admin_bindings {
-        session.shell.warn(&format!("{id} binds {account} to cluster-admin and stays: the operator may do anything"));
-        session.shell.hint(&format!("take {account} out of it, or install with --cluster-admin"));
+        session.shell.warn(&format!("{id} binds {account} to cluster-admin and is kept: the operator may do anything"));
+        session.shell.hint(&format!("remove {account} from it, or install with --cluster-admin"));
     }
     for (service, port, name) in &plan.closed_ports {
         session.shell.warn(&format!("{service} loses port {port} ({name}): this operator serves nothing there"));

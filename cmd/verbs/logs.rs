@@ -148,7 +148,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     };
     let of_flux = |(word, name)| {
         let arguments = format!("logs {}", quoted(&format!("{word}/{name}")));
-        let hint = Hint::Kubectl { before: "for the log of a pod there is ", arguments, after: "" };
+        let hint = Hint::Kubectl { before: "for the log of a pod use ", arguments, after: "" };
         let is_other = kinds::find_resource_type(word).is_some();
         Ok((kind(word).map_err(|error| if is_other { error.hint(hint) } else { error })?, name))
     };

@@ -64,7 +64,7 @@ pub struct Args {
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     match &args.command {
-        None => Err(CliError::usage("`migrate` of files needs no rights: it asks nothing of an API server")),
+        None => Err(CliError::usage("`migrate` of files needs no rights: it sends nothing to an API server")),
         Some(Command::Bootstrap(args)) => {
             bootstrap::rights(args, rights);
             Ok(())

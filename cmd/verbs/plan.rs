@@ -85,7 +85,7 @@ impl Args {
                     [(self.out.is_some(), "--out"), (self.distribution.is_given(), "--distribution or --strict")];
                 refuse_given(&flags, "instances")?;
                 if name.is_none() && self.filename.is_none() {
-                    return Err(CliError::usage("no ResourceSet is named").hint("write resourceset/NAME, or -f FILE"));
+                    return Err(CliError::usage("no ResourceSet is given").hint("write resourceset/NAME, or -f FILE"));
                 }
             }
         }

@@ -78,7 +78,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     cli.command.rights(&mut rights)?;
     let rows = rights.into_rows();
     if rows.is_empty() {
-        shell.status(&format!("`{line}` needs no rights but those that every user has"));
+        shell.status(&format!("`{line}` needs only rights that every user has"));
     }
     let name = args.name.clone().unwrap_or_else(|| format!("flux-operator-{}", words.join("-")));
     let notes = notes(&rows);
@@ -141,7 +141,7 @@ fn own_flag_behind(error: &clap::Error, command: &[String]) -> Option<CliError> 
     let (own, after) = rest.split_at(length.min(rest.len()));
     let words: Vec<_> = own.iter().chain(before).chain(after).map(|word| quoted(word)).collect();
     let failure = CliError::usage(format!("invalid command `{}`", command.join(" ")))
-        .cause(format!("{flag} is a flag of `rbac` and stands behind the command"));
+        .cause(format!("{flag} is a flag of `rbac` and was given after the command"));
     Some(failure.hint(format!("put it first: `flux-operator rbac {}`", words.join(" "))))
 }
 

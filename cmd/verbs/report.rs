@@ -81,7 +81,8 @@ pub fn check_destination(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage("no file is given").hint("name one: flux-operator report incident.html"));
         }
         (Some(_), false) => {
-            return Err(CliError::usage("-o is printed, and writes no file").hint("leave one of them out"));
+            return Err(CliError::usage("-o prints to standard output, and does not write a file")
+                .hint("leave one of them out"));
         }
         (path, _) => path.as_deref(),
     };
@@ -97,7 +98,7 @@ pub fn check_destination(args: &Args) -> Result<(), CliError> {
         );
     }
     if !args.overwrite && path.exists() {
-        return Err(refused("the file exists").hint("choose another name, or say --overwrite"));
+        return Err(refused("the file exists").hint("choose another name, or add --overwrite"));
     }
     Ok(())
 }

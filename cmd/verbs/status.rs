@@ -40,7 +40,7 @@ use crate::terminal::{CliError, Exit, Shell};
 #[command(after_help = "Examples:\n  \
     # The first look of the day\n  \
     flux-operator status\n\n  \
-    # Until Ctrl-C, drawn anew whenever something changes\n  \
+    # Until Ctrl-C, redrawn when something changes\n  \
     flux-operator status --watch\n\n  \
     # Whether all is well, for scripts\n  \
     flux-operator status -o jsonpath='{.well}'\n\n  \

@@ -116,7 +116,7 @@ fn each_document(text: &str, target: Option<&PatchTarget>) -> Vec<KustomizePatch
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.shift_remove("namespace");
         }
-        // Written anew, 1.10 would be 1.1, and comments would be lost.
+        // Written again, 1.10 would be 1.1, and comments would be lost.
         let patch = text.and_then(|text| text_without_namespace(text, &document));
         let patch = patch.unwrap_or_else(|| yaml::to_string(&document).unwrap_or_default());
         KustomizePatch { patch, target: target.clone() }

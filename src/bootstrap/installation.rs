@@ -71,7 +71,7 @@ pub(super) async fn read(
         sync,
         ..FluxInstanceSpec::default()
     };
-    notes.push(format!("the version is fixed at {version}, as it is now: a range such as 2.x upgrades by itself"));
+    notes.push(format!("the version is fixed at {version}, as it is now: a range such as 2.x upgrades automatically"));
     let mut instance = FluxInstance::new(INSTANCE_NAME, spec);
     instance.metadata.namespace = Some(namespace.to_owned());
     Ok(Installation { instance, objects, applied_by, notes })
@@ -203,7 +203,9 @@ async fn sync(
         && ["GitRepository", "OCIRepository", "Bucket"].contains(&kind.as_str());
     let source = if is_own { read(flux_kind(SOURCE_GROUP, &kind)).await? } else { None };
     let Some(source) = source else {
-        notes.push(format!("Kustomization/{namespace}/{namespace} has no source of its own name: it stays as it is"));
+        notes.push(format!(
+            "Kustomization/{namespace}/{namespace} has no source with its own name and is left unchanged"
+        ));
         return Ok((None, None));
     };
     let text = |pointer: &str| fields::some_text(&source, pointer).map(str::to_owned);

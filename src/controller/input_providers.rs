@@ -98,7 +98,7 @@ fn ended(outcome: Result<InputProviderOutcome, ReconcileError>) -> RunEnd {
         }
         ExportResult::Released => RunEnd::Done(None),
         ExportResult::Failed { retry_at } => {
-            tracing::error!(error = message, inputs, "the inputs of the last export stay as they are");
+            tracing::error!(error = message, inputs, "the inputs of the last export are kept");
             match retry_at
                 .map(|at| Timestamp::now().duration_until(at))
                 .and_then(|pause| Duration::try_from(pause).ok())

@@ -144,7 +144,7 @@ fn concluded(shared: &SharedState, done: WorkOutcome, begun: Instant, confirmed:
         }
         WorkOutcome::Uninstalled(done) => {
             let left = done.remaining.len() + done.errors.len() + done.held.len();
-            tracing::error!(left, "the uninstallation is not complete; it goes on");
+            tracing::error!(left, "the uninstallation is not complete; it continues");
             RunEnd::Failed
         }
     }

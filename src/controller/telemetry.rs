@@ -182,7 +182,7 @@ impl Telemetry {
         gauge("flux_instance_info", "The current status of a Flux instance", &self.instance_info);
         gauge("flux_operator_info", "The version information of Flux Operator", &operator_info);
         gauge("leader_election_master_status", "Whether this process holds the lease", &self.leader);
-        gauge("controller_runtime_active_workers", "Reconciliations that go on", &self.active);
+        gauge("controller_runtime_active_workers", "Reconciliations in progress", &self.active);
         gauge("workqueue_depth", "Runs that are due and have not begun", &self.depth);
         // The encoder appends `_total` to the name of a counter.
         let mut counter = |name: &str, help: &str, family: &Family<Labels, Counter>| {
@@ -212,12 +212,12 @@ impl Telemetry {
         );
         registry.register(
             "workqueue_unfinished_work_seconds",
-            "How long the runs that go on take already, all together",
+            "Seconds that the reconciliations in progress have taken so far, in total",
             self.unfinished.clone(),
         );
         registry.register(
             "workqueue_longest_running_processor_seconds",
-            "How long the run that goes on takes already",
+            "Seconds that the longest reconciliation in progress has taken so far",
             self.longest.clone(),
         );
         registry.register_collector(Box::new(FleetMetrics(self.fleet.clone())));

@@ -100,7 +100,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
         }
         let reason = match id.kind.as_str() {
             // The namespace may contain objects of others, and Flux adds labels to it.
-            "Namespace" => "it is there already",
+            "Namespace" => "it already exists",
             _ => return true,
         };
         keeps.push(KeptObject { object: id, reason: reason.to_owned() });
@@ -110,7 +110,7 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
         let id = ObjectId::of(object);
         live.get(&id).is_some_and(|there| is_leaving(&id) || !can_become(there, object))
     };
-    let (anew, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
+    let (recreated, changeable): (Vec<Value>, Vec<Value>) = desired.into_iter().partition(|object| fixed(object));
     let comparison = Comparison {
         extra_managers: &taken_over(),
         trusted: &BTreeSet::new(),
@@ -119,8 +119,8 @@ pub async fn install_plan(cluster: &Cluster, params: &OperatorParams) -> Result<
     };
     let planned = plan::objects(cluster, &live, changeable, comparison).await;
     let mut objects = planned.map_err(OperatorError::Refused)?;
-    let recreates = anew.iter().map(ObjectId::of).collect();
-    objects.extend(anew.into_iter().map(created));
+    let recreates = recreated.iter().map(ObjectId::of).collect();
+    objects.extend(recreated.into_iter().map(created));
     let is_own = |id: &ObjectId| live.get(id).is_some_and(|there| is_own(there, &params.namespace));
     let removes: Vec<ObjectId> = leftovers.into_iter().filter(is_own).collect();
     admin_bindings.retain(|id| !params.cluster_admin && !removes.contains(id));
@@ -165,11 +165,11 @@ pub async fn install(
     {
         let due: Vec<PlannedObject> =
             plan.objects.iter().filter(|one| plan::stage(&one.object) == stage).cloned().collect();
-        let anew: Vec<ObjectId> =
+        let recreated: Vec<ObjectId> =
             due.iter().map(|one| &one.object).filter(|id| plan.recreates.contains(id)).cloned().collect();
-        if !anew.is_empty() {
-            progress.report(Update::StageBegan { stage: Stage::DeleteObjects, objects: anew.len() });
-            for id in &anew {
+        if !recreated.is_empty() {
+            progress.report(Update::StageBegan { stage: Stage::DeleteObjects, objects: recreated.len() });
+            for id in &recreated {
                 delete_first(context, &mut plan.live, id, deadline).await?;
             }
         }

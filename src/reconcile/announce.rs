@@ -151,7 +151,7 @@ async fn post(cluster: Cluster, target: NotificationTarget, object: Value, body:
         }
         tokio::time::sleep(backoff.next_pause()).await;
     }
-    tracing::warn!("notification-controller was not told");
+    tracing::warn!("notification-controller was not notified");
 }
 
 async fn post_once(

@@ -19,7 +19,7 @@ use crate::format::backoff::Backoff;
 
 /// Limit for a newly defined kind to be served.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// How long an object that is made anew may take to go.
+/// How long an object that is created again may take to go.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// Limit for answers to requests in flight after a run was stopped.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
@@ -128,7 +128,7 @@ async fn apply(
     Ok((if matches!(step, Step::Create | Step::Recreate) { Action::Created } else { Action::Configured }, applied))
 }
 
-/// Deletes an object that is made anew, and waits until it is gone.
+/// Deletes an object that is created again, and waits until it is gone.
 async fn delete_and_wait(cluster: &Cluster, planned: &PlannedObject, live: Option<Value>) -> Result<(), ClusterError> {
     if let Some(live) = live {
         let delete = |live: Value| async move { cluster.delete_exactly(&live, Propagation::Background).await };

@@ -336,7 +336,7 @@ pub(super) async fn make_plan(
     let mut warnings: Vec<String> = built.warnings.iter().map(|warning| warning.message.clone()).collect();
     warnings.extend(recorded.unreadable().iter().map(|entry| {
         format!(
-            "the inventory entry {:?} cannot be read: it stays on record, and what it stands for is not pruned",
+            "the inventory entry {:?} cannot be read: it is kept in the inventory, and its object is not pruned",
             entry.id
         )
     }));

@@ -103,7 +103,7 @@ async fn migrate(
         let total = objects.len();
         let mut jobs = vec![];
         for object in objects {
-            jobs.push(store_anew(cluster, object, &api_version).boxed());
+            jobs.push(store_again(cluster, object, &api_version).boxed());
         }
         let mut running = futures::stream::iter(jobs).buffer_unordered(concurrency.max(1));
         let mut done = 0;
@@ -117,7 +117,7 @@ async fn migrate(
 }
 
 /// Touches an object so that the API server writes it in the storage version.
-async fn store_anew(cluster: &Cluster, object: Value, api_version: &str) -> Result<(), ClusterError> {
+async fn store_again(cluster: &Cluster, object: Value, api_version: &str) -> Result<(), ClusterError> {
     let id = &ObjectId::of(&object);
     let write = |object: Value| async move {
         match rewritten(&object, api_version) {

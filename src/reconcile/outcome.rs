@@ -32,14 +32,14 @@ pub enum ReconcileError {
     #[error("an operator does not respond: {}", operator.state)]
     OperatorSilent { operator: Box<Operator> },
     /// The cluster differs from the state for which the plan was made.
-    #[error("the cluster has moved since the plan was made: {}", list(objects))]
+    #[error("the cluster has changed since the plan was made: {}", list(objects))]
     Moved { objects: Vec<ObjectId> },
     /// The instance was replaced, or its spec has changed.
     #[error("the plan is stale: {instance} changed since it was made")]
     PlanOutdated { instance: ObjectId },
     #[error("{instance} does not exist")]
     InstanceGone { instance: ObjectId },
-    #[error("{instance} is another object now than when the run began")]
+    #[error("{instance} was replaced by another object during the run")]
     InstanceReplaced { instance: ObjectId },
     /// The stored instance is not the one for which the run was started; starting over helps.
     #[error("{instance} changed while the run was prepared")]
@@ -58,7 +58,7 @@ pub enum ReconcileError {
     #[error("{instance} cannot take over what {owner} owns: {}; delete one of the two instances", some(objects))]
     OwnedByOther { instance: ObjectId, owner: ObjectId, objects: Vec<ObjectId> },
     /// Deleting custom resources was not accepted.
-    #[error("custom resources go away with their definitions: {}", lost_text(definitions))]
+    #[error("custom resources are deleted with their definitions: {}", lost_text(definitions))]
     CustomResourcesLost { definitions: Vec<(ObjectId, CustomResources)> },
     /// No loss was accepted; `downgrade` is the current and the new version.
     #[error("{instance} would {}", destructive_text(pruned, downgrade.as_ref()))]

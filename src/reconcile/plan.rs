@@ -259,7 +259,7 @@ impl Decision {
     }
 }
 
-/// When an object whose fields cannot be changed is deleted and made anew.
+/// When an object whose fields cannot be changed is deleted and created again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recreation {
     #[default]
@@ -422,7 +422,7 @@ pub async fn objects(
 }
 
 /// Reports whether the API server refuses a manifest because a field of the live object cannot be changed. Other refusals are
-/// about the manifest, which an object that is made anew would break as well.
+/// about the manifest, which an object that is created again would break as well.
 fn is_about_immutable_field(error: &ClusterError) -> bool {
     let message = error.answer.as_ref().map(|answer| answer.message.as_str()).unwrap_or_default();
     ["is immutable", "immutable field", "may not be changed", "updates to statefulset spec for fields other than"]

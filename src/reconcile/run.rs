@@ -419,7 +419,7 @@ impl<'a> Run<'a> {
         self.unstored = None;
         let stored = stored::checked(stored)?;
         stored::refuse_another(&self.instance, &stored)?;
-        // The status is opened anew, and must not lose the revision that this run has already noted as attempted.
+        // The status is opened again, and must not lose the revision that this run has already noted as attempted.
         let attempted = self.writer.status.last_attempted_revision.take();
         self.writer = StatusWriter::open(&stored);
         if attempted.is_some() {

@@ -163,7 +163,7 @@ async fn prepare_uninstall(
         }
     }
     for entry in unreadable {
-        tracing::warn!("the inventory entry {:?} cannot be read: what it stands for stays", entry.id);
+        tracing::warn!("the inventory entry {:?} cannot be read: its object is kept", entry.id);
     }
     Ok(Preparation { deletes, keeps, live, operator_alive })
 }

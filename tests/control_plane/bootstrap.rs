@@ -155,7 +155,7 @@ async fn an_installation_of_any_minor_is_kept_without_a_patch(cluster: TestClust
         let instance = yaml::parse_one(&proposed.stdout).unwrap();
         assert!(instance["spec"].get("kustomize").is_none(), "{version}: {}", proposed.stdout);
         assert_eq!(instance["spec"]["components"].as_array().unwrap().len(), 6, "{version}");
-        assert!(!proposed.stderr.contains("What remains in Git"), "nothing came from Git");
+        assert!(!proposed.stderr.contains("Remaining changes in Git"), "nothing came from Git");
     }
 }
 
@@ -260,7 +260,7 @@ async fn settings_that_an_instance_cannot_express_are_reported(cluster: TestClus
     apply(&world, &objects, false).await;
     let proposed = run(&world, "migrate bootstrap").await.exits(1);
     proposed
-        .stderr_has("NetworkPolicy/flux-system/allow-webhooks is not there and would be made")
+        .stderr_has("NetworkPolicy/flux-system/allow-webhooks does not exist and would be created")
         .stderr_has(
             "Deployment/flux-system/helm-controller: spec.template.spec.containers[name=manager].image would change",
         )

@@ -147,7 +147,7 @@ fn every_instance_in_the_documentation_builds_and_the_proposals_is_refused() {
                 }
                 Example::Proposal(object) => {
                     let error = read(&block).expect_err(&what).to_string();
-                    assert!(error.contains("v1alpha1 is not served any more"), "{what}: {error}");
+                    assert!(error.contains("v1alpha1 is no longer served"), "{what}: {error}");
                     if object["spec"]["shards"].is_array() {
                         assert!(error.contains("spec.shards: rename it to spec.sharding.shards"), "{what}: {error}");
                         assert!(error.contains("rename it to spec.distribution.imagePullSecret"), "{what}: {error}");

@@ -153,7 +153,7 @@ async fn a_check_asks_for_every_platform_and_layer() {
         assert_eq!(rows[1]["missing"], json!([lost]));
         let reported = world.call("check-mirror", &faulty.host(), &[]).await.exits(1);
         reported
-            .stderr_has(&format!("{} is not whole: {lost} is missing", index.digest))
+            .stderr_has(&format!("{} is incomplete: {lost} is missing", index.digest))
             .stderr_has("/mirror --verify`");
     }
     world.call("check-mirror", &host, &[]).await.exits(0);
@@ -406,7 +406,7 @@ async fn a_mirror_whose_connection_is_cut_says_how_to_go_on() {
     let dead = FaultyRegistry::start(world.to.port(), |n, _| if n < 12 { Mishap::None } else { Mishap::Cut });
     let dead = dead.await.unwrap();
     let broken = world.call("mirror", &dead.host(), &[]).await.exits(6);
-    broken.stderr_has("cannot be reached").stderr_has("hint: run it again: what was copied stays");
+    broken.stderr_has("cannot be reached").stderr_has("hint: run it again: images that were copied are kept");
     let counted = FaultyRegistry::start(world.to.port(), |_, _| Mishap::None).await.unwrap();
     world.call("mirror", &counted.host(), &["--verify"]).await.exits(0);
     let before = counted.passed().len();

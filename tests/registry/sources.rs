@@ -117,7 +117,7 @@ async fn an_archive_on_standard_input_is_a_distribution() {
     run(home, &["distribution", "pack", "-o", "flux.tar"]).await.exits(0);
     let packed = std::fs::read(home.join("flux.tar")).unwrap();
     let refused = run_with_input(home, &revision, &packed).await.exits(1);
-    refused.stderr_has("cannot be read as it comes").stderr_has("hint: give it as a file: --distribution FILE");
+    refused.stderr_has("cannot be read from a stream").stderr_has("hint: give it as a file: --distribution FILE");
     std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/oci/src/samples/cosign.pub"), home.join("key.pub"))
         .unwrap();
     let verified = [&revision[..], &["--verify-key", "key.pub"]].concat();

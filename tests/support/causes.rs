@@ -914,7 +914,7 @@ fn release_rows() -> Vec<Row> {
             [],
             "HelmOwnership",
             HR,
-            "somebody else",
+            "not part of this release",
         ),
         row(install("cannot re-use a name that is still in use"), [], "HelmOwnership", HR, "exists already"),
         row(
@@ -1031,7 +1031,7 @@ fn resource_set_rows() -> Vec<Row> {
             [input_provider("ReconciliationFailed", refused, false)],
             "CredentialsRejected",
             "ResourceSetInputProvider/apps/branches",
-            "refuses the ones it got",
+            "rejects those it received",
         ),
         row(
             resource_set(json!({"dependsOn": gate}), "DependencyNotReady", waits),

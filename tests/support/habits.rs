@@ -481,7 +481,7 @@ pub fn on_files() -> Vec<Row> {
         row(26, "F wait ks app --progress json").code(6).errors_are_json(),
         row(27, "F nope").code(2),
         row(27, "F --help | tr '\\n' ' '").shows("2 wrong usage").shows("130 interrupted"),
-        row(27, "F get ks").code(6).says("no kubeconfig names a cluster"),
+        row(27, "F get ks").code(6).says("no kubeconfig has a cluster"),
         row(28, "F help nope").code(2),
         row(28, "F get instance nope --from $DUMP").code(3),
         row(28, "F trace ks/nope --from $DUMP").code(3),

@@ -28,7 +28,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CliError> {
     if has_other_names(&metadata) || !takes_owner(whole.file(), &metadata) {
         return write_in_place(&path, &bytes).map_err(|error| {
             let copy = whole.keep().unwrap_or_default();
-            failed(&error).hint(format!("its whole new text is in {}", copy.display()))
+            failed(&error).hint(format!("the complete new text is in {}", copy.display()))
         });
     }
     copy_attributes(&old, whole.file());

@@ -60,7 +60,9 @@ impl Row for ArtifactView {
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     let repository = &args.reference.repository;
     if args.reference.tag().is_some() || args.reference.digest().is_some() {
-        return Err(CliError::usage("a list is of a repository").hint(format!("leave the tag out: oci://{repository}")));
+        return Err(
+            CliError::usage("cannot list a tag").hint(format!("list the tags of the repository: oci://{repository}"))
+        );
     }
     let attempted = format!("list the artifacts in {repository}");
     let rows: Vec<ArtifactView> = shell.run(answer_of(repository, shell, &attempted, READ_LIMIT, async {

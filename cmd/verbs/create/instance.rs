@@ -61,7 +61,7 @@ pub struct Args {
 
 pub fn rights(args: &Args, rights: &mut Rights) -> Result<(), CliError> {
     if args.export {
-        return Err(CliError::usage("`create instance --export` needs no rights: it asks nothing of an API server"));
+        return Err(CliError::usage("`create instance --export` needs no rights: it sends nothing to an API server"));
     }
     rights.instance(&args.name, &[always("get patch", KIND)]);
     rights.everywhere(&[always("list", "fluxinstances.fluxcd.controlplane.io")]);

@@ -40,7 +40,7 @@ pub enum Command {
 /// The Secret that is written.
 const WRITES: &[Right] = &[always("get patch", KIND), when("the Secret is new", "create", KIND)];
 /// A Secret that cannot be changed, or has another type.
-const REPLACES: &[Right] = &[when("the Secret has to be made anew", "create delete list watch", KIND)];
+const REPLACES: &[Right] = &[when("the Secret has to be created again", "create delete list watch", KIND)];
 
 pub fn rights(command: &Command, rights: &mut Rights) {
     let args = command.secret();
@@ -308,7 +308,7 @@ fn secret_error(error: SecretError) -> CliError {
         SecretError::Check { hint, .. } => {
             let failure = CliError::failed(error.to_string());
             let failure = hint.iter().fold(failure, |failure, hint| failure.hint(hint.clone()));
-            failure.hint("if it is right nevertheless, write it with --skip-checks")
+            failure.hint("if it is correct, create it with --skip-checks")
         }
     }
 }

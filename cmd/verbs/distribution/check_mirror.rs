@@ -91,14 +91,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     }))?;
     args.list.print(&rows, shell)?;
     for row in rows.iter().filter(|row| row.state == "incomplete") {
-        shell.warn(&format!("{} is not whole: {} is missing", row.name(), row.missing.join(", ")));
+        shell.warn(&format!("{} is incomplete: {} is missing", row.name(), row.missing.join(", ")));
     }
     let has = |state: &str| rows.iter().any(|row| row.state == state);
     if has("missing") {
         shell.hint(&format!("copy them with `flux-operator distribution mirror {destination}`"));
     }
     if has("incomplete") {
-        shell.hint(&format!("mend them with `flux-operator distribution mirror {destination} --verify`"));
+        shell.hint(&format!("repair them with `flux-operator distribution mirror {destination} --verify`"));
     }
     Ok(if has("missing") || has("incomplete") { Exit::Differences } else { Exit::Done })
 }

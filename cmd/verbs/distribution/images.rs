@@ -50,7 +50,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         None => {
             let known: Vec<&str> = Variant::ALL.iter().map(|variant| variant.registry()).collect();
             shell.warn(&format!("{registry} is not a known registry, so the images have no digests"));
-            shell.hint(&format!("say which build it mirrors with --variant, or use one of {}", known.join(", ")));
+            shell.hint(&format!("name the build that it mirrors with --variant, or use one of {}", known.join(", ")));
         }
         Some(variant) if distribution.digests(&version, variant).map_err(unusable)?.is_none() => {
             shell.warn(&format!("{variant} has no digests for {version}, so the images have tags only"));

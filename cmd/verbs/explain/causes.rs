@@ -160,7 +160,7 @@ texts! { CAUSES, Reason, [],
                   reason.",
         origin: "Not enough CPU or memory, taints without tolerations, a node selector or affinity that no node \
                  matches, or a volume in another zone.",
-        neighbours: "A node that is there but not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
+        neighbours: "A node that exists but is not ready is NodeNotReady. A quota of the namespace is QuotaExceeded.",
         commands: [
             "kubectl -n apps describe pod podinfo-6c7d9b4f5d-x2x5q",
             "kubectl get nodes",
@@ -216,7 +216,7 @@ texts! { CAUSES, Reason, [],
     HostKeyWrong {
         title: "The SSH host key of the Git server is not trusted",
         meaning: "The host key of the server is not in `known_hosts` of the Secret, or it is another one.",
-        origin: "The server has a new key, the Secret was made for another host, or somebody is in between.",
+        origin: "The server has a new key, the Secret was made for another host, or the connection is intercepted.",
         neighbours: "If the server refuses your key, the cause is CredentialsRejected.",
         commands: [
             "flux-operator -n apps create secret ssh git-ssh-auth --private-key-file ./identity --knownhosts-file \
@@ -510,7 +510,7 @@ texts! { CAUSES, Reason, [],
     SignatureInvalid {
         title: "A signature is missing or does not match",
         meaning: "The source demands a signature, and what was fetched is not signed by a trusted key or identity.",
-        origin: "The artifact was pushed without signing, another key signed it, or somebody replaced it.",
+        origin: "The artifact was pushed without signing, another key signed it, or it was replaced.",
         neighbours: "Content that does not match its digest is ArtifactCorrupt.",
         commands: [
             "kubectl -n apps get ocirepository podinfo -o jsonpath='{.spec.verify}'",
@@ -652,7 +652,7 @@ texts! { CAUSES, Reason, [],
     HelmHookFailed {
         title: "A hook of the chart fails",
         meaning: "Helm ran a Job or Pod before or after the action, and it failed.",
-        origin: "See the pod of the hook: `why` goes on to it when it still exists.",
+        origin: "See the pod of the hook: `why` explains the pod, too, while it exists.",
         neighbours: "A test of the chart is HelmTestFailed.",
         commands: [
             "kubectl -n apps get jobs,pods",
@@ -844,7 +844,7 @@ texts! { CAUSES, Reason, [],
     HealthCheckFailed {
         title: "What was applied does not become healthy",
         meaning: "Everything was applied, and an object did not become ready in time.",
-        origin: "See the objects below it. `why` goes on to the pod that explains it where it can.",
+        origin: "See the objects below it. `why` continues with the pod that explains it, where there is one.",
         neighbours: "A rollout with a cause of its own has that cause: CrashLoop, ImagePullFailed, Unschedulable.",
         commands: [
             "flux-operator -n apps tree kustomization podinfo",

@@ -174,7 +174,7 @@ fn print_plan(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
     }
     for one in &proposal.unexpressed {
         match one.path.as_str() {
-            "" => shell.warn(&format!("{} is not there and would be made", one.object)),
+            "" => shell.warn(&format!("{} does not exist and would be created", one.object)),
             path => shell.warn(&format!("{}: {path} would change, and an instance cannot keep it", one.object)),
         }
     }
@@ -182,7 +182,7 @@ fn print_plan(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
         shell.warn(&format!("an instance has no field for {field}"));
     }
     for id in &proposal.kept_objects {
-        shell.warn(&format!("{id} is not part of the instance: it is kept, but nothing reconciles it any more"));
+        shell.warn(&format!("{id} is not part of the instance: it is kept, but no longer reconciled"));
     }
     for warning in &plan.warnings {
         shell.warn(warning);
@@ -238,7 +238,7 @@ fn git_steps(shell: &Shell, proposal: &Proposal, overlay: &Overlay) {
         ),
     });
     steps.push(format!("push, and see that {kustomization} is ready: flux-operator get ks"));
-    shell.status("What remains in Git:");
+    shell.status("Remaining changes in Git:");
     for (index, step) in steps.iter().enumerate() {
         shell.status(&format!("  {}. {step}", index + 1));
     }

@@ -83,7 +83,7 @@ const GIVES: &[Right] =
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
     if args.from.from.is_some() && !args.dry_run.is_set() {
-        return Err(CliError::usage("a dump is not changed").hint("--dry-run shows the plan"));
+        return Err(CliError::usage("a dump cannot be changed").hint("--dry-run shows the plan"));
     }
     shell.run(async {
         let source = Source::open(shell, &args.from).await?;
@@ -178,7 +178,7 @@ async fn plan(
                 if let (false, true) = (giver.claims(&live) || taker.claims(&live), step.patch.is_some()) {
                     let error =
                         CliError::failed(format!("cannot move {id}: it does not carry the labels of {}", giver.id));
-                    return Err(error.hint("somebody else has taken it over: see `flux-operator trace`"));
+                    return Err(error.hint("another owner has taken it over: see `flux-operator trace`"));
                 }
                 moves.push(step);
             }
@@ -265,7 +265,7 @@ async fn carry_out(session: &Session<'_>, migration: &OwnerMigration, from: &Tar
         session.cluster.merge_patch(id, Some("status"), &patch, CLI_FIELD_MANAGER).await.map(drop)
     };
     session.cluster.retry_on_conflict(id, old, leave).await.map(drop).map_err(|error| {
-        cli_error(&error).hint(format!("{attempted}: repeat the command, it goes on where it stopped"))
+        cli_error(&error).hint(format!("{attempted}: repeat the command; it continues where it stopped"))
     })
 }
 

@@ -127,7 +127,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
                 _ => "object",
             };
             let place = session.searched(args.all_namespaces).await?;
-            shell.status(&format!("nothing to reconcile: no such {what} in {place}"));
+            shell.status(&format!("nothing to reconcile: no {what} in {place}"));
             return Ok(Exit::Done);
         }
         let (count, mut sent, mut failed) = (targets.len(), vec![], vec![]);

@@ -102,7 +102,7 @@ async fn reconcile(session: &Session<'_>, target: &Target, options: &InputProvid
             Ok(())
         }
         ExportResult::Skipped => {
-            session.shell.status("nothing was asked for: it is outside of the schedule, and --force asks all the same");
+            session.shell.status("nothing was fetched: it is outside of the schedule; --force fetches anyway");
             session.shell.print(&format!("{key}: {message}\n"));
             Ok(())
         }
@@ -113,7 +113,7 @@ async fn reconcile(session: &Session<'_>, target: &Target, options: &InputProvid
         ExportResult::Suspended => Err(suspended(session, target).await),
         ExportResult::Failed { .. } | ExportResult::Stalled => {
             let error = CliError::failed(format!("{key} failed")).cause(message).object(&key);
-            Err(error.cause(format!("the {inputs} inputs of the last export stay as they are")))
+            Err(error.cause(format!("the {inputs} inputs of the last export are kept")))
         }
     }
 }

@@ -123,7 +123,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Exit, CliError> {
         let found = kinds::find(kind).ok_or_else(|| unknown_kind(kind))?;
         if !KINDS.contains(&found.kind) || found.kind == "HelmChart" {
             return Err(CliError::usage(format!("cannot wait for a revision of {}", found.kind))
-                .hint("revisions come by GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization and HelmRelease"));
+                .hint("these kinds have a revision: GitRepository, OCIRepository, Bucket, ExternalArtifact, Kustomization and HelmRelease"));
         }
         named.push((found, name));
     }

@@ -18,7 +18,7 @@ use crate::terminal::{CliError, Exit, Shell};
 /// `objects` are kinds and names.
 pub fn run(args: &Args, objects: &[(&str, &str)], shell: &Shell) -> Result<Exit, CliError> {
     if args.all_namespaces {
-        return Err(CliError::usage("-A names no object").hint("leave -A out, or KIND/NAME"));
+        return Err(CliError::usage("-A does not name an object").hint("leave -A out, or KIND/NAME"));
     }
     shell.run(async {
         let source = Source::open_to_judge(shell, &args.from).await?;

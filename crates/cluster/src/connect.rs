@@ -39,7 +39,7 @@ pub struct ConnectOptions {
     pub kubeconfig: KubeconfigSource,
     pub overrides: Overrides,
     pub proxy: ProxyEnvironment,
-    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`, used when no kubeconfig names a cluster.
+    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`, used when no kubeconfig has a cluster.
     pub in_cluster: Option<InCluster>,
     /// Limit of every API call, including its retries.
     pub request_timeout: Duration,
@@ -568,7 +568,7 @@ mod tests {
         let options = ConnectOptions::new(KubeconfigSource::List(vec!["/nowhere/config".into()]));
         let error = connect(options).await.err().unwrap();
         assert_eq!(error.to_string(), "cannot connect to the cluster");
-        assert_eq!(error.reason.to_string(), "no kubeconfig names a cluster (looked in /nowhere/config)");
+        assert_eq!(error.reason.to_string(), "no kubeconfig has a cluster (looked in /nowhere/config)");
     }
 
     #[tokio::test]

@@ -64,7 +64,7 @@ pub enum Reason {
     #[error("{0}")]
     Config(String),
     /// Neither a kubeconfig, a server address, nor a pod's service account names a cluster.
-    #[error("no kubeconfig names a cluster (looked in {})", list(looked_in))]
+    #[error("no kubeconfig has a cluster (looked in {})", list(looked_in))]
     NoCluster { looked_in: Vec<String> },
     /// The kubeconfig has several contexts and none is selected.
     #[error("no current context is set in the kubeconfig")]

@@ -73,13 +73,13 @@ impl Expression {
             return Err(refused(format!("it is longer than {MAX_LENGTH} bytes")));
         }
         if split::depth(text) > MAX_DEPTH {
-            return Err(refused(format!("it has more than {MAX_DEPTH} brackets within each other")));
+            return Err(refused(format!("it nests brackets more than {MAX_DEPTH} deep")));
         }
         let parser = Parser::default().enable_optional_syntax(true);
         let mut parsed = parser.parse(text).map_err(|errors| refused(errors.to_string()))?;
         operators::replace(&mut parsed);
         if loops(&parsed) > MAX_LOOPS {
-            return Err(refused(format!("it has more than {MAX_LOOPS} loops within each other")));
+            return Err(refused(format!("it nests loops more than {MAX_LOOPS} deep")));
         }
         if let Some(error) = operators::impossible_constant(&parsed, &context(&Map::new())) {
             return Err(refused(format!("failed to create CEL program: {}", reason(&error))));

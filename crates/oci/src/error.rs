@@ -41,10 +41,10 @@ pub enum Reason {
     #[error("{registry} gave no answer within {}", seconds(*after))]
     TimedOut { registry: String, after: Duration },
     /// 401, with or without credentials.
-    #[error("{registry} wants other credentials{}", if *anonymous { ": none were found for it" } else { "" })]
+    #[error("{registry} {}", if *anonymous { "requires credentials, and none were found for it" } else { "does not accept the credentials" })]
     Unauthorized { registry: String, anonymous: bool },
     /// 401 of a server to which the registry redirected. The registry's credentials are never sent there.
-    #[error("{registry} redirects to {server}, which wants credentials; those for {registry} are not sent there")]
+    #[error("{registry} redirects to {server}, which requires credentials; those for {registry} are not sent there")]
     UnauthorizedElsewhere { registry: String, server: String },
     /// 403.
     #[error("{registry} denies it{}", detail(message))]

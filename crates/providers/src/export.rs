@@ -56,7 +56,7 @@ pub(crate) fn finish(
     // Go writes a list that was never made as `null` and an empty one as `[]`; the revision covers this text.
     let is_none = inputs.as_array().is_some_and(Vec::is_empty) && !is_list;
     let text = yaml::to_string(if is_none { &Value::Null } else { &inputs });
-    let text = text.map_err(|error| ProviderError::new(format!("the inputs have no form in YAML: {error}")))?;
+    let text = text.map_err(|error| ProviderError::new(format!("the inputs cannot be written as YAML: {error}")))?;
     let revision = format!("sha256:{}", hex::encode(Sha256::digest(text)));
     let Value::Array(inputs) = inputs else { return Err(ProviderError::new("the inputs are not a list")) };
     let inputs = inputs.into_iter().filter_map(|set| match set {

@@ -163,7 +163,7 @@ pub(crate) fn github_headers() -> Vec<(HeaderName, HeaderValue)> {
 
 /// Parses an address that was put together here.
 pub(crate) fn address_of(text: &str) -> Result<Uri, ProviderError> {
-    text.parse().map_err(|_| ProviderError::new("spec.url gives no valid address of the interface"))
+    text.parse().map_err(|_| ProviderError::new("spec.url does not give a valid API address"))
 }
 
 /// Prepares requests to the interface at an address.

@@ -209,10 +209,10 @@ impl ResourceSet {
         let mut names = BTreeSet::new();
         for step in &self.steps {
             if !is_step_name(&step.name) {
-                warn(format!("{:?} is not a name for a step", step.name));
+                warn(format!("{:?} is not a valid name for a step", step.name));
             }
             if !names.insert(&step.name) {
-                warn(format!("step names must be unique; {:?} stands twice", step.name));
+                warn(format!("step names must be unique; {:?} is used twice", step.name));
             }
         }
     }

@@ -397,7 +397,7 @@ impl<'b> Builder<'b> {
             self.warn(WarningKind::DuplicateObject, text, origin);
         }
         if seen.contains(&key) {
-            let text = format!("{} is there twice, and the last one is what a cluster keeps", object::described(&key));
+            let text = format!("{} is defined twice, and the cluster keeps the last one", object::described(&key));
             self.warn(WarningKind::DuplicateObject, text, origin);
         }
         let object = Value::Object(self.with_labels(fields, origin));

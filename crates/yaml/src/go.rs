@@ -226,14 +226,14 @@ impl EventReader<'_> {
             }
             Event::Alias(anchor) => {
                 let Some(anchored) = self.anchors.get(&anchor).cloned() else {
-                    return Err(refused("the alias refers to what contains it", location));
+                    return Err(refused("the alias refers to a node that contains it", location));
                 };
                 // An alias counts as everything that it copies. Otherwise a few lines of nested aliases could grow to
                 // gigabytes.
                 self.count(anchored.nodes, location)?;
                 self.copied_bytes = self.copied_bytes.saturating_add(anchored.bytes);
                 if self.copied_bytes > MAX_INPUT_BYTES {
-                    return Err(refused("the document grows beyond what is read at most (aliases)", location));
+                    return Err(refused("the document is larger than the limit (aliases)", location));
                 }
                 if self.awaits_key() {
                     let key = alias_key(&anchored, location)?;
@@ -249,7 +249,7 @@ impl EventReader<'_> {
     fn count(&mut self, nodes: usize, location: Location) -> Result<(), YamlError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_NODES {
-            return Err(refused("the document grows beyond what is read at most (aliases, keys)", location));
+            return Err(refused("the document is larger than the limit (aliases, keys)", location));
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ impl std::fmt::Display for Location {
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// The text is longer than [`MAX_INPUT_BYTES`].
-    #[error("the text is larger than the {} MiB that are read at most", MAX_INPUT_BYTES / 1024 / 1024)]
+    #[error("the text is larger than the {} MiB that are allowed", MAX_INPUT_BYTES / 1024 / 1024)]
     TooLarge,
     /// The bytes are not UTF-8.
     #[error("the text is not valid UTF-8 (first bad byte in line {line})")]
@@ -303,7 +303,7 @@ fn describe(error: &serde_saphyr::Error) -> String {
         Error::DuplicateMappingKey { key: None, .. } => "duplicate key".into(),
         Error::NonFiniteFloat { value, .. } => format!("{value} is not a number that a manifest can hold"),
         Error::UnknownAnchor { .. } => "the alias names an anchor that is not defined before it".into(),
-        Error::RecursiveReferencesRequireWeakTypes { .. } => "the alias refers to what contains it".into(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => "the alias refers to a node that contains it".into(),
         Error::NullIntoString { .. } => "a key must be text, not null".into(),
         Error::Unexpected { expected: "string scalar", .. } => {
             "a key must be text, not a mapping or a list (templates like {{ … }} need quotes)".into()
@@ -312,7 +312,7 @@ fn describe(error: &serde_saphyr::Error) -> String {
             format!("nesting is deeper than the {MAX_DEPTH} levels that are read at most")
         }
         Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } | Error::AliasReplayStackDepthExceeded { .. } => {
-            "the document grows beyond what is read at most (aliases, keys or documents)".into()
+            "the document is larger than the limit (aliases, keys or documents)".into()
         }
         Error::AliasError { error, .. } => describe(error.without_snippet()),
         other => {

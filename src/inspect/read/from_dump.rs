@@ -54,7 +54,7 @@ pub enum DumpError {
     #[error("no Kubernetes object in {0}")]
     Empty(String),
     /// Objects of several clusters could not be distinguished.
-    #[error("{object} is in {first} and, with other content, in {second}: they are of several clusters")]
+    #[error("{object} is in {first} and, with different content, in {second}: the files are from several clusters")]
     SeveralClusters { object: ObjectId, first: String, second: String },
 }
 

@@ -307,7 +307,7 @@ async fn list_at_versions<T: Listable>(
             if resumptions > RESUMPTIONS {
                 return Err(lost);
             }
-            tracing::warn!(kind = %resource.kind, "{}; listing goes on", lost.reason);
+            tracing::warn!(kind = %resource.kind, "{}; listing continues", lost.reason);
             place.skip.clone_from(&place.last);
         }
     }

@@ -88,7 +88,7 @@ impl Target {
         let version = &self.version.version;
         let mut found = vec![];
         if let Some(old) = self.unserved(object) {
-            found.push((true, format!("{}/{old} is not served any more", fields::group(object))));
+            found.push((true, format!("{}/{old} is no longer served", fields::group(object))));
         }
         for field in self.stored.lost_fields(object) {
             found.push((true, format!("Flux {} does not have the field {field}", self.version.name)));
@@ -357,7 +357,7 @@ mod tests {
         let reported = lines(&target("v2.9.4"), &[file("a.yaml", &format!("{release}---\n{receiver}"))]);
         assert_eq!(reported.len(), 3, "{reported:?}");
         assert!(reported[0].contains("hooks"), "{reported:?}");
-        assert!(reported[1].ends_with("helm.toolkit.fluxcd.io/v2beta2 is not served any more"), "{reported:?}");
+        assert!(reported[1].ends_with("helm.toolkit.fluxcd.io/v2beta2 is no longer served"), "{reported:?}");
         assert_eq!(reported[2], "!a.yaml:6: Receiver/r: it needs the keys email and audience in the Secret s");
     }
 

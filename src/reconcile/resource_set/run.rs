@@ -174,7 +174,7 @@ pub(super) fn service_account<'a>(set: &'a ResourceSet, options: &'a RunOptions)
     set.spec.service_account_name.as_deref().or(options.default_service_account.as_deref())
 }
 
-/// Returns when an object of a set may be deleted and made anew.
+/// Returns when an object of a set may be deleted and created again.
 pub(super) fn recreation(set: &ResourceSet) -> Recreation {
     match set.annotation(FORCE_ANNOTATION) {
         Some(value) if value.eq_ignore_ascii_case(ENABLED) => Recreation::Always,
@@ -397,7 +397,7 @@ impl<'a> SetRun<'a> {
         self.progress.report(Update::StageBegan { stage, objects });
     }
 
-    /// Deletes the Jobs of a step that have failed and ask to be made anew then.
+    /// Deletes the Jobs of a step that have failed and ask to be created again.
     async fn recreate_failed_jobs(&mut self, step: &DesiredStep, live: &mut LiveObjects) -> Result<(), Stop> {
         let owner = owner(&self.set);
         let failed = |text: String| ResourceSetFailure::failed(&format!("{}{text}", self.step_prefix));

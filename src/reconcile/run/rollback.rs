@@ -57,7 +57,7 @@ impl Run<'_> {
         let built = fetch_and_build(self.cluster, &instance, distributions, &self.options.plan, self.progress);
         let (built, live) = Box::pin(built).await?;
         if built.revision.to_string() != restored {
-            let (built, why) = (built.revision.to_string(), "what it was built from is not known any more");
+            let (built, why) = (built.revision.to_string(), "its spec is no longer known");
             let text = format!("cannot roll back to {restored}: {why}, and today's spec gives {built}");
             self.event(true, reason::ROLLED_BACK, text.clone(), false);
             let message = UnhealthyObject::new(failed, Status::Failed, text);

@@ -223,7 +223,7 @@ impl Run<'_> {
             } else if !removed.held.is_empty() {
                 let held = removed.held.into_iter().map(|held| {
                     let holders =
-                        format!("its definition is not wanted any more, but {} holds it", held.finalizers.join(", "));
+                        format!("its definition is no longer needed, but {} holds it", held.finalizers.join(", "));
                     UnhealthyObject::new(held.object.to_string(), Status::Terminating, holders)
                 });
                 Err(Failure::Unhealthy { timed_out: false, objects: held.collect() })

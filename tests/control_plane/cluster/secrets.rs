@@ -375,7 +375,7 @@ async fn the_passphrase_of_an_encrypted_key_is_asked_for_once(cluster: TestClust
     terminal.exp_string("Enter the passphrase of locked.key: ").expect("a question");
     terminal.send_line("wrong").expect("typed");
     let (code, rest) = end(terminal);
-    assert!(code == 1 && rest.contains("does not open the key"), "{code}: {rest}");
+    assert!(code == 1 && rest.contains("does not decrypt the key"), "{code}: {rest}");
 
     let mut terminal = on_terminal(within(&cluster, &files), &arguments);
     terminal.exp_string("Enter the passphrase of locked.key: ").expect("a question");
@@ -524,7 +524,7 @@ async fn a_replacement_that_is_refused_leaves_the_old_secret(cluster: TestCluste
     }
     let bucket =
         ["create", "secret", "bucket", "kept", "--accesskey=a", "--secretkey=b", "--replace", "--label=refused=yes"];
-    run(cluster.command(), &bucket).await.exits(1).stderr_has("no such secret here").stderr_has("is as it was");
+    run(cluster.command(), &bucket).await.exits(1).stderr_has("no such secret here").stderr_has("is unchanged");
     let after = stored(&cluster, "kept").await;
     assert_eq!((after.metadata.uid, after.data), (before.metadata.uid, before.data));
     policies.delete(&name, &DeleteParams::default()).await.unwrap();
@@ -562,7 +562,7 @@ async fn a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says
         match secrets(&cluster).get_opt("kept").await.unwrap() {
             Some(now) if run.code == 0 => assert_eq!(value(&now, "secretkey"), b"b", "{place}"),
             Some(now) => {
-                assert!(run.stderr.contains("is there again as it was"), "{place}: {}", run.stderr);
+                assert!(run.stderr.contains("is restored"), "{place}: {}", run.stderr);
                 assert_eq!(
                     (now.data, now.type_, now.immutable),
                     (before.data, before.type_, before.immutable),
@@ -572,7 +572,7 @@ async fn a_replacement_whose_second_write_fails_puts_the_old_secret_back_or_says
             }
             None => {
                 assert_ne!(run.code, 0, "{place}");
-                assert!(run.stderr.contains("cannot be put back"), "{place}: {}", run.stderr);
+                assert!(run.stderr.contains("cannot be restored"), "{place}: {}", run.stderr);
             }
         }
         // The next attempt succeeds, whatever the first failure was.

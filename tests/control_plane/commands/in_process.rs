@@ -229,7 +229,7 @@ async fn drift_is_planned_with_its_author_and_corrected_by_the_saved_plan_once(c
     // The cluster has moved since: by the plan itself, and then by somebody else.
     own.run("apply instance --plan drift.plan").await.exits(1).stderr_has("hint: make a new plan");
     own.scale(2).await;
-    own.run("apply instance --plan drift.plan").await.exits(1).stderr_has("the cluster has moved");
+    own.run("apply instance --plan drift.plan").await.exits(1).stderr_has("the cluster has changed");
     assert_eq!(own.replicas().await, Some(2));
     own.run("reconcile instance --in-process --dry-run=server").await.exits(0).stderr_has("1 to configure");
     assert_eq!(own.replicas().await, Some(2));
@@ -478,7 +478,7 @@ async fn a_foreign_finalizer_is_named_and_left(cluster: TestCluster) {
         .exits(7)
         .stdout_has("  1 GitRepository\n")
         .stderr_has("GitRepository/default/held is held by example.com/hold")
-        .stderr_has("the next run goes on from here");
+        .stderr_has("the next run continues from here");
     let held = api.get("held").await.unwrap().metadata.finalizers;
     assert_eq!(held, Some(vec!["example.com/hold".to_owned()]));
     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -589,7 +589,7 @@ async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
     own.run("apply instance --plan flux.plan --yes")
         .await
         .exits(1)
-        .stderr_has("the cluster has moved since the plan was made: CustomResourceDefinition/kustomizations");
+        .stderr_has("the cluster has changed since the plan was made: CustomResourceDefinition/kustomizations");
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_some());
     // A terminal asks, and once more where more would go than it had named.
     let arguments = format!("apply instance -f {} --in-process", own.file().display());
@@ -611,7 +611,7 @@ async fn custom_resources_go_only_when_somebody_agrees(cluster: TestCluster) {
     .await;
     assert_eq!(code, 0, "{shown}");
     assert!(own.deployments().get_opt("kustomize-controller").await.unwrap().is_none());
-    assert!(api.get_opt("apps").await.is_err(), "the kind is not served any more");
+    assert!(api.get_opt("apps").await.is_err(), "the kind is no longer served");
 }
 
 async fn a_second_instance_is_refused_with_both_names_and_the_way_out(cluster: TestCluster) {

@@ -53,7 +53,7 @@ async fn objects_of_a_resourceset_are_handed_over_to_a_kustomization(cluster: Te
     let reported = run(&cluster, &[&words[..], &["--dry-run", "-o", "json"], &from].concat()).await.exits(0).json();
     assert_eq!(reported, live);
     assert_eq!(live["moves"].as_array().map(Vec::len), Some(2), "{live:#}");
-    run(&cluster, &[&words[..], &["--yes"], &from].concat()).await.exits(2).stderr_has("a dump is not changed");
+    run(&cluster, &[&words[..], &["--yes"], &from].concat()).await.exits(2).stderr_has("a dump cannot be changed");
 
     run(&cluster, &[&words[..], &["--object", "cm/moves", "--yes"]].concat())
         .await

@@ -96,7 +96,7 @@ async fn the_operator_logs_in_with_the_pull_secret_and_with_nothing_else(cluster
             is_observed(instance) && condition(instance, "Ready").1 == "ArtifactFailed"
         });
         let message = condition(&failed.await, "Ready").2;
-        assert!(message.contains("wants other credentials: none were found for it"), "{secret:?}: {message}");
+        assert!(message.contains("requires credentials, and none were found for it"), "{secret:?}: {message}");
     }
     write("docker").await;
     let ready = world.wait_for_ready().await;

@@ -90,7 +90,7 @@ async fn an_artifact_is_fetched_with_the_pull_secret_and_one_that_cannot_be_buil
     assert!(
         outcome.message.starts_with(&format!("fetch failed: cannot get the distribution from {}", reference.url()))
     );
-    assert!(outcome.message.contains("wants other credentials"), "{}", outcome.message);
+    assert!(outcome.message.contains("requires credentials, and none were found for it"), "{}", outcome.message);
     assert!(outcome.next.is_some() && outcome.changes.is_empty());
     let stored = world.read_instance().await;
     assert_eq!(ready(&stored), ("False".to_owned(), "ArtifactFailed".to_owned()));

@@ -596,7 +596,7 @@ async fn every_verb_knows_sets_and_providers(cluster: TestCluster) {
     run("delete rset/web --with-suspend --dry-run --yes").await.exits(0).stderr_has("it is suspended");
     assert!(run("get suspended").await.exits(0).stdout.is_empty(), "a dry run suspends nothing");
     // In this process what the set applied goes first.
-    run("delete rsip/prs --in-process --yes").await.exits(2).stderr_has("--in-process does the work of the operator");
+    run("delete rsip/prs --in-process --yes").await.exits(2).stderr_has("--in-process replaces the operator");
     run("delete rset/web --in-process --yes").await.exits(0).stdout_has("resourceset/apps/web: deleted");
     for gone in ["cm-a", "cm-b"] {
         assert!(sets.world.get("v1", "ConfigMap", APPS, gone).await.is_none(), "{gone} stays");

@@ -153,7 +153,7 @@ mod on_unix {
         assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
         let done = done
             .stdout_has("mark.yaml:1: HelmRelease/web")
-            .stderr_has("link.yaml is not followed: it leads out of")
+            .stderr_has("link.yaml is not followed: it points outside of")
             .stderr_has("folder is not followed")
             .stderr_has("2 hidden folders are not read")
             .stderr_has("2 files with other extensions are not read")

@@ -110,7 +110,7 @@ fn the_same_is_there_as_json_and_on_stdout() {
     assert_eq!(json["events"].as_array().map(Vec::len), Some(2));
     assert!(run(&["report", "-", "--from", dump]).exits(0).stdout.starts_with("<!doctype html>"));
     run(&["report", "--from", dump]).exits(2).stderr_has("no file is given");
-    run(&["report", "x.html", "--from", dump, "-o", "json"]).exits(2).stderr_has("writes no file");
+    run(&["report", "x.html", "--from", dump, "-o", "json"]).exits(2).stderr_has("does not write a file");
     for line in [&["report", "--from", dump, "-o", "name"][..], &["report", "-", "--from", dump, "-o", "name"]] {
         assert_eq!(run(line).exits(2).stderr_has("-o name is not available for this command").stdout, "");
     }

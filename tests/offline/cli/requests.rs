@@ -36,7 +36,7 @@ fn a_flag_of_another_kind_is_refused_by_name() {
         ("plan --default-service-account x", "--default-service-account is for ResourceSets"),
         ("reconcile ks app --reset", "--reset is for Helm releases, not for kustomizations"),
         ("reconcile instance --with-source", "--with-source is for objects that have a source"),
-        ("get -A components", "--all-namespaces stands before `components`"),
+        ("get -A components", "--all-namespaces is before `components`"),
     ] {
         run(&line.split(' ').collect::<Vec<_>>()).exits(2).stderr_has(says);
     }

@@ -108,7 +108,7 @@ fn every_spelling_of_a_kind_is_understood_by_every_verb() {
     for line in UNDERSTOOD {
         let output = command(&words(line)).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("runs");
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(stderr.contains("no kubeconfig names a cluster"), "{line}: {stderr}");
+        assert!(stderr.contains("no kubeconfig has a cluster"), "{line}: {stderr}");
     }
 }
 
@@ -169,7 +169,7 @@ fn every_verb_takes_every_spelling_in_every_order() {
                 }
                 let line = format!("{verb} {}", objects.replace("{}", kind));
                 let run = run(&words(&line));
-                assert!(run.stderr.contains("no kubeconfig names a cluster"), "{line}: {}", run.stderr);
+                assert!(run.stderr.contains("no kubeconfig has a cluster"), "{line}: {}", run.stderr);
             }
         }
     }
@@ -180,7 +180,7 @@ fn every_verb_takes_every_spelling_in_every_order() {
     for line in
         ["get instance", "tree instance", "why instance", "wait instance", "suspend instance", "export instance"]
     {
-        run(&words(line)).exits(6).stderr_has("no kubeconfig names a cluster");
+        run(&words(line)).exits(6).stderr_has("no kubeconfig has a cluster");
     }
 }
 
@@ -209,7 +209,7 @@ const FLAGS_OF_FLUX: &[&str] = &[
 #[test]
 fn flags_of_flux_are_understood() {
     for line in FLAGS_OF_FLUX {
-        run(&words(line)).exits(6).stderr_has("no kubeconfig names a cluster");
+        run(&words(line)).exits(6).stderr_has("no kubeconfig has a cluster");
     }
 }
 

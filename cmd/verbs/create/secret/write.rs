@@ -139,7 +139,7 @@ impl SecretWriter<'_> {
             .apply(&judged.manifest(), options)
             .await
             .map(drop)
-            .map_err(|error| cli_error(&error).hint(format!("{} is as it was", reference(self.secret))))
+            .map_err(|error| cli_error(&error).hint(format!("{} is unchanged", reference(self.secret))))
     }
 
     /// Deletes exactly the Secret that was read, and creates the new one; where that fails the old one is put back.
@@ -154,7 +154,7 @@ impl SecretWriter<'_> {
         let deleted = self.cluster.delete_exactly(live, Propagation::Background).await;
         if !deleted.map_err(|error| cli_error(&error))? {
             return Err(CliError::failed(format!("cannot replace {}", reference(self.secret)))
-                .cause("somebody else deleted or changed it in the meantime")
+                .cause("it was deleted or changed in the meantime")
                 .hint("run the command again"));
         }
         let created = match wait_until_gone(self.cluster, self.secret).await {
@@ -163,15 +163,15 @@ impl SecretWriter<'_> {
         };
         let Err(error) = created else { return Ok(()) };
         match self.cluster.apply(&as_before(live), WriteOptions::forced(CLI_FIELD_MANAGER)).await {
-            Ok(_) => Err(error.hint(format!("{} is there again as it was", reference(self.secret)))),
+            Ok(_) => Err(error.hint(format!("{} is restored", reference(self.secret)))),
             Err(again) => Err(error
-                .cause(format!("the old Secret, which is deleted, cannot be put back: {}", again.reason))
+                .cause(format!("the old Secret was deleted and cannot be restored: {}", again.reason))
                 .hint("run the command again")),
         }
     }
 }
 
-/// A Secret as it was, without what the API server gives each object anew. Zeroed when dropped, as every manifest.
+/// A Secret as it was, without the fields that the API server sets on each object. Zeroed when dropped, as every manifest.
 fn as_before(live: &Value) -> SecretManifest {
     let metadata = |key: &str| live.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
     let mut kept = serde_json::Map::new();
@@ -212,7 +212,7 @@ async fn wait_until_gone(cluster: &Cluster, secret: &SecretObject) -> Result<(),
     };
     tokio::time::timeout(cluster.request_timeout, look).await.unwrap_or_else(|_| {
         let message = format!("{} is not gone after {:?}", reference(secret), cluster.request_timeout);
-        Err(CliError::new(Exit::Unhealthy, message).hint("a finalizer holds it back: look at metadata.finalizers"))
+        Err(CliError::new(Exit::Unhealthy, message).hint("a finalizer delays the deletion: see metadata.finalizers"))
     })
 }
 

@@ -203,7 +203,7 @@ fn check_version(object: &Value) -> Vec<Finding> {
     match object.get("apiVersion").and_then(Value::as_str) {
         Some(version) if version == served => Vec::new(),
         Some(version) if version == format!("{}/v1alpha1", well_known::GROUP) => {
-            let mut findings = vec![Finding::value(&path, format!("{version} is not served any more: write {served}"))];
+            let mut findings = vec![Finding::value(&path, format!("{version} is no longer served: write {served}"))];
             let renamed = RENAMED_SINCE_V1ALPHA1.map(|(old, new)| (FieldPath::of(old), new));
             findings.extend(
                 renamed

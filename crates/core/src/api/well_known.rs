@@ -41,9 +41,9 @@ pub const SET_OWNER_NAMESPACE_LABEL: &str = "resourceset.fluxcd.controlplane.io/
 pub const PRUNE: &str = "fluxcd.controlplane.io/prune";
 /// `disabled` (any case) on a ResourceSet: objects are kept when the providers export no inputs at all.
 pub const PRUNE_WITHOUT_INPUTS_ANNOTATION: &str = "fluxcd.controlplane.io/pruneWithoutInputs";
-/// `enabled` (any case) on a ResourceSet or one of its objects: an object is deleted and made anew where a field cannot be changed.
+/// `enabled` (any case) on a ResourceSet or one of its objects: an object is deleted and created again where a field cannot be changed.
 pub const FORCE_ANNOTATION: &str = "fluxcd.controlplane.io/force";
-/// `enabled` on a Job of a ResourceSet: it is deleted and made anew after it failed.
+/// `enabled` on a Job of a ResourceSet: it is deleted and created again after it failed.
 pub const RECREATE_ON_FAILURE_ANNOTATION: &str = "fluxcd.controlplane.io/recreateOnFailure";
 /// `namespace/name` of the ConfigMap or Secret whose data an object of the same kind gets.
 pub const COPY_FROM_ANNOTATION: &str = "fluxcd.controlplane.io/copyFrom";

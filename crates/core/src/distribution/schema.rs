@@ -200,7 +200,7 @@ impl Notation {
             let schema = self.schema(field, place)?;
             if properties.insert(field.name.to_owned(), schema).is_some() {
                 let at = format!("in {} of Flux {}", place.api, place.flux);
-                return Err(field.position.error(format!("the field `{}` is there twice {at}", field.name)));
+                return Err(field.position.error(format!("the field `{}` is given twice {at}", field.name)));
             }
             if field.required.as_ref().is_some_and(|gate| gate.holds(place)) {
                 required.push(field.name);

@@ -25,7 +25,7 @@ pub fn read_stream_at_most(stream: impl Read, limit: u64) -> io::Result<Vec<u8>>
     let mut bytes = Vec::new();
     stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        let problem = format!("it is larger than the {} that are read at most", in_words(limit));
+        let problem = format!("it is larger than the {} that are allowed", in_words(limit));
         return Err(io::Error::new(ErrorKind::FileTooLarge, problem));
     }
     Ok(bytes)

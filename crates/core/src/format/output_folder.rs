@@ -13,7 +13,10 @@ pub fn write_below(dir: &Path, relative: &Path, bytes: &[u8], is_executable: boo
     let refused = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
     if let Some(part) = relative.components().find(|part| !matches!(part, Component::Normal(_))) {
         let part = part.as_os_str().display();
-        return Err(refused(format!("{} has the part `{part}`, which may lead out of the folder", relative.display())));
+        return Err(refused(format!(
+            "{} has the part `{part}`, which may point outside of the folder",
+            relative.display()
+        )));
     }
     let Some(name) = relative.file_name() else { return Err(refused("a file without a name".to_owned())) };
     fs::create_dir_all(dir)?;

@@ -72,7 +72,7 @@ fn check_private_key(file: &[u8], password: Option<&SecretText>) -> Result<(Publ
         return Err(wrong("it contains a public key").hint("the private key is the file without .pub"));
     }
     if file.starts_with(b"PuTTY-User-Key-File") {
-        let error = wrong("it is a key of PuTTY, which Flux does not read");
+        let error = wrong("it is a PuTTY key, which Flux cannot read");
         return Err(error.hint("convert it with `puttygen KEY.ppk -O private-openssh -o KEY`"));
     }
     let block = pem::first_block(file).map_err(|problem| wrong(&problem.to_string()))?;
@@ -88,13 +88,13 @@ fn openssh(block: &pem::Block, password: Option<&SecretText>) -> Result<(PublicH
     let wrong = |problem: &str| SecretError::check(PRIVATE, problem);
     let key = ssh_key::PrivateKey::from_bytes(&block.bytes).map_err(|_| wrong("the key does not parse"))?;
     if matches!(key.algorithm(), Algorithm::SkEd25519 | Algorithm::SkEcdsaSha2NistP256) {
-        return Err(wrong("the key lives on a hardware token, which a cluster does not have"));
+        return Err(wrong("the key lives on a hardware token, which the cluster cannot use"));
     }
     if key.is_encrypted() {
         let Some(password) = password.filter(|p| !p.is_empty()) else {
             return Err(wrong("the key is encrypted").hint("give its passphrase as well"));
         };
-        key.decrypt(password.expose()).map_err(|_| wrong("the password does not open the key"))?;
+        key.decrypt(password.expose()).map_err(|_| wrong("the password does not decrypt the key"))?;
     }
     let data = key.public_key().key_data().clone();
     let mut warnings = vec![];
@@ -143,7 +143,7 @@ fn check_public_key(file: &[u8], half: &PublicHalf) -> Result<Warnings, SecretEr
     match matches {
         Some(true) => Ok(vec![]),
         Some(false) => Err(wrong("it does not belong to the private key")
-            .hint("write the right one with `ssh-keygen -y -f KEY > KEY.pub`")),
+            .hint("create the right one with `ssh-keygen -y -f KEY > KEY.pub`")),
         None => Ok(vec!["whether the public key belongs to the private key is not checked".to_owned()]),
     }
 }

@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
         }
         let (reason, summary) = match health.status {
             kstatus::Status::Failed => (Reason::ObjectFailed, "the object reports failure"),
-            _ => (Reason::InProgress, "the object is on its way"),
+            _ => (Reason::InProgress, "the object is still being reconciled"),
         };
         let mut cause = Cause::new(reason, object, summary);
         for condition in ["Stalled", "Ready", "Available", "Reconciling"] {

@@ -113,7 +113,7 @@ fn the_version_of_the_proposal_is_refused_with_the_fields_to_rename() {
     assert_eq!(
         problems(text),
         [
-            "apiVersion: fluxcd.controlplane.io/v1alpha1 is not served any more: write fluxcd.controlplane.io/v1 (line 1, column 13)",
+            "apiVersion: fluxcd.controlplane.io/v1alpha1 is no longer served: write fluxcd.controlplane.io/v1 (line 1, column 13)",
             "spec.distribution.pullSecret: rename it to spec.distribution.imagePullSecret (line 8, column 5)",
             "spec.shards: rename it to spec.sharding.shards (line 9, column 3)",
         ]
