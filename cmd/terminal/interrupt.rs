@@ -144,7 +144,7 @@ mod tests {
         interruption.set("the operator continues", Some("flux-operator wait instance flux".into()));
         let text = interruption.error().text(false);
         insta::assert_snapshot!(text, @r"
-        error: interrupted: the operator goes on
+        error: interrupted: the operator continues
         hint: follow it with `flux-operator wait instance flux`
         ");
     }
